@@ -1,0 +1,65 @@
+"""Every error the laboratory raises, in one tree: the class says who is told.
+
+    MaiaError
+    ├── ToolError              the agent is told, as a message about a tool
+    │   ├── ToolMisuse             an argument is wrong
+    │   └── ToolRefused            the provider behind a tool said no
+    ├── RequestError           the person who asked is told; nothing was started
+    │   └── UnknownName            no such model, layer, unit, data set or backbone
+    ├── MachineryError         the operator is told; recorded, retried, then ends the run
+    │   ├── SandboxBroke           the sandbox could not run a program at all
+    │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
+    │   └── BackboneRefused        the backbone will not answer (key, credit); retrying will not help
+    ├── Cancelled              somebody stopped the run; unwinds what is under way
+    └── LeaseLost              another worker holds the run; this one must record nothing more
+
+What a program itself raises is not an error of ours: it is an `ExperimentResult`.
+"""
+
+
+class MaiaError(Exception):
+    """Base of all errors of the laboratory. The message names the value, the reason and the remedy."""
+
+
+class ToolError(MaiaError):
+    """Raised when a tool cannot do what the program asked; the program may catch it."""
+
+
+class ToolMisuse(ToolError):
+    """Raised when an argument is of the wrong type, length or range."""
+
+
+class ToolRefused(ToolError):
+    """Raised when the provider behind a tool refuses, for example a content filter."""
+
+
+class RequestError(MaiaError):
+    """Raised when what a person asked for cannot be done; nothing was started."""
+
+
+class UnknownName(RequestError):
+    """Raised when a model, layer, unit, data set, task or backbone does not exist."""
+
+
+class MachineryError(MaiaError):
+    """Raised when our own machinery breaks. Never shown to the agent as output."""
+
+
+class SandboxBroke(MachineryError):
+    """Raised when the sandbox cannot run programs, or its child broke the protocol."""
+
+
+class BackboneUnavailable(MachineryError):
+    """Raised when the backbone gives no usable answer and asking again may help."""
+
+
+class BackboneRefused(MachineryError):
+    """Raised when the backbone will not answer until a person acts (key, credit, model name)."""
+
+
+class Cancelled(MaiaError):
+    """Raised inside work that a person stopped."""
+
+
+class LeaseLost(MaiaError):
+    """Raised when a step is recorded by a worker that no longer holds the run."""
