@@ -1,0 +1,8 @@
+"""The Django app of what people see and keep."""
+
+from django.apps import AppConfig
+
+
+class ExperimentsConfig(AppConfig):
+    name = "experiments"
+    verbose_name = "Experiments"

@@ -1,0 +1,80 @@
+"""The bell, and the words of a reply under way: everything of a run that passes through Redis.
+
+Nothing here is kept: Redis may be empty or dead at any moment. Then viewers catch up from the database, a little later.
+Called by `transcript` and the workers' notebook to send, by the consumer to read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import cache
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.conf import settings
+from redis import Redis, RedisError
+
+log = logging.getLogger(__name__)
+
+KEPT_SECONDS = 600
+"""How long a draft outlives the worker that wrote it."""
+
+
+def group(run_id: int) -> str:
+    """The channel group of a run's viewers."""
+    return f"run.{run_id}"
+
+
+def ring(run_id: int, seq: int) -> None:
+    """Tell viewers that the run has a new event."""
+    send(run_id, {"type": "run.event", "run": run_id, "seq": seq})
+
+
+def draft(run_id: int, text: str, offset: int) -> None:
+    """Show the words of a reply under way: the whole draft is kept, viewers are sent what follows `offset`.
+
+    An empty text clears the draft.
+    """
+    keep(f"maia:draft:{run_id}", text)
+    send(run_id, {"type": "run.draft", "offset": offset, "text": text[offset:]})
+
+
+def progress(run_id: int, what: str, done: int, total: int) -> None:
+    """Show what long work is doing; `what` empty clears it."""
+    report = {"what": what, "done": done, "total": total}
+    keep(f"maia:progress:{run_id}", json.dumps(report) if what else "")
+    send(run_id, {"type": "run.progress", **report})
+
+
+def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
+    """The draft and the progress report as of now, for a viewer who comes late."""
+    try:
+        text, report = redis().mget(f"maia:draft:{run_id}", f"maia:progress:{run_id}")
+    except RedisError:
+        return "", None
+    return text or "", json.loads(report) if report else None
+
+
+def keep(key: str, text: str) -> None:
+    try:
+        if text:
+            redis().set(key, text, ex=KEPT_SECONDS)
+        else:
+            redis().delete(key)
+    except RedisError as error:
+        log.warning("Redis did not take %s: %s", key, error)
+
+
+def send(run_id: int, message: dict[str, Any]) -> None:
+    try:
+        async_to_sync(get_channel_layer().group_send)(group(run_id), message)
+    except (RedisError, OSError) as error:
+        log.warning("No bell for run %s: %s. Viewers catch up from the database.", run_id, error)
+
+
+@cache
+def redis() -> Redis:
+    """The connection pool of this process."""
+    return Redis.from_url(settings.REDIS_URL, decode_responses=True, socket_timeout=2, socket_connect_timeout=1)

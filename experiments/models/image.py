@@ -1,0 +1,33 @@
+"""Images, each stored once under the key of its pixels, with what the laboratory remembers of it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+
+class Image(models.Model):
+    """`key` is the SHA-256 of mode, size and decoded pixels: encoders differ, pixels do not."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    created = models.DateTimeField(default=timezone.now)
+    origin = models.CharField(max_length=10)
+    prompt = models.TextField(blank=True)
+    seed = models.BigIntegerField(null=True)
+    scene = models.JSONField(null=True)
+    raw = models.CharField(max_length=64, blank=True, help_text="key of the unmasked image, if this one is masked")
+    original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
+
+    def __str__(self) -> str:
+        return f"{self.key[:12]} ({self.width} x {self.height}, {self.origin})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("image", args=[self.key])
+
+    @staticmethod
+    def path_of(key: str) -> str:
+        """Where the file of an image lies in the store."""
+        return f"{key[:2]}/{key[2:]}.png"

@@ -1,0 +1,25 @@
+"""Who belongs to the team of this installation, and in which role."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Role(models.IntegerChoices):
+    """Each role may do everything the ones before it may."""
+
+    VIEWER = 1, "Viewer"
+    RESEARCHER = 2, "Researcher"
+    REVIEWER = 3, "Reviewer"
+    ADMIN = 4, "Admin"
+
+
+class Member(models.Model):
+    """A user with a role. A user without one is a stranger and sees nothing."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="member")
+    role = models.PositiveSmallIntegerField(choices=Role.choices, default=Role.VIEWER)
+
+    def __str__(self) -> str:
+        return f"{self.user} ({self.get_role_display()})"

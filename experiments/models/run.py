@@ -1,0 +1,109 @@
+"""A run: one execution of the agent on a query."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+
+class Status(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    WAITING = "waiting", "Waiting for a person"
+    CONCLUDED = "concluded", "Concluded"
+    LIMIT_REACHED = "limit_reached", "Limit reached"
+    CANCELLED = "cancelled", "Cancelled"
+    FAILED = "failed", "Failed"
+
+
+ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Status.FAILED})
+ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
+
+
+class Run(models.Model):
+    """What was asked, how it stands, who works on it, what it took and what came of it.
+
+    The transcript is in `Event`; everything here from `rounds` down is kept in step with it by `transcript.append`.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs")
+    created = models.DateTimeField(default=timezone.now, db_index=True)
+
+    # The query. Names rather than keys: a run outlives the catalogue it was picked from.
+    question = models.TextField()
+    task = models.CharField(max_length=20)
+    system_kind = models.CharField(max_length=20, default="unit")
+    model = models.CharField(max_length=200)
+    layer = models.CharField(max_length=200)
+    unit = models.PositiveIntegerField()
+    options = models.JSONField(default=dict, blank=True)
+    tool_set = models.CharField(max_length=40, default="toybox")
+    backbone = models.CharField(max_length=40)
+    backbone_model = models.CharField(max_length=200, blank=True)
+    limits = models.JSONField(default=dict)
+    seed = models.BigIntegerField(default=0)
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="forks")
+    fork_round = models.PositiveIntegerField(null=True, blank=True)
+
+    # How it stands.
+    status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED, db_index=True)
+    reason = models.TextField(blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    enqueued = models.DateTimeField(default=timezone.now)
+
+    # Who works on it: a worker holds the lease until it expires; every claim raises the fence.
+    lease_worker = models.CharField(max_length=100, blank=True)
+    lease_expires = models.DateTimeField(null=True, blank=True)
+    fence = models.PositiveIntegerField(default=0)
+
+    # What it took.
+    last_seq = models.PositiveIntegerField(default=0)
+    rounds = models.PositiveIntegerField(default=0)
+    experiment_count = models.PositiveIntegerField(default=0)
+    observation_count = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.FloatField(default=0.0, help_text="US dollars")
+    seconds = models.FloatField(default=0.0, help_text="seconds of work, waits left out")
+    threshold = models.FloatField(null=True, blank=True, help_text="mean activation of the exemplars")
+    best_activation = models.FloatField(null=True, blank=True)
+    started = models.DateTimeField(null=True, blank=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    # What came of it.
+    versions = models.JSONField(default=dict, blank=True)
+    conclusion = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}: {self.system}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("run", args=[self.pk])
+
+    @property
+    def system(self) -> str:
+        return f"{self.model} / {self.layer} / unit {self.unit}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.conclusion.get("labels", []))
+
+    def is_leased(self, now: datetime | None = None) -> bool:
+        """Whether a worker holds the run at this moment."""
+        return self.lease_expires is not None and self.lease_expires > (now or timezone.now())

@@ -1,0 +1,50 @@
+"""The only writer of events: save, then ring the bell on commit; and read back "after n".
+
+Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `records`, in the same
+transaction. Called by the views that start and steer runs, and by the workers' notebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from experiments import live, records
+from experiments.models import Event, Run
+
+
+class LeaseLost(Exception):
+    """Raised when the writer's fencing number is not the run's any more: another worker has taken over."""
+
+
+class RunEnded(Exception):
+    """Raised when an event is appended to a run whose end is already recorded."""
+
+
+def append(run_id: int, kind: str, payload: dict[str, Any], *, fence: int | None = None, state: bytes = b"") -> Event:
+    """Record one event with the next `seq`, whole or not at all.
+
+    `fence` is the writer's fencing number; None for the web, which holds no lease. `state` is what an experiment
+    leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
+    """
+    with transaction.atomic():
+        # The row is locked: the web and a worker may append at the same time.
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if fence is not None and run.fence != fence:
+            raise LeaseLost(f"Run {run_id} is held by another worker (fence {run.fence}, ours {fence}).")
+        if run.has_ended:
+            raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
+        run.last_seq += 1
+        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=payload)
+        records.keep(run, event, state)
+        run.save()
+        transaction.on_commit(partial(live.ring, run_id, event.seq))
+    return event
+
+
+def after(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:
+    """The run's events with a higher `seq`, in order, at most `limit`."""
+    return list(Event.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])

@@ -1,0 +1,20 @@
+"""The ASGI application: HTTP by Django, WebSockets by Channels."""
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
+http = get_asgi_application()
+
+from experiments.urls import websocket_urlpatterns  # noqa: E402 - needs Django to be set up
+
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

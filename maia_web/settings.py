@@ -1,0 +1,218 @@
+"""All settings, from the environment. Safe defaults; a bad value stops the start with a sentence that names it.
+
+Every variable is listed in the README's table (a test compares the two).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable as it is; unset and empty are the same."""
+    return os.environ.get(name) or default
+
+
+def number(name: str, default: float) -> float:
+    """The variable as a number that is not negative."""
+    raw = text(name, str(default))
+    try:
+        value = float(raw)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ImproperlyConfigured(f"{name}={raw!r} is not a number of 0 or more. Unset it to get {default}.")
+    return value
+
+
+def switch(name: str, *, default: bool) -> bool:
+    """The variable as yes or no."""
+    raw = text(name, "yes" if default else "no").lower()
+    if raw not in {"1", "0", "yes", "no", "true", "false"}:
+        raise ImproperlyConfigured(f"{name}={raw!r} is neither yes nor no.")
+    return raw in {"1", "yes", "true"}
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """The variable as a comma-separated list."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def secret_key(state: Path) -> str:
+    """The key from the environment, else one made once and kept in the state folder, readable by its owner alone."""
+    if given := text("MAIA_SECRET_KEY"):
+        return given
+    path = state / "secret_key"
+    if not path.exists():
+        state.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(get_random_secret_key())
+        try:
+            os.link(fresh, path)  # two processes may start at once: the first one's key is kept
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    return path.read_text()
+
+
+def database(url: str) -> dict[str, object]:
+    """Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name`."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        # The web and the worker both write: readers never wait (WAL), writers queue up instead of failing.
+        options = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        }
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": unquote(parts.path.removeprefix("/")), "OPTIONS": options}
+    if parts.scheme in {"postgres", "postgresql"}:
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(parts.path.removeprefix("/")),
+            "USER": unquote(parts.username or ""),
+            "PASSWORD": unquote(parts.password or ""),
+            "HOST": unquote(parts.hostname or ""),
+            "PORT": str(parts.port or ""),
+            "CONN_HEALTH_CHECKS": True,
+        }
+    raise ImproperlyConfigured(f"MAIA_DATABASE_URL={url!r} starts with neither sqlite:/// nor postgres://.")
+
+
+# --- the installation -------------------------------------------------------------------------------
+
+STATE = Path(text("MAIA_STATE", str(BASE_DIR / "var"))).resolve()
+DEBUG = switch("MAIA_DEBUG", default=False)
+SECRET_KEY = secret_key(STATE)
+ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
+HTTPS = switch("MAIA_HTTPS", default=False)
+
+DATABASES = {"default": database(text("MAIA_DATABASE_URL", f"sqlite:///{STATE / 'maia.sqlite3'}"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# `redis://host:port/0` or `unix:///path/to/socket`.
+REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
+
+# --- the laboratory: read by `workers.jobs.laboratory` alone -----------------------------------------
+
+LAB_DEVICE = text("MAIA_DEVICE", "cpu")
+LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64))
+LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
+WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 2))
+
+# --- Django ------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "experiments",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "experiments.security.ContentSecurityPolicy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "maia_web.urls"
+ASGI_APPLICATION = "maia_web.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "experiments.context.frame",
+            ],
+        },
+    }
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "runs"
+LOGOUT_REDIRECT_URL = "sign-in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = STATE / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+MEDIA_ROOT = STATE / "images"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+# --- Channels: a bell, never the store ---------------------------------------------------------------
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 5, "socket_connect_timeout": 2}], "expiry": 30},
+    }
+}
+
+# --- Celery: carries ids only -------------------------------------------------------------------------
+
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://")
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_POOL = "threads"  # CUDA does not survive a fork
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_ACKS_LATE = False  # the database and the sweeper bring lost jobs back
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 30, "health_check_interval": 10}
+CELERY_TASK_PUBLISH_RETRY = False  # a request never hangs on a dead Redis: the sweeper enqueues again
+CELERY_TASK_ROUTES = {
+    "workers.jobs.rounds.*": {"queue": "rounds"},
+    "workers.jobs.long.*": {"queue": "long"},
+    "workers.jobs.sweep.*": {"queue": "sweep"},
+}
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.jobs.sweep.sweep", "schedule": 20.0}}
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": text("MAIA_LOG_LEVEL", "WARNING")},
+}
