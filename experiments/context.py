@@ -1,0 +1,1 @@
+def frame(request): return {}
