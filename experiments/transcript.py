@@ -24,11 +24,19 @@ class RunEnded(Exception):
     """Raised when an event is appended to a run whose end is already recorded."""
 
 
-def append(run_id: int, kind: str, payload: dict[str, Any], *, fence: int | None = None, state: bytes = b"") -> Event:
+def append(
+    run_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    *,
+    fence: int | None = None,
+    seconds: float | None = None,
+    state: bytes = b"",
+) -> Event:
     """Record one event with the next `seq`, whole or not at all.
 
-    `fence` is the writer's fencing number; None for the web, which holds no lease. `state` is what an experiment
-    leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
+    `fence` is the writer's fencing number; None for the web, which holds no lease. `seconds` is the work done on the
+    run so far. `state` is what an experiment leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
     """
     with transaction.atomic():
         # The row is locked: the web and a worker may append at the same time.
@@ -38,6 +46,7 @@ def append(run_id: int, kind: str, payload: dict[str, Any], *, fence: int | None
         if run.has_ended:
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         run.last_seq += 1
+        run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=payload)
         records.keep(run, event, state)
         run.save()

@@ -1,13 +1,18 @@
-"""Putting a run into Celery's queue: its id, as JSON, and nothing else. Safe to import in the web process."""
+"""Putting work into Celery's queues: ids, as JSON, and nothing else. Safe to import in the web process.
+
+With Redis away nothing is lost: a run stays queued in the database, and the sweeper finds it.
+"""
 
 from __future__ import annotations
 
 import logging
 from functools import partial
 
+from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
+from redis import RedisError
 
 from experiments.models import Run
 
@@ -15,18 +20,24 @@ log = logging.getLogger(__name__)
 
 
 def enqueue(run_id: int) -> None:
-    """Enqueue a run's next round once the current transaction is committed.
-
-    With Redis away nothing is lost: the run stays queued in the database, and the sweeper finds it.
-    """
+    """Enqueue a run's next round once the current transaction is committed."""
     Run.objects.filter(pk=run_id).update(enqueued=timezone.now())
-    transaction.on_commit(partial(send, run_id))
+    transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id))
 
 
-def send(run_id: int) -> None:
-    from workers.jobs.rounds import advance
+def ask_for_exemplars(unit_id: int) -> None:
+    """Have a worker write the exemplars of a unit. Asking twice is harmless."""
+    transaction.on_commit(partial(send, "workers.jobs.long.write_exemplars", unit_id))
 
+
+def ask_for_catalogue() -> None:
+    """Have a worker write down which models, layers and units there are."""
+    transaction.on_commit(partial(send, "workers.jobs.long.write_catalogue"))
+
+
+def send(job: str, *ids: int) -> None:
+    """Send a job by name, so that the sender need not import it."""
     try:
-        advance.apply_async((run_id,), retry=False)
-    except (OperationalError, OSError) as error:
-        log.warning("Run %s could not be enqueued: %s. The sweeper will try again.", run_id, error)
+        current_app.send_task(job, args=ids, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("%s%s could not be enqueued: %s. The sweeper will try again.", job, ids, error)

@@ -1,0 +1,34 @@
+"""Where image files lie: a folder in which every file is either whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from django.core.files import File
+from django.core.files.storage import FileSystemStorage
+
+
+class WholeFileStorage(FileSystemStorage):
+    """Writes beside the target and renames, so that a killed worker leaves no half image.
+
+    Names are keys of the content: a name that exists holds the same bytes' pixels and may be replaced.
+    """
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        return name
+
+    def _save(self, name: str, content: File[bytes]) -> str:
+        target = Path(self.path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
+            try:
+                for chunk in content.chunks():
+                    part.write(chunk)
+                part.flush()
+                os.replace(part.name, target)
+            except BaseException:
+                Path(part.name).unlink(missing_ok=True)
+                raise
+        return name

@@ -1,0 +1,77 @@
+"""Claims on runs: one worker at a time, by compare-and-set, with a lease that lapses and a fencing number that grows.
+
+Called by `rounds` and by the command line. A worker that is asked to stop says so here (`stopping`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db import DatabaseError, connection
+from django.db.models import F, Q
+from django.utils import timezone
+
+from experiments.models import Run
+from experiments.models.run import ACTIVE, Status
+
+log = logging.getLogger(__name__)
+
+LASTS = timedelta(seconds=30)
+"""How long a lease is good for without a heartbeat."""
+
+HEARTBEAT = 10.0
+"""Seconds between renewals."""
+
+stopping = threading.Event()
+"""Set when this process is asked to stop: rounds under way unwind and are continued by the next claim."""
+
+
+def worker_name() -> str:
+    """Names this thread of this process, for the people who read the run's row."""
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100]
+
+
+def claim(run_id: int) -> Run | None:
+    """Take the run, or None if it has ended, waits for a person, or is held by a worker that is alive."""
+    now = timezone.now()
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=now)
+    taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
+        status=Status.RUNNING, lease_worker=worker_name(), lease_expires=now + LASTS, fence=F("fence") + 1
+    )
+    return Run.objects.get(pk=run_id) if taken else None
+
+
+@contextmanager
+def held(run: Run) -> Iterator[threading.Event]:
+    """Keep the lease of a claimed run alive; give it back at the end. Yields an event that is set once it is lost."""
+    done, lost = threading.Event(), threading.Event()
+    heart = threading.Thread(target=beat, args=(run, done, lost), name=f"heartbeat-{run.pk}", daemon=True)
+    heart.start()
+    try:
+        yield lost
+    finally:
+        done.set()
+        heart.join()
+        Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_worker="", lease_expires=None)
+
+
+def beat(run: Run, done: threading.Event, lost: threading.Event) -> None:
+    """Renew until told to stop, or until the run belongs to somebody else."""
+    try:
+        while not done.wait(HEARTBEAT):
+            try:
+                renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=timezone.now() + LASTS)
+            except DatabaseError as error:  # a lapse is survived: the fence guards every step
+                log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
+                continue
+            if not renewed:
+                lost.set()
+                return
+    finally:
+        connection.close()

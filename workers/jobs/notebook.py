@@ -1,0 +1,84 @@
+"""The notebook in the database: every step of a run, recorded under the claim of one worker.
+
+A `Notebook` (agent/events.py) over `experiments.transcript`, `experiments.live` and the image store.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from experiments import live, transcript
+from experiments.models import Run
+from workers.agent.events import Event, Payload, from_json, to_json
+from workers.errors import Cancelled, LeaseLost
+from workers.jobs import lease
+from workers.jobs.images import ImagesInDatabase
+
+DRAFT_EVERY = 0.1
+"""Seconds between two pieces of a reply under way."""
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at whether the run was stopped."""
+
+
+class DatabaseNotebook:
+    """For one claim of one run; used by one thread."""
+
+    def __init__(self, run: Run, images: ImagesInDatabase, lost: threading.Event) -> None:
+        self.run = run
+        self.images = images
+        self.lost = lost
+        self.began = time.monotonic()
+        self.known: list[Event] = []
+        self.sent = 0
+        self.drafted = self.looked = self.reported = 0.0
+        self.stop = False
+
+    def events(self) -> Sequence[Event]:
+        while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
+            self.known += [Event(row.seq, row.kind, from_json(row.kind, row.payload)) for row in rows]
+        return self.known
+
+    def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
+        self.images.flush()
+        try:
+            row = transcript.append(
+                self.run.pk, kind, to_json(payload), fence=self.run.fence, seconds=self.seconds(), state=state
+            )
+        except (transcript.LeaseLost, transcript.RunEnded) as error:
+            raise LeaseLost(str(error)) from error
+        return Event(row.seq, kind, payload)
+
+    def state(self) -> bytes:
+        last = self.run.experiments.exclude(status="running").order_by("-number").first()
+        return bytes(last.state) if last else b""
+
+    def seconds(self) -> float:
+        return self.run.seconds + time.monotonic() - self.began
+
+    def draft(self, text: str) -> None:
+        now = time.monotonic()
+        if text and now - self.drafted < DRAFT_EVERY:
+            return
+        live.draft(self.run.pk, text, self.sent)
+        self.drafted, self.sent = now, len(text)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        if self.cancelled():
+            raise Cancelled(f"Run {self.run.pk} was stopped.")
+        now = time.monotonic()
+        if done >= total or now - self.reported >= LOOK_EVERY / 2:
+            live.progress(self.run.pk, what if done < total else "", done, total)
+            self.reported = now
+
+    def cancelled(self) -> bool:
+        """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
+        if lease.stopping.is_set() or self.lost.is_set():
+            raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
+        now = time.monotonic()
+        if not self.stop and now - self.looked >= LOOK_EVERY:
+            self.looked = now
+            self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
+        return self.stop
