@@ -57,6 +57,20 @@ def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
     return text or "", json.loads(report) if report else None
 
 
+def report(topic: str, what: str, done: int, total: int) -> None:
+    """Keep a progress report that no run's viewers wait for, such as on exemplars being made; pages ask for it."""
+    keep(f"maia:report:{topic}", json.dumps({"what": what, "done": done, "total": total}))
+
+
+def reported(topic: str) -> dict[str, Any] | None:
+    """The last report on a topic, None if there is none or Redis is away."""
+    try:
+        found = redis().get(f"maia:report:{topic}")
+    except RedisError:
+        return None
+    return json.loads(found) if found else None
+
+
 def keep(key: str, text: str) -> None:
     try:
         if text:

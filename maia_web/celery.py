@@ -8,6 +8,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 
 app = Celery("maia_web")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["workers.jobs"], related_name="rounds")
-app.autodiscover_tasks(["workers.jobs"], related_name="long")
-app.autodiscover_tasks(["workers.jobs"], related_name="sweep")
+for module in ("rounds", "long", "sweep", "worker"):
+    app.autodiscover_tasks(["workers.jobs"], related_name=module)

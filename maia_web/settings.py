@@ -108,7 +108,7 @@ REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
 LAB_DEVICE = text("MAIA_DEVICE", "cpu")
 LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
-WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 2))
+WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4))
 
 # --- Django ------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from uuid import uuid4
 
 from celery import current_app
 from django.db import transaction
@@ -35,9 +36,15 @@ def ask_for_catalogue() -> None:
     transaction.on_commit(partial(send, "workers.jobs.long.write_catalogue"))
 
 
-def send(job: str, *ids: int) -> None:
-    """Send a job by name, so that the sender need not import it."""
+def send(job: str, row: int | None = None) -> None:
+    """Send a job by name, so that the sender need not import it. The message's id begins with the row's."""
     try:
-        current_app.send_task(job, args=ids, retry=False)
+        args = () if row is None else (row,)
+        current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
     except (OperationalError, RedisError, OSError) as error:
-        log.warning("%s%s could not be enqueued: %s. The sweeper will try again.", job, ids, error)
+        log.warning("%s %s could not be enqueued: %s. The sweeper will try again.", job, row or "", error)
+
+
+def row_of(message_id: str) -> int:
+    """The id of the row that a message is about."""
+    return int(message_id.partition("-")[0])
