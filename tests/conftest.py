@@ -30,7 +30,7 @@ def django_db_modify_db_settings() -> None:
     """SQLite in a file rather than in memory: threads have connections of their own, as in production."""
     from django.conf import settings
 
-    settings.DATABASES["default"]["TEST"] = {"NAME": str(STATE / "test.sqlite3")}
+    settings.DATABASES["default"]["TEST"]["NAME"] = str(STATE / "test.sqlite3")
 
 
 @pytest.fixture
