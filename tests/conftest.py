@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -10,15 +9,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Before Django reads its settings: nothing a test does touches the state of an installation.
-STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
-os.environ["MAIA_STATE"] = str(STATE)
-for name in [name for name in os.environ if name.startswith("MAIA_") and name != "MAIA_STATE"]:
-    del os.environ[name]
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
-import pytest  # noqa: E402
-from django.contrib.auth.models import User  # noqa: E402
-from django.test import Client  # noqa: E402
+STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
+
+
+def pytest_configure() -> None:
+    """Nothing a test does touches the state of an installation."""
+    from django.conf import settings
+
+    settings.STATE = STATE
+    settings.MEDIA_ROOT = STATE / "images"
+    settings.LAB_WORDS_PER_SECOND = 0
 
 
 def pytest_unconfigure() -> None:
