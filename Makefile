@@ -1,0 +1,63 @@
+# MAIA Web. Everything lives in .venv/ (packages) and var/ (state); `make` alone lists what there is.
+
+PORT ?= 8000
+ARGS ?=
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+STAMP := .venv/requirements.stamp
+CPU_INDEX := https://download.pytorch.org/whl/cpu
+TORCH := $(shell grep '^torch==' requirements.lock)
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint bench lock clean
+
+help:
+	@echo "MAIA Web. Targets:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+
+setup: $(STAMP)  ## make .venv and install the pinned packages (nothing to do if they are there)
+
+run: $(STAMP)  ## start everything and print a link to open; PORT=8001 for another port, Ctrl+C stops
+	@exec $(BIN)/python manage.py up --port $(PORT) $(ARGS)
+
+test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
+	@$(BIN)/python -m pytest -m "not bench" --no-fold-skipped $(ARGS)
+
+lint: $(STAMP)  ## check format, style, types, migrations and settings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy maia_web experiments workers tests manage.py
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check
+
+bench: $(STAMP)  ## measure, and print the figures as tables
+	@$(BIN)/python -m pytest -m bench -s --timeout 0 tests/bench_*.py $(ARGS)
+
+lock: $(STAMP)  ## pin again, after a change of the dependencies in pyproject.toml
+	$(BIN)/python .ci/lock
+
+clean:  ## remove .venv and caches; what is in var/ stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock
+	@test "$$(uname -s)" = Linux || { echo "MAIA Web runs on Linux: the sandbox for the agent's programs needs its kernel.\
+	 On macOS or Windows use a Linux virtual machine or WSL 2."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is missing ($$(python3 --version 2>&1)).\
+	 Install it, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments.\
+	 On Debian or Ubuntu: apt install python3-venv"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@if $(PIP) show --quiet torch 2>/dev/null; then true; \
+	elif command -v nvidia-smi >/dev/null || test -e /proc/driver/nvidia; then \
+		echo "Installing the pinned packages with PyTorch for CUDA: a download of about 2.8 GB."; \
+	else \
+		echo "No NVIDIA GPU here: trying PyTorch's packages for CPUs, a download of about 200 MB, 400 MB with the rest."; \
+		$(PIP) install --quiet --timeout 5 --retries 0 --no-deps --index-url $(CPU_INDEX) $(TORCH) 2>/dev/null \
+		|| echo "$(CPU_INDEX) does not answer: taking the ordinary package index." \
+			"On Linux its PyTorch brings CUDA's libraries, a download of up to 2.8 GB."; \
+	fi
+	@$(PIP) install --quiet --progress-bar on --requirement requirements.lock
+	@touch $@
