@@ -34,7 +34,8 @@ def django_db_modify_db_settings() -> None:
     """SQLite in a file rather than in memory: threads have connections of their own, as in production."""
     from django.conf import settings
 
-    settings.DATABASES["default"]["TEST"]["NAME"] = str(STATE / "test.sqlite3")
+    if "sqlite3" in settings.DATABASES["default"]["ENGINE"]:
+        settings.DATABASES["default"]["TEST"]["NAME"] = str(STATE / "test.sqlite3")
 
 
 @pytest.fixture
