@@ -46,7 +46,7 @@ class MachineryError(MaiaError):
 
 
 class SandboxBroke(MachineryError):
-    """Raised when the sandbox cannot run programs, or its child broke the protocol."""
+    """Raised when the sandbox cannot run programs at all; what a child does ends its experiment alone."""
 
 
 class BackboneUnavailable(MachineryError):

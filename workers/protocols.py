@@ -308,8 +308,12 @@ class Bounds:
     output_chars: int = 20_000
     memory_bytes: int = 2 << 30
     frame_bytes: int = 64 << 20
+    """Bytes of one message, either way."""
+    total_bytes: int = 4 << 30
+    """Bytes of all that a program sends."""
     calls: int = 1_000
     pixels: int = 4096 * 4096
+    """Pixels of one image."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,226 @@
+"""The worker's half of what passes between it and one child: serves calls, counts everything, enforces the bounds.
+
+Every byte read here is hostile. Nothing larger than the bounds allow is ever allocated, and no content makes
+this module raise anything but `StopError`. Used by `host`, one object for each experiment, in one thread.
+"""
+
+from __future__ import annotations
+
+import inspect
+import reprlib
+import select
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PIL import Image
+
+from workers.errors import Cancelled, SandboxBroke, ToolError, ToolMisuse
+from workers.protocols import Bounds, ExperimentStatus, ToolCall
+from workers.sandbox import wire
+from workers.sandbox.launcher import Child
+
+_POLL_SECONDS = 0.1
+_READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
+_SUMMARY_CHARS = 200
+
+
+class StopError(Exception):
+    """Raised when the worker ends the program: the status it gets, and the reason in words for the agent."""
+
+    def __init__(self, status: ExperimentStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status: ExperimentStatus = status
+        self.reason = reason
+
+
+class Exchange:
+    """The messages of one experiment."""
+
+    def __init__(
+        self,
+        child: Child,
+        calls: Mapping[str, Callable[..., Any]],
+        bounds: Bounds,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.bounds = bounds
+        self.limits = wire.Limits(bounds.frame_bytes, bounds.pixels)
+        self.output_bytes = 4 * (bounds.output_chars + 1)  # one character more than fits shows that it was cut
+        self.output = bytearray()
+        self.made: list[ToolCall] = []
+        self.tool_seconds = 0.0
+        self._child = child
+        self._calls = calls
+        self._cancelled = cancelled
+        self._received = 0
+        self._started = time.monotonic()
+
+    def run(self, start: wire.Start) -> wire.Finished:
+        """Send the program, serve its calls, return how it finished.
+
+        Raises StopError, EOFError if the child is gone, Cancelled, SandboxBroke if the child could not be restricted
+        or an answer cannot travel, and whatever a call raises that is not a ToolError.
+        """
+        self._expect_ready()
+        self._send(start, wire.START_LIMITS)
+        while True:
+            message = self._receive()
+            if isinstance(message, wire.Finished):
+                if len(message.state) > wire.STATE_BYTES:
+                    raise _broken_protocol("it leaves too much state")
+                return message
+            if isinstance(message, wire.Call):
+                self._serve(message)
+            elif isinstance(message, wire.Output):
+                self.output += message.data[: self.output_bytes - len(self.output)]
+            else:
+                raise _broken_protocol("it said twice that it is ready")
+
+    def own_seconds(self) -> float:
+        """Wall-clock that the program has used itself: all but the time inside calls."""
+        return time.monotonic() - self._started - self.tool_seconds
+
+    def _expect_ready(self) -> None:
+        """The guest's first word is ours, not the program's: trouble here is the machinery's."""
+        try:
+            message = self._receive()
+        except (StopError, EOFError) as error:
+            raise SandboxBroke(f"the sandbox's child ended before its program began: {error}") from error
+        if not isinstance(message, wire.Ready):
+            reason = message.reason if isinstance(message, wire.Broken) else "it did not say that it is restricted"
+            raise SandboxBroke(f"the sandbox cannot restrict its child: {reason}")
+        self._started = time.monotonic()
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def _serve(self, call: wire.Call) -> None:
+        function = self._calls.get(call.name)
+        if function is None:
+            raise _broken_protocol("it called a function that is not in its table")
+        if len(self.made) >= self.bounds.calls:
+            raise StopError(
+                "killed", f"The program made more than {self.bounds.calls} calls. Give more images to each call."
+            )
+        began = time.monotonic()
+        try:
+            answer = self._answer(call, function)
+        finally:
+            seconds = time.monotonic() - began
+            self.tool_seconds += seconds
+            self.made.append(ToolCall(call.name, summary(call.args, call.kwargs), seconds))
+        if self.tool_seconds > self.bounds.tool_seconds:
+            words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
+            raise StopError("timeout", words)
+        self._send_answer(call.name, answer)
+
+    def _answer(self, call: wire.Call, function: Callable[..., Any]) -> wire.Answer | wire.Raised:
+        try:
+            _check_signature(call, function)
+            return wire.Answer(function(*call.args, **call.kwargs))
+        except ToolError as error:
+            return wire.Raised(str(error))
+
+    def _send_answer(self, name: str, answer: wire.Answer | wire.Raised) -> None:
+        try:
+            self._send(answer, self.limits)
+        except wire.TooLargeError as error:
+            self._send(wire.Raised(f"{name}: what it returns is too large: {error}"), self.limits)
+        except wire.SendError as error:
+            raise SandboxBroke(f"{name} returned what cannot be sent to the program: {error}") from error
+
+    # --- bytes ----------------------------------------------------------------------------------------
+
+    def _send(self, message: wire.HostMessage, limits: wire.Limits) -> None:
+        rest = memoryview(wire.pack(message, limits))
+        while rest:
+            self._wait(select.POLLOUT)
+            try:
+                rest = rest[self._child.channel.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from error
+
+    def _receive(self) -> Any:
+        """The next message, of a size checked before anything is allocated for it."""
+        try:
+            header, tail = wire.lengths(self._read(wire.PREFIX.size), self.limits)
+            self._received += wire.PREFIX.size + header + tail
+            if self._received > self.bounds.total_bytes:
+                raise StopError("killed", f"The program sent more than {self.bounds.total_bytes >> 20} MiB in all.")
+            return wire.unpack(self._read(header + tail), header, wire.GuestMessage, self.limits)
+        except wire.WireError as error:
+            raise _broken_protocol(str(error)) from error
+
+    def _read(self, size: int) -> memoryview:
+        data = memoryview(bytearray(size))
+        filled = 0
+        while filled < size:
+            self._wait(select.POLLIN)
+            try:
+                count = self._child.channel.recv_into(data[filled:])
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from error
+            if count == 0:
+                raise EOFError("it closed its channel")
+            filled += count
+        return data
+
+    def _wait(self, event: int) -> None:
+        """Return once the channel is ready for `event`. Raises Cancelled, StopError, EOFError if the child is gone."""
+        poller = select.poll()
+        poller.register(self._child.channel, event)
+        poller.register(self._child.fate, select.POLLIN)
+        while True:
+            if self._cancelled():
+                raise Cancelled("the experiment was cancelled")
+            left = self.bounds.seconds - self.own_seconds()
+            if left <= 0:
+                raise StopError("timeout", _time_words(self.bounds))
+            ready = dict(poller.poll(1000 * min(_POLL_SECONDS, left)))
+            if ready.get(self._child.channel.fileno(), 0) & (event | _READABLE):
+                return
+            if ready:
+                raise EOFError("its process is gone")
+
+
+def summary(args: list[Any], kwargs: Mapping[str, Any]) -> str:
+    """A call's arguments in a line of at most 200 characters; images and long lists by their size."""
+    words = [_shown(arg) for arg in args] + [f"{str(key)[:40]}={_shown(value)}" for key, value in kwargs.items()]
+    line = ", ".join(words[:20])
+    return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Image.Image):
+        return f"<{value.width}x{value.height} image>"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Image.Image):
+        return f"<{len(value)} images>"
+    if isinstance(value, list | tuple):
+        more = ["…"] if len(value) > 4 else []
+        return f"[{', '.join([*(_shown(item) for item in value[:4]), *more])}]"
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:57] + "…")
+    return reprlib.repr(value)
+
+
+def _check_signature(call: wire.Call, function: Callable[..., Any]) -> None:
+    """Refuse arguments that the function does not take, before it is called. Raises ToolMisuse."""
+    try:
+        inspect.signature(function).bind(*call.args, **call.kwargs)
+    except TypeError as error:
+        raise ToolMisuse(f"{call.name}: {error}; it takes {inspect.signature(function)}") from None
+
+
+def _broken_protocol(reason: str) -> StopError:
+    return StopError("killed", f"The program's process broke the protocol of the sandbox: {reason}.")
+
+
+def _time_words(bounds: Bounds) -> str:
+    return (
+        f"The program ran for more than {bounds.seconds:g} s of its own time (time inside tools is not counted) "
+        "and was stopped. Look for a loop that does not end, or do less at once."
+    )

@@ -1,0 +1,40 @@
+"""How a program's failure is told: a traceback of the program's own lines, nothing of our machinery. In the child."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+
+FILE_NAME = "experiment.py"
+ERROR_CHARS = 20_000
+_FRAMES = 2_000
+
+
+def show_source(program: str) -> None:
+    """Let tracebacks quote the program."""
+    linecache.cache[FILE_NAME] = (len(program), None, program.splitlines(keepends=True), FILE_NAME)
+
+
+def told(error: BaseException) -> str:
+    """The traceback with the frames of the program alone, in at most ERROR_CHARS characters."""
+    if isinstance(error, SyntaxError):
+        _quote(error)
+    report = traceback.TracebackException.from_exception(error, limit=-_FRAMES, compact=True)
+    _prune(report)
+    text = "".join(report.format())
+    if len(text) > ERROR_CHARS:
+        text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _quote(error: SyntaxError) -> None:
+    """The compiler looks for the line in a file; ours is only in memory."""
+    if error.text is None and error.filename == FILE_NAME and error.lineno:
+        error.text = linecache.getline(FILE_NAME, error.lineno)
+
+
+def _prune(report: traceback.TracebackException) -> None:
+    report.stack[:] = [frame for frame in report.stack if frame.filename == FILE_NAME]
+    for other in (report.__cause__, report.__context__, *(report.exceptions or ())):
+        if other is not None:
+            _prune(other)

@@ -1,0 +1,194 @@
+"""Runs one program in the child and tells the host how it ended. Called by `zygote`, after the restrictions.
+
+The program sees one namespace, so that its helpers and comprehensions see `system` and `tools` too. Whatever it does
+to this module, to the proxies or to the socket can only end its own experiment.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import io
+import os
+import random
+import socket
+import sys
+import tempfile
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from PIL import Image
+
+from workers.sandbox import failure, jail, kept, proxies, wire
+from workers.sandbox.program import ENTRY_POINTS, entry_points
+
+SEED = "experiment.seed"
+_MARK = "__entry_point__"
+_TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence", "Set", "Tuple", "Union")
+
+
+def warm_up() -> None:
+    """Load, before any fork, what programs commonly use."""
+    import base64  # noqa: F401
+    import collections  # noqa: F401
+    import itertools  # noqa: F401
+    import json  # noqa: F401
+    import statistics  # noqa: F401
+
+    from PIL import ImageDraw, ImageEnhance, ImageFilter, ImageOps  # noqa: F401
+
+    Image.preinit()
+    frame = memoryview(wire.pack(wire.Start("", [], {}, b"", 0, 0, 0), wire.START_LIMITS))
+    header, _ = wire.lengths(frame[: wire.PREFIX.size], wire.START_LIMITS)
+    wire.unpack(frame[wire.PREFIX.size :], header, wire.HostMessage, wire.START_LIMITS)
+    failure.told(SyntaxError("warm"))
+    np.random.seed(0)
+
+
+def decline(channel: socket.socket, reason: str) -> NoReturn:
+    """Tell that a restriction failed, and end."""
+    proxies.Link(channel).send(wire.Broken(reason))
+    os._exit(0)
+
+
+def serve(channel: socket.socket) -> NoReturn:
+    """Receive a program, run it, tell its end."""
+    link = proxies.Link(channel)
+    link.send(wire.Ready())
+    start = link.receive(wire.START_LIMITS)
+    link.limits = wire.Limits(start.frame_bytes, start.pixels)
+    link.send(Session(link, start).run())
+    os._exit(0)
+
+
+class Session:
+    """One program and what it sees."""
+
+    def __init__(self, link: proxies.Link, start: wire.Start) -> None:
+        self.link = link
+        self.start = start
+        self.console = _console(link, start.output_bytes)
+        self.system = self._proxy("system")
+        self.tools = self._proxy("tools")
+
+    def run(self) -> wire.Finished:
+        """Execute the program; whatever it raises becomes its end."""
+        _seed(self.start.facts.get(SEED))
+        failure.show_source(self.start.program)
+        namespace = self._namespace()
+        status, error = self._attempt(namespace)
+        try:
+            state = self._state(namespace)
+        except MemoryError:
+            state = self.start.state
+        self._flush()
+        return wire.Finished(status, error, state)
+
+    def _attempt(self, namespace: dict[str, Any]) -> tuple[Any, str]:
+        try:
+            self._execute(namespace)
+        except SystemExit as error:
+            return ("ok", "") if error.code in (None, 0) else ("program_error", failure.told(error))
+        except MemoryError as error:
+            jail.release_reserve()
+            return "memory", failure.told(error)
+        except proxies.ToolError as error:
+            return "tool_error", failure.told(error)
+        except BaseException as error:  # noqa: BLE001 it is the program's, and is told
+            return "program_error", failure.told(error)
+        return "ok", ""
+
+    def _execute(self, namespace: dict[str, Any]) -> None:
+        """Run the program, then its entry point unless it called that itself."""
+        exec(_compiled(self.start.program), namespace)  # noqa: S102 this is what the child is for
+        for name in ENTRY_POINTS:
+            function = namespace.get(name)
+            if isinstance(function, types.FunctionType):
+                if not getattr(function, "entered", False):
+                    function(self.system, self.tools)
+                return
+
+    def _namespace(self) -> dict[str, Any]:
+        """The program's globals, those of a module of their own called __main__."""
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        sys.argv[:] = [failure.FILE_NAME]
+        namespace = module.__dict__
+        namespace.update({name: getattr(typing, name) for name in _TYPING})
+        namespace.update(Image=Image, ToolError=proxies.ToolError, System=type(self.system), Tools=type(self.tools))
+        namespace.update(self._earlier())
+        namespace.update(system=self.system, tools=self.tools)
+        if "tools.display" in self.start.names:
+            namespace["display"] = self.tools.display
+        namespace[_MARK] = _entry_point
+        return namespace
+
+    def _earlier(self) -> dict[str, Any]:
+        try:
+            return kept.restore(self.start.state)
+        except wire.WireError as error:
+            self._note(str(error))
+            return {}
+
+    def _state(self, namespace: dict[str, Any]) -> bytes:
+        state, left_out = kept.keep(namespace, min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2))
+        if left_out:
+            self._note(f"too large to be kept for the next experiment: {', '.join(left_out)}")
+        return state
+
+    def _proxy(self, owner: str) -> proxies.Proxy:
+        return proxies.proxy(self.link, owner, self.start.names, self.start.facts, self._flush)
+
+    def _note(self, words: str) -> None:
+        """A line of ours in the program's output."""
+        if not self.console.closed:
+            self.console.write(f"[{words}]\n")
+
+    def _flush(self) -> None:
+        if not self.console.closed:
+            self.console.flush()
+
+
+def _console(link: proxies.Link, budget: int) -> io.TextIOWrapper:
+    """Make standard output and error one stream to the host, sent line by line."""
+    raw: Any = proxies.Console(link, budget)
+    console = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
+    tempfile.tempdir = str(Path.cwd())
+    return console
+
+
+def _compiled(program: str) -> types.CodeType:
+    """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
+    flags = annotations.compiler_flag  # type: ignore[name-defined]
+    try:
+        compile(program, failure.FILE_NAME, "exec", flags, dont_inherit=True)
+        tree = ast.parse(program, failure.FILE_NAME)
+        for function in entry_points(tree):
+            function.decorator_list.insert(0, ast.copy_location(ast.Name(_MARK, ast.Load()), function))
+        code: types.CodeType = compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
+        return code
+    except (MemoryError, RecursionError):
+        raise SyntaxError("the program is nested too deeply") from None
+
+
+def _entry_point(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark the function once it is called, since a program may call it by itself at top level."""
+
+    @functools.wraps(function)
+    def entered(*args: Any, **kwargs: Any) -> Any:
+        entered.entered = True  # type: ignore[attr-defined]
+        return function(*args, **kwargs)
+
+    return entered
+
+
+def _seed(seed: Any) -> None:
+    """Make the program's randomness repeatable; seeds are integers of any size."""
+    if isinstance(seed, int):
+        random.seed(seed)
+        np.random.seed(seed % 2**32)

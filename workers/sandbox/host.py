@@ -1,0 +1,121 @@
+"""The worker's side of the sandbox: runs a program in a child and says what came of it.
+
+Implements `protocols.Sandbox`. What passes between worker and child is `exchange`'s affair, the child's
+life is `launcher`'s. Used by the agent's loop and by the command that runs a person's experiment.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from workers.protocols import Bounds, ExperimentResult, ExperimentStatus, Json
+from workers.sandbox import wire
+from workers.sandbox.exchange import Exchange, StopError
+from workers.sandbox.launcher import Child, Launcher
+from workers.sandbox.program import PROGRAM_CHARS
+
+_ERROR_CHARS = 20_000
+
+
+class ZygoteSandbox:
+    """Runs each program in a child of its own, forked from one clean interpreter.
+
+    The interpreter starts with the first program and stops with `close` or the end of the `with` block. Programs
+    may run at the same time, from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._launcher = Launcher()
+
+    def __enter__(self) -> ZygoteSandbox:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the interpreter and every program under way; nothing is left behind."""
+        self._launcher.close()
+
+    def run(
+        self,
+        program: str,
+        calls: Mapping[str, Callable[..., Any]],
+        facts: Mapping[str, Json],
+        *,
+        bounds: Bounds,
+        state: bytes = b"",
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> ExperimentResult:
+        """See `protocols.Sandbox`. The fact "experiment.seed", an integer, seeds `random` and `numpy.random`.
+
+        Arguments and answers are plain values, images, and lists, tuples and dicts of them; a proxy passed as an
+        argument, as in `tools.dataset_exemplars(system)`, arrives as its name, "system". A call with arguments
+        that the signature of its function does not take is a ToolError in the program.
+        """
+        if len(program) > PROGRAM_CHARS:
+            words = f"SyntaxError: the program has {len(program)} characters, at most {PROGRAM_CHARS} are run"
+            return ExperimentResult("program_error", error=words, state=state)
+        cpu_seconds = math.ceil(bounds.seconds) * 2 + 5  # the backstop; the worker's clock is the bound
+        with self._launcher.child(bounds.memory_bytes, cpu_seconds) as child:
+            exchange = Exchange(child, calls, bounds, cancelled)
+            sizes = (exchange.output_bytes, bounds.frame_bytes, bounds.pixels)
+            start = wire.Start(program, list(calls), dict(facts), state, *sizes)
+            try:
+                return _result(exchange, exchange.run(start), state)
+            except StopError as stop:
+                return _stopped(exchange, stop, state)
+            except EOFError:
+                return _stopped(exchange, _verdict(child, bounds), state)
+
+
+def _result(exchange: Exchange, end: wire.Finished, earlier: bytes) -> ExperimentResult:
+    """What the guest says of its program; each field is hostile."""
+    error = end.error[:_ERROR_CHARS]
+    if end.status == "memory":
+        error = f"{_memory_words(exchange.bounds)}\n{error}".strip()
+    return _finished(exchange, end.status, error, end.state or earlier)
+
+
+def _stopped(exchange: Exchange, stop: StopError, earlier: bytes) -> ExperimentResult:
+    return _finished(exchange, stop.status, stop.reason, earlier)
+
+
+def _finished(exchange: Exchange, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:
+    output = exchange.output.decode("utf-8", "replace")
+    most = exchange.bounds.output_chars
+    return ExperimentResult(
+        status=status,
+        output=output[:most],
+        output_truncated=len(output) > most,
+        error=error,
+        seconds=exchange.own_seconds(),
+        tool_seconds=exchange.tool_seconds,
+        calls=tuple(exchange.made),
+        state=state,
+    )
+
+
+def _verdict(child: Child, bounds: Bounds) -> StopError:
+    """Why a child that said no farewell is gone."""
+    ended = child.end()
+    number = ended.wait_status & 0x7F
+    if number == signal.SIGXCPU:
+        return StopError("timeout", "The program used more processor time than it may. Make it do less at once.")
+    if number == signal.SIGKILL and ended.peak_bytes > bounds.memory_bytes // 2:
+        return StopError("memory", _memory_words(bounds))
+    if number:
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        return StopError("killed", f"The program's process was ended by signal {name} before the program was done.")
+    code = ended.wait_status >> 8
+    return StopError("killed", f"The program ended its own process (exit code {code}) before it was done.")
+
+
+def _memory_words(bounds: Bounds) -> str:
+    return (
+        f"The program needed more than {bounds.memory_bytes >> 20} MiB of memory. Keep fewer or smaller values at once."
+    )

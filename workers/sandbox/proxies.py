@@ -1,0 +1,117 @@
+"""What a program holds: `system` and `tools`, whose methods are calls to the worker. Lives in the child.
+
+Nothing is checked here for safety: the worker checks every call again. What a program can be told early,
+in its own traceback, is told here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from workers.sandbox import wire
+
+SERVED_ATTRIBUTES = ("experiment_log", "results_list")
+"""Attributes whose value is asked for each time (paper, appendix A)."""
+
+
+class ToolError(Exception):
+    """A tool could not do what the program asked. A program may catch it."""
+
+    __module__ = "builtins"  # so that a traceback says ToolError alone
+
+
+class Link:
+    """The child's end of the wire. Threads of the program may share it; calls go one at a time."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.limits = wire.Limits()
+        self._channel = channel
+        self._sending = threading.Lock()
+        self._calling = threading.Lock()
+
+    def send(self, message: wire.Message) -> None:
+        frame = wire.pack(message, self.limits)
+        with self._sending:
+            self._channel.sendall(frame)
+
+    def receive(self, limits: wire.Limits) -> Any:
+        """The next message of the host, which is trusted to be well formed."""
+        header, tail = wire.lengths(self._read(wire.PREFIX.size), limits)
+        return wire.unpack(self._read(header + tail), header, wire.HostMessage, limits)
+
+    def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Have the worker call a function of the table; its answer, or ToolError."""
+        message = wire.Call(name, [_named(arg) for arg in args], {key: _named(arg) for key, arg in kwargs.items()})
+        with self._calling:
+            try:
+                self.send(message)
+            except wire.SendError as error:
+                raise ToolError(f"{name}: an argument is wrong: {error}") from None
+            answer = self.receive(self.limits)
+        if isinstance(answer, wire.Raised):
+            raise ToolError(answer.message)
+        return answer.value
+
+    def _read(self, size: int) -> memoryview:
+        data = memoryview(bytearray(size))
+        if self._channel.recv_into(data, size, socket.MSG_WAITALL) != size:
+            os._exit(0)  # the worker is gone
+        return data
+
+
+class Console(io.RawIOBase):
+    """Standard output and error: sends what is written until the cap, then swallows it."""
+
+    def __init__(self, link: Link, budget: int) -> None:
+        self._link = link
+        self._budget = budget
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = len(memoryview(data).cast("B"))
+        if self._budget > 0:
+            self._link.send(wire.Output(bytes(data[: self._budget])))
+            self._budget -= size
+        return size
+
+
+class Proxy:
+    """Base of `system` and `tools`."""
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(sorted(name for name in dir(self) if not name.startswith("_")))
+        raise AttributeError(f"{_named(self)} has no attribute {name!r}; it has {known}", name=name, obj=self)
+
+
+def proxy(link: Link, owner: str, names: Iterable[str], facts: Mapping[str, Any], flush: Callable[[], None]) -> Proxy:
+    """The object called `owner`: a method for each "owner.method", an attribute for each fact "owner.attribute"."""
+    members: dict[str, Any] = {}
+    for full in names:
+        holder, _, name = full.partition(".")
+        if holder == owner:
+            members[name] = _member(link, full, name, flush)
+    members.update({full.partition(".")[2]: value for full, value in facts.items() if full.startswith(owner + ".")})
+    made: Proxy = type(owner.capitalize(), (Proxy,), members)()
+    return made
+
+
+def _member(link: Link, full: str, name: str, flush: Callable[[], None]) -> Any:
+    def method(_: Proxy, *args: Any, **kwargs: Any) -> Any:
+        flush()
+        return link.call(full, args, kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = full
+    return property(method) if name in SERVED_ATTRIBUTES else method
+
+
+def _named(value: Any) -> Any:
+    """A proxy travels as its name: published programs write `tools.dataset_exemplars(system)`."""
+    return type(value).__name__.lower() if isinstance(value, Proxy) else value
