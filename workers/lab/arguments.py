@@ -1,0 +1,98 @@
+"""Checks of what a program passes to a tool. Each returns the checked value or raises ToolMisuse.
+
+The message names the argument, what came and what is wanted, since the agent reads it. Used by `System` and `Tools`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+from PIL import Image
+
+from workers.errors import ToolMisuse
+
+MOST_ITEMS = 64
+"""Images, prompts or activations in one call."""
+PROMPT_CHARS = 2_000
+TITLE_CHARS = 300
+
+ImageOrText = Image.Image | str
+"""An image as programs hold it: a PIL image or a Base64 string."""
+
+
+def items(value: Any, argument: str, of: str) -> list[Any]:
+    """A list of 1 to `MOST_ITEMS` things; a lone text or image counts as a list of one."""
+    if isinstance(value, ImageOrText):
+        return [value]
+    if not isinstance(value, list | tuple):
+        raise ToolMisuse(f"{argument} must be a list of {of}, but is {described(value)}.")
+    if not value:
+        raise ToolMisuse(f"{argument} is empty. Pass a list of 1 to {MOST_ITEMS} {of}.")
+    if len(value) > MOST_ITEMS:
+        raise ToolMisuse(
+            f"{argument} holds {len(value)} {of}; one call takes {MOST_ITEMS} at most. Call several times."
+        )
+    return list(value)
+
+
+def texts(value: Any, argument: str, of: str = "prompts") -> list[str]:
+    """A list of texts with something in them, each of at most `PROMPT_CHARS` characters."""
+    return [text(each, f"{argument}[{at}]") for at, each in enumerate(items(value, argument, of))]
+
+
+def text(value: Any, argument: str) -> str:
+    """One such text."""
+    if not isinstance(value, str):
+        raise ToolMisuse(f"{argument} must be text, but is {described(value)}.")
+    if not value.strip():
+        raise ToolMisuse(f"{argument} is empty. Say in words what is wanted.")
+    if len(value) > PROMPT_CHARS:
+        raise ToolMisuse(f"{argument} has {len(value)} characters; at most {PROMPT_CHARS} are read. Shorten it.")
+    return value
+
+
+def titles(value: Any, argument: str) -> list[str]:
+    """A list of titles, cut at `TITLE_CHARS` characters."""
+    found = items(value, argument, "titles")
+    for at, each in enumerate(found):
+        if not isinstance(each, str):
+            raise ToolMisuse(f"{argument}[{at}] must be text, but is {described(each)}.")
+    return [each[:TITLE_CHARS] for each in found]
+
+
+def numbers(value: Any, argument: str) -> list[float]:
+    """A list of finite numbers; a lone number counts as a list of one."""
+    found = [value] if _is_number(value) else items(value, argument, "numbers")
+    for at, each in enumerate(found):
+        if not _is_number(each):
+            raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {described(each)}.")
+    return [float(each) for each in found]
+
+
+def free_text(value: Any, argument: str) -> str:
+    """Text, or a list of texts, a line for each; None is no text."""
+    lines = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+        raise ToolMisuse(f"{argument} must be text or a list of texts, but is {described(value)}.")
+    return "\n".join(lines)
+
+
+def same_length(**lists: Sequence[Any]) -> None:
+    """The lists must be of one length."""
+    if len({len(each) for each in lists.values()}) > 1:
+        lengths = ", ".join(f"{name} has {len(each)}" for name, each in lists.items())
+        raise ToolMisuse(f"The lists must be of the same length, but {lengths}.")
+
+
+def described(value: Any) -> str:
+    """What came, in a few words: its type, and its value where that is short."""
+    shown = repr(value) if isinstance(value, str | int | float | bool | None) else ""
+    name = "None" if value is None else f"of type {type(value).__name__}"
+    return f"{name} ({shown[:60]})" if shown and value is not None else name
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)

@@ -1,0 +1,69 @@
+"""`System`: the thing under study as the agent's programs see it. Its docstrings are the reference the agent reads.
+
+It measures and masks through a `Subject` and knows no model itself. Made by `laboratory` for each experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workers.lab import arguments
+from workers.lab.arguments import ImageOrText
+from workers.lab.imaging import image_key, to_base64
+from workers.lab.memory import Kept, look_up, unmasked
+from workers.protocols import ImageMemory, Subject
+
+
+class System:
+    """The unit under study and the network it belongs to.
+
+    system.model_name, system.layer: names of the network and of the layer.
+    system.neuron_num (also system.unit): the unit's number in that layer.
+    """
+
+    def __init__(self, subject: Subject, memory: ImageMemory) -> None:
+        self.subject = subject
+        self.model_name = subject.spec.model
+        self.layer = subject.spec.layer
+        self.neuron_num = subject.spec.unit
+        self.measured: dict[str, tuple[float, str]] = {}
+        """Activation and key of the masked image for each raw key measured in this experiment."""
+        self._memory = memory
+
+    @property
+    def unit(self) -> int:
+        return self.neuron_num
+
+    def neuron(self, image_list: Sequence[ImageOrText]) -> tuple[list[float], list[str]]:
+        """Measure how strongly each image activates the unit, and where.
+
+        Returns two lists in the order of the images: the activations (highest value anywhere in the image, 2 decimals)
+        and the masked images (Base64). In a masked image the region that drives the unit is bright with a red outline,
+        and the rest is dark; an image that is all dark has no such region. A masked image that you pass in is measured
+        through the whole image behind it. At most 64 images per call.
+
+        Example:
+            images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
+            activations, masked_images = system.neuron(images)
+        """
+        given = arguments.items(image_list, "image_list", "images")
+        kept = [look_up(self._memory, image, f"image_list[{at}]") for at, image in enumerate(given)]
+        return self._measure([unmasked(self._memory, each) for each in kept])
+
+    call_neuron = neuron
+
+    def activation(self, raw: Kept) -> float:
+        """The activation of one raw image, measured now if it was not in this experiment."""
+        if raw.key not in self.measured:
+            self._measure([raw])
+        return self.measured[raw.key][0]
+
+    def _measure(self, images: list[Kept]) -> tuple[list[float], list[str]]:
+        responses = self.subject.respond([each.image for each in images])
+        for raw, response in zip(images, responses, strict=True):
+            key = image_key(response.masked)
+            if key != raw.key:  # an image that is bright all over is not masked
+                self._memory.remember(response.masked, replace(raw.provenance, scene=None, raw=raw.key))
+            self.measured[raw.key] = (response.activation, key)
+        return [each.activation for each in responses], [to_base64(each.masked) for each in responses]

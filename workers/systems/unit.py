@@ -1,0 +1,107 @@
+"""One unit of a trained network: a convolutional channel, an MLP neuron, a class logit.
+
+Its activation is the spatial maximum of its map (paper, section 3.1). It does not search the data set: an index, made
+by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registry.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PIL.Image import Image
+
+from workers.lab.imaging import masked
+from workers.protocols import (
+    Exemplar,
+    LabSettings,
+    Picture,
+    Progress,
+    Response,
+    SystemSpec,
+    VisionModel,
+    silent,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class UnitRecord(Protocol):
+    """What an index knows of one unit."""
+
+    @property
+    def quantile(self) -> float:
+        """Above this, the unit's map counts as bright."""
+        ...
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Data set images that activate it most, best first; empty if none does."""
+        ...
+
+
+class UnitIndex(Protocol):
+    """What the data set says of the units of a model."""
+
+    def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord: ...
+
+    def picture(self, position: int) -> Picture: ...
+
+
+class Unit:
+    """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
+
+    def __init__(self, spec: SystemSpec, model: VisionModel, index: UnitIndex, batch_size: int) -> None:
+        self.spec = spec
+        self._model = model
+        self._index = index
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
+        self._exemplars: list[Exemplar] | None = None
+
+    def respond(self, images: Sequence[Image]) -> list[Response]:
+        """Activation, rounded to 2 decimals, and masked image for each image."""
+        threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
+        return [
+            response(image, activation_map, threshold)
+            for image, activation_map in zip(images, self._maps(images), strict=True)
+        ]
+
+    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+        """Best first; empty if no image of the data set activates the unit."""
+        record = self._index.unit(self.spec.layer, self.spec.unit, progress)
+        with self._lock:
+            if self._exemplars is None:
+                self._exemplars = self._measure(record)
+        return self._exemplars
+
+    def _measure(self, record: UnitRecord) -> list[Exemplar]:
+        pictures = [self._index.picture(position) for position in record.positions]
+        responses = self.respond([picture.image for picture in pictures])
+        return [
+            Exemplar(response.activation, picture, response.masked, position)
+            for response, picture, position in zip(responses, pictures, record.positions, strict=True)
+        ]
+
+    def _maps(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
+        """The unit's map for each image, (h, w)."""
+        layer = self.spec.layer
+        found: list[NDArray[np.float32]] = []
+        for start in range(0, len(images), self._batch_size):
+            maps = self._model.maps(images[start : start + self._batch_size], [layer])[layer]
+            found.extend(maps[:, self.spec.unit].numpy(force=True))  # (batch, units, h, w) -> (batch, h, w)
+        return found
+
+
+def response(image: Image, activation_map: NDArray[np.floating[Any]], threshold: float) -> Response:
+    """Activation and masked image. A map of a single value says nothing of where, so the image stays bright."""
+    activation = round(float(activation_map.max()), 2) + 0.0  # no negative zero
+    return Response(activation, image if activation_map.size == 1 else masked(image, activation_map, threshold))
+
+
+def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:
+    """The unit that `spec` names; its layer and number are checked by the laboratory."""
+    return Unit(spec, model, index, settings.batch_size)
