@@ -52,12 +52,16 @@ $(STAMP): requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@if $(PIP) show --quiet torch 2>/dev/null; then true; \
 	elif command -v nvidia-smi >/dev/null || test -e /proc/driver/nvidia; then \
-		echo "Installing the pinned packages with PyTorch for CUDA: a download of about 2.8 GB."; \
+		echo "Installing PyTorch for CUDA: a download of about 2.6 GB."; \
+		$(PIP) install $(TORCH); \
 	else \
-		echo "No NVIDIA GPU here: trying PyTorch's packages for CPUs, a download of about 200 MB, 400 MB with the rest."; \
-		$(PIP) install --quiet --timeout 5 --retries 0 --no-deps --index-url $(CPU_INDEX) $(TORCH) 2>/dev/null \
-		|| echo "$(CPU_INDEX) does not answer: taking the ordinary package index." \
-			"On Linux its PyTorch brings CUDA's libraries, a download of up to 2.8 GB."; \
+		echo "No NVIDIA GPU here. Installing PyTorch for CPUs: a download of about 200 MB."; \
+		$(PIP) install --timeout 5 --retries 0 --no-deps --index-url $(CPU_INDEX) $(TORCH) 2>/dev/null || { \
+			echo "$(CPU_INDEX) does not answer. Trying the ordinary package index:" \
+				"its PyTorch for Linux brings CUDA's libraries, a download of up to 2.6 GB."; \
+			$(PIP) install $(TORCH); \
+		}; \
 	fi
-	@$(PIP) install --quiet --progress-bar on --requirement requirements.lock
+	@echo "Installing the pinned packages: a download of about 190 MB the first time."
+	@$(PIP) install --quiet --requirement requirements.lock
 	@touch $@

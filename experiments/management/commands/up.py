@@ -1,0 +1,143 @@
+"""`manage.py up`: the whole of MAIA Web on this machine, until Ctrl+C. Called by `make run`.
+
+It prepares the state folder and the database, then keeps Redis, the web server, the worker and beat alive. It is for
+one machine and one address, 127.0.0.1; for a server, each process is started by its own command (see the README).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from celery import current_app
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from experiments.management.supervisor import claims, parts, redis_server, welcome
+from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.processes import Child, Keeper
+
+STARTING_SECONDS = 60.0
+"""How long the web server and the worker may take until we say that something is slow."""
+
+
+class Command(BaseCommand):
+    help = "Start everything on this machine and print a link to open. Ctrl+C stops it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)")
+        parser.add_argument("--state", type=Path, help="folder of everything kept (default: MAIA_STATE, else var)")
+        parser.add_argument("--no-example", action="store_true", help="ask no example query at the very first start")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        if options["state"] and options["state"].resolve() != settings.STATE:
+            restart_with(options["state"].resolve())
+        console, port = Console(), options["port"]
+        with ExitStack() as held:
+            held.enter_context(claims.state_folder(settings.STATE))
+            claims.free_port(port)
+            redis = None
+            if not os.environ.get("MAIA_REDIS_URL"):
+                folder = held.enter_context(redis_server.private_folder())
+                redis = redis_server.child(folder)
+                use_redis(redis_server.address(folder))
+            call_command("migrate", verbosity=0, interactive=False)
+            user, first = welcome.owner()
+            installation = Installation(console, port, redis, user, example=first and not options["no_example"])
+            if not asyncio.run(installation.run()):
+                raise CommandError("Stopped, because a part could not be kept alive. See above.")
+
+
+def restart_with(state: Path) -> None:
+    """Start this process anew with another state folder: settings are read once."""
+    os.environ["MAIA_STATE"] = str(state)
+    os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
+
+
+def use_redis(url: str) -> None:
+    """Have the children use this Redis, and this process too, which has read its settings already."""
+    os.environ["MAIA_REDIS_URL"] = url
+    current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
+
+
+class Installation:
+    """All parts of one installation, from start to stop."""
+
+    def __init__(self, console: Console, port: int, redis: Child | None, user: User, *, example: bool) -> None:
+        self.console = console
+        self.port = port
+        self.user = user
+        self.example = example
+        self.over = asyncio.Event()
+        self.healthy = True
+        others = [parts.web(port), parts.worker(settings.WORKER_THREADS), parts.beat(settings.STATE)]
+        self.redis = [Keeper(redis, console, self.give_up)] if redis else []
+        self.others = [Keeper(child, console, self.give_up) for child in others]
+
+    async def run(self) -> bool:
+        """Keep everything alive until Ctrl+C or SIGTERM. Returns whether that, and not a dying part, was the end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.interrupt)
+        greeting = asyncio.create_task(self.greet())
+        greeting.add_done_callback(self.greeted)
+        for keeper in [*self.redis, *self.others]:
+            keeper.start()
+        await self.over.wait()
+        greeting.cancel()
+        await self.stop()
+        return self.healthy
+
+    async def stop(self) -> None:
+        """Stop all parts at once, Redis last: the others say goodbye over it."""
+        await asyncio.gather(*(keeper.stop() for keeper in self.others))
+        await asyncio.gather(*(keeper.stop() for keeper in self.redis))
+        self.console.say("Stopped.")
+
+    def interrupt(self) -> None:
+        """The first time stop gently, the second time at once."""
+        if self.over.is_set():
+            for keeper in [*self.others, *self.redis]:
+                keeper.kill()
+        else:
+            self.console.say("Stopping. Runs under way go on at the next start. Ctrl+C once more stops at once.")
+            self.over.set()
+
+    def give_up(self) -> None:
+        self.healthy = False
+        self.over.set()
+
+    async def greet(self) -> None:
+        """Say where to go, once somebody is there to answer."""
+        await self.until(lambda: parts.web_answers(self.port), "The web server")
+        await self.until(parts.worker_answers, "The worker")
+        if self.example:
+            await database_sync_to_async(welcome.ask_example)(self.user)
+        link = await database_sync_to_async(welcome.link)(self.user, self.port)
+        self.console.say(f"\n    {link}\n")
+        self.console.say(f"Open this link: it signs {self.user} in, once. Ctrl+C stops everything.")
+        if not self.user.has_usable_password():
+            self.console.say(f"To sign in without a link, set a password: python manage.py changepassword {self.user}")
+
+    def greeted(self, greeting: asyncio.Task[None]) -> None:
+        """A greeting that failed is the end: without a link nobody gets in."""
+        if not greeting.cancelled() and (error := greeting.exception()):
+            self.console.say(f"No link could be made ({type(error).__name__}: {error}), so everything stops.")
+            self.give_up()
+
+    async def until(self, answers: Callable[[], bool], who: str) -> None:
+        asked = 0.0
+        while not await asyncio.to_thread(answers):
+            await asyncio.sleep(0.2)
+            asked += 0.2
+            if asked - 0.2 < STARTING_SECONDS <= asked:
+                self.console.say(f"{who} does not answer yet. If nothing follows, its lines above say why.")

@@ -1,0 +1,1 @@
+"""What `manage.py up` is made of: it keeps the parts of one installation alive on one machine."""

@@ -1,0 +1,171 @@
+"""Keeps one child process alive: passes its lines on, starts it again when it dies, stops it with all it started.
+
+No child outlives the supervisor, however that ends: the kernel kills each with its parent. What a child itself
+starts is in the child's process group, which is killed with it; what leaves the group is the child's own affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from experiments.management.supervisor.console import Console
+
+FIRST_WAIT = 1.0
+"""Seconds before a dead child is started again; doubled for each short life in a row."""
+SHORT_LIFE = 10.0
+"""Seconds: a child that lived shorter than this died of its start."""
+SHORT_LIVES = 5
+"""That many short lives in a row are enough."""
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process to keep alive."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    grace: float = 10.0
+    """Seconds from the request to stop until it is killed."""
+    quiet: bool = False
+    """Show its lines only if it dies."""
+
+
+class Keeper:
+    """Keeps one child alive from `start` to `stop`. `gave_up` is called when that is hopeless."""
+
+    def __init__(self, child: Child, console: Console, gave_up: Callable[[], None]) -> None:
+        self.child = child
+        self.console = console
+        self.gave_up = gave_up
+        self.process: Process | None = None
+        self.stopping = asyncio.Event()
+        self.last_lines: deque[str] = deque(maxlen=20)
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self.keep())
+
+    async def stop(self) -> None:
+        """Ask the child to end; kill it and all it started once its grace is over."""
+        self.stopping.set()
+        self.ask_to_end()
+        done, _ = await asyncio.wait([self.task], timeout=self.child.grace)
+        if not done:
+            self.console.say(f"{self.child.name} did not end within {self.child.grace:.0f} s and is killed.")
+            self.kill()
+        await self.task
+
+    def ask_to_end(self) -> None:
+        if self.process and self.process.returncode is None:
+            self.process.terminate()
+
+    def kill(self) -> None:
+        """Kill the child's whole process group, of which it is the leader."""
+        if self.process:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    async def keep(self) -> None:
+        """Run the child again and again until somebody stops it, or it dies too often."""
+        short_lives = 0
+        while not self.stopping.is_set():
+            began = time.monotonic()
+            status = await self.live()
+            if self.stopping.is_set():
+                break
+            lived = time.monotonic() - began
+            short_lives = short_lives + 1 if lived < SHORT_LIFE else 0
+            if short_lives == SHORT_LIVES:
+                self.despair(status)
+                break
+            await self.wait_to_start(status, lived, FIRST_WAIT * 2 ** max(short_lives - 1, 0))
+
+    async def live(self) -> int:
+        """One life of the child. Returns its exit status, negative for a signal."""
+        parent = os.getpid()
+        self.last_lines.clear()
+        self.process = await asyncio.create_subprocess_exec(
+            *self.child.command,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.child.environment},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            start_new_session=True,  # Ctrl+C is for us alone; the child hears of it from us
+            preexec_fn=lambda: die_with(parent),
+        )
+        if self.stopping.is_set():
+            self.ask_to_end()
+        relay = asyncio.create_task(self.relay(self.process))
+        status = await self.process.wait()
+        self.kill()  # what it left behind in its group would hold the pipe open
+        await relay
+        return status
+
+    async def relay(self, process: Process) -> None:
+        assert process.stdout is not None
+        async for line in lines(process.stdout):
+            self.last_lines.append(line)
+            if not self.child.quiet:
+                self.console.say(line, self.child.name)
+
+    async def wait_to_start(self, status: int, lived: float, delay: float) -> None:
+        self.show_last_lines()
+        self.console.say(
+            f"{self.child.name} ended {cause(status)} after {lived:.0f} s and is started again in {delay:.0f} s. "
+            "If it says why, that stands in its last lines above."
+        )
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), delay)
+
+    def despair(self, status: int) -> None:
+        self.show_last_lines()
+        self.console.say(
+            f"{self.child.name} ended {cause(status)} within seconds of its start, {SHORT_LIVES} times in a row, so "
+            "everything stops. Mend what its last lines above name, then start again."
+        )
+        self.gave_up()
+
+    def show_last_lines(self) -> None:
+        if self.child.quiet:
+            for line in self.last_lines:
+                self.console.say(line, self.child.name)
+
+
+def die_with(parent: int) -> None:
+    """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before we could ask
+        os._exit(1)
+
+
+def cause(status: int) -> str:
+    """An exit status in words."""
+    if status >= 0:
+        return f"with status {status}"
+    return f"by {signal.Signals(-status).name}"
+
+
+async def lines(stream: asyncio.StreamReader, longest: int = 10_000) -> AsyncIterator[str]:
+    """Lines of any length, as they come; one that is longer than `longest` bytes is broken."""
+    rest = b""
+    while chunk := await stream.read(65_536):
+        *whole, rest = (rest + chunk).split(b"\n")
+        while len(rest) > longest:
+            whole.append(rest[:longest])
+            rest = rest[longest:]
+        for line in whole:
+            yield line.decode(errors="replace").rstrip("\r")
+    if rest:
+        yield rest.decode(errors="replace")

@@ -1,0 +1,55 @@
+"""What a newcomer finds: an account, a link that signs in, and one example under way."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+
+from experiments.models import Member, Run
+from experiments.models.login_link import LoginLink
+from experiments.models.member import Role
+from workers.agent.events import Limits
+from workers.jobs.queue import enqueue
+
+EXAMPLE = ("toybox", "layer4", 12)
+"""Model, layer and unit that the first query asks about."""
+
+
+@transaction.atomic
+def owner() -> tuple[User, bool]:
+    """An active admin of the team, and whether the account was made just now (at the very first start)."""
+    found = Member.objects.filter(role=Role.ADMIN, user__is_active=True).select_related("user").order_by("pk").first()
+    if found:
+        return found.user, False
+    user, new = User.objects.get_or_create(username="owner", defaults={"is_staff": True, "is_superuser": True})
+    if new:
+        user.set_unusable_password()
+        user.save()
+    Member.objects.update_or_create(user=user, defaults={"role": Role.ADMIN})
+    return user, new
+
+
+def link(user: User, port: int) -> str:
+    """An address that signs the user in, once."""
+    return f"http://127.0.0.1:{port}{reverse('enter', args=[LoginLink.issue(user)])}"
+
+
+def ask_example(user: User) -> Run:
+    """Enqueue the first query, so that there is something to watch when the page opens."""
+    model, layer, unit = EXAMPLE
+    with transaction.atomic():
+        run = Run.objects.create(
+            owner=user,
+            question=f"What does unit {unit} of {layer} in {model} respond to?",
+            task="describe",
+            model=model,
+            layer=layer,
+            unit=unit,
+            backbone="scripted",
+            limits=asdict(Limits()),
+        )
+        enqueue(run.pk)
+    return run
