@@ -21,6 +21,7 @@ from workers.sandbox import wire
 from workers.sandbox.launcher import Child
 
 _POLL_SECONDS = 0.1
+_READY_SECONDS = 30.0
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 _SUMMARY_CHARS = 200
 
@@ -54,7 +55,9 @@ class Exchange:
         self._calls = calls
         self._cancelled = cancelled
         self._received = 0
+        self._seconds = _READY_SECONDS
         self._started = time.monotonic()
+        self._asked = 0.0
 
     def run(self, start: wire.Start) -> wire.Finished:
         """Send the program, serve its calls, return how it finished.
@@ -63,7 +66,10 @@ class Exchange:
         or an answer cannot travel, and whatever a call raises that is not a ToolError.
         """
         self._expect_ready()
-        self._send(start, wire.START_LIMITS)
+        try:
+            self._send(start, wire.START_LIMITS)
+        except wire.SendError as error:
+            raise SandboxBroke(f"the program's facts or state cannot be sent: {error}") from error
         while True:
             message = self._receive()
             if isinstance(message, wire.Finished):
@@ -90,6 +96,7 @@ class Exchange:
         if not isinstance(message, wire.Ready):
             reason = message.reason if isinstance(message, wire.Broken) else "it did not say that it is restricted"
             raise SandboxBroke(f"the sandbox cannot restrict its child: {reason}")
+        self._seconds = self.bounds.seconds
         self._started = time.monotonic()
 
     # --- calls ----------------------------------------------------------------------------------------
@@ -109,6 +116,7 @@ class Exchange:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
             self.made.append(ToolCall(call.name, summary(call.args, call.kwargs), seconds))
+            self._asked = 0.0
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
             raise StopError("timeout", words)
@@ -175,9 +183,8 @@ class Exchange:
         poller.register(self._child.channel, event)
         poller.register(self._child.fate, select.POLLIN)
         while True:
-            if self._cancelled():
-                raise Cancelled("the experiment was cancelled")
-            left = self.bounds.seconds - self.own_seconds()
+            self._check_cancelled()
+            left = self._seconds - self.own_seconds()
             if left <= 0:
                 raise StopError("timeout", _time_words(self.bounds))
             ready = dict(poller.poll(1000 * min(_POLL_SECONDS, left)))
@@ -185,6 +192,14 @@ class Exchange:
                 return
             if ready:
                 raise EOFError("its process is gone")
+
+    def _check_cancelled(self) -> None:
+        """Ask every 100 ms and right after each call; asking may cost a query."""
+        now = time.monotonic()
+        if now - self._asked >= _POLL_SECONDS:
+            self._asked = now
+            if self._cancelled():
+                raise Cancelled("the experiment was cancelled")
 
 
 def summary(args: list[Any], kwargs: Mapping[str, Any]) -> str:
@@ -209,10 +224,11 @@ def _shown(value: Any) -> str:
 
 def _check_signature(call: wire.Call, function: Callable[..., Any]) -> None:
     """Refuse arguments that the function does not take, before it is called. Raises ToolMisuse."""
+    signature = inspect.signature(function)
     try:
-        inspect.signature(function).bind(*call.args, **call.kwargs)
+        signature.bind(*call.args, **call.kwargs)
     except TypeError as error:
-        raise ToolMisuse(f"{call.name}: {error}; it takes {inspect.signature(function)}") from None
+        raise ToolMisuse(f"{call.name}: {error}; it takes {signature}") from None
 
 
 def _broken_protocol(reason: str) -> StopError:

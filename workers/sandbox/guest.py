@@ -7,6 +7,7 @@ to this module, to the proxies or to the socket can only end its own experiment.
 from __future__ import annotations
 
 import ast
+import errno
 import functools
 import io
 import os
@@ -18,7 +19,7 @@ import types
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from PIL import Image
@@ -26,6 +27,7 @@ from PIL import Image
 from workers.sandbox import failure, jail, kept, proxies, wire
 from workers.sandbox.program import ENTRY_POINTS, entry_points
 
+Status = Literal["ok", "program_error", "tool_error", "memory"]
 SEED = "experiment.seed"
 _MARK = "__entry_point__"
 _TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence", "Set", "Tuple", "Union")
@@ -88,18 +90,12 @@ class Session:
         self._flush()
         return wire.Finished(status, error, state)
 
-    def _attempt(self, namespace: dict[str, Any]) -> tuple[Any, str]:
+    def _attempt(self, namespace: dict[str, Any]) -> tuple[Status, str]:
         try:
             self._execute(namespace)
-        except SystemExit as error:
-            return ("ok", "") if error.code in (None, 0) else ("program_error", failure.told(error))
-        except MemoryError as error:
-            jail.release_reserve()
-            return "memory", failure.told(error)
-        except proxies.ToolError as error:
-            return "tool_error", failure.told(error)
         except BaseException as error:  # noqa: BLE001 it is the program's, and is told
-            return "program_error", failure.told(error)
+            status = _status(error)
+            return status, "" if status == "ok" else failure.told(error)
         return "ok", ""
 
     def _execute(self, namespace: dict[str, Any]) -> None:
@@ -164,7 +160,7 @@ def _console(link: proxies.Link, budget: int) -> io.TextIOWrapper:
 
 def _compiled(program: str) -> types.CodeType:
     """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
-    flags = annotations.compiler_flag  # type: ignore[name-defined]
+    flags = annotations.compiler_flag
     try:
         compile(program, failure.FILE_NAME, "exec", flags, dont_inherit=True)
         tree = ast.parse(program, failure.FILE_NAME)
@@ -185,6 +181,16 @@ def _entry_point(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return entered
+
+
+def _status(error: BaseException) -> Status:
+    """What an exception that nobody caught makes of the program."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        jail.release_reserve()
+        return "memory"
+    if isinstance(error, SystemExit) and error.code in (None, 0):
+        return "ok"
+    return "tool_error" if isinstance(error, proxies.ToolError) else "program_error"
 
 
 def _seed(seed: Any) -> None:

@@ -19,6 +19,7 @@ from workers.sandbox.launcher import Child, Launcher
 from workers.sandbox.program import PROGRAM_CHARS
 
 _ERROR_CHARS = 20_000
+_EXIT_SECONDS = 0.5
 
 
 class ZygoteSandbox:
@@ -57,9 +58,8 @@ class ZygoteSandbox:
         argument, as in `tools.dataset_exemplars(system)`, arrives as its name, "system". A call with arguments
         that the signature of its function does not take is a ToolError in the program.
         """
-        if len(program) > PROGRAM_CHARS:
-            words = f"SyntaxError: the program has {len(program)} characters, at most {PROGRAM_CHARS} are run"
-            return ExperimentResult("program_error", error=words, state=state)
+        if refusal := _refusal(program):
+            return ExperimentResult("program_error", error=refusal, state=state)
         cpu_seconds = math.ceil(bounds.seconds) * 2 + 5  # the backstop; the worker's clock is the bound
         with self._launcher.child(bounds.memory_bytes, cpu_seconds) as child:
             exchange = Exchange(child, calls, bounds, cancelled)
@@ -71,6 +71,17 @@ class ZygoteSandbox:
                 return _stopped(exchange, stop, state)
             except EOFError:
                 return _stopped(exchange, _verdict(child, bounds), state)
+
+
+def _refusal(program: str) -> str:
+    """Why the text cannot even be sent; empty if it can."""
+    if len(program) > PROGRAM_CHARS:
+        return f"SyntaxError: the program has {len(program)} characters, at most {PROGRAM_CHARS} are run"
+    try:
+        program.encode()
+    except UnicodeEncodeError as error:
+        return f"SyntaxError: the program is not valid text: {error}"
+    return ""
 
 
 def _result(exchange: Exchange, end: wire.Finished, earlier: bytes) -> ExperimentResult:
@@ -102,7 +113,9 @@ def _finished(exchange: Exchange, status: ExperimentStatus, error: str, state: b
 
 def _verdict(child: Child, bounds: Bounds) -> StopError:
     """Why a child that said no farewell is gone."""
-    ended = child.end()
+    ended = child.wait(_EXIT_SECONDS)
+    if ended is None:
+        return StopError("killed", "The program closed its connection to the tools.")
     number = ended.wait_status & 0x7F
     if number == signal.SIGXCPU:
         return StopError("timeout", "The program used more processor time than it may. Make it do less at once.")

@@ -6,6 +6,7 @@ files, and outliving the zygote. Not yet: the file system, the network, other pr
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -30,7 +31,8 @@ def restrict(terms: Fork, zygote: int) -> None:
     if os.getppid() != zygote:  # it died before the line above: nobody would kill this process
         os._exit(0)
     _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
-    _offer_to_the_oom_killer()
+    with contextlib.suppress(OSError):
+        _offer_to_the_oom_killer()
     space = address_space() + terms.memory_bytes
     for kind, soft, hard in (
         (resource.RLIMIT_AS, space, space + RESERVE_BYTES),

@@ -6,6 +6,8 @@ It knows nothing of programs or messages between host and guest.
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import shutil
 import socket
 import subprocess
@@ -41,6 +43,12 @@ class Child:
     scratch: Path
     pid: int = 0
     ended: wire.Ended | None = None
+
+    def wait(self, seconds: float) -> wire.Ended | None:
+        """How the child ended by itself, None if it still lives after so long. Raises SandboxBroke."""
+        if self.ended is None and select.select([self.fate], [], [], seconds)[0]:
+            self.ended = _told(self.fate, wire.Ended)
+        return self.ended
 
     def end(self) -> wire.Ended:
         """Kill the child unless it is gone already; return once it is reaped. Raises SandboxBroke."""
@@ -95,7 +103,7 @@ class Launcher:
                 if child is not None:
                     _bury(child)
             finally:
-                shutil.rmtree(scratch, ignore_errors=True)
+                _remove(scratch)
 
     def close(self) -> None:
         """Stop the zygote and with it every child; remove the folder."""
@@ -106,7 +114,7 @@ class Launcher:
         if zygote is not None:
             zygote.stop()
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
     def _running(self) -> tuple[Zygote, Path]:
         with self._lock:
@@ -188,3 +196,12 @@ def _bury(child: Child) -> None:
     finally:
         child.channel.close()
         child.fate.close()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also where a program took its own rights away from what it made."""
+    for parent, names, _ in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -11,7 +11,7 @@ for how long, is not decided here. Used by `host`, `zygote` and `guest`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -207,7 +207,8 @@ def decode_state(data: bytes) -> dict[str, Any]:
     """What `encode_state` was given. Only ever called in the child: its own bounds apply to what unfolds."""
     view = memoryview(data)
     header = _SIZE.unpack(view[:4])[0] + 4
-    return dict(decode(view[4:header], view[header:], STATE_PIXELS, arrays=True))
+    values = decode(view[4:header], view[header:], STATE_PIXELS, arrays=True)
+    return msgspec.convert(values, dict[str, Any], strict=True)
 
 
 def decode(header: Buffer, tail: memoryview, pixels: int, arrays: bool = False) -> Any:
@@ -216,7 +217,24 @@ def decode(header: Buffer, tail: memoryview, pixels: int, arrays: bool = False) 
     value = unpacker.decode(header)
     if unpacker.position != len(tail):
         raise WireError("bytes that nothing refers to")
+    _check_depth(value)
     return value
+
+
+def _check_depth(value: Any) -> None:
+    """Refuse what would overflow the stack of whoever prints or walks it."""
+    level = [value]
+    for _ in range(DEPTH + 2):  # the message and its field stand around the values
+        level = [item for one in level for item in _items_of(one)]
+        if not level:
+            return
+    raise WireError(f"values nest deeper than {DEPTH} levels")
+
+
+def _items_of(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 @dataclass

@@ -50,7 +50,10 @@ class Brood:
         zygote = os.getpid()
         pid = os.fork()
         if pid == 0:
-            enter(channel, request, zygote)
+            try:
+                enter(channel, request, zygote)
+            finally:
+                os._exit(70)  # never back into the zygote's loop
         channel.close()
         self.watch(pid, fate)
 
@@ -119,7 +122,7 @@ def _only(channel: socket.socket) -> socket.socket:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
-    os.dup2(number, CHANNEL)
+    os.dup2(number, CHANNEL, inheritable=False)
     os.closerange(CHANNEL + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     return socket.socket(fileno=CHANNEL)
 
