@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,10 @@ log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600
 """How long a draft outlives the worker that wrote it."""
+
+
+muted = threading.Event()
+"""Set in a process that works without Redis: nothing is sent, and viewers catch up from the database."""
 
 
 def group(run_id: int) -> str:
@@ -72,6 +77,8 @@ def reported(topic: str) -> dict[str, Any] | None:
 
 
 def keep(key: str, text: str) -> None:
+    if muted.is_set():
+        return
     try:
         if text:
             redis().set(key, text, ex=KEPT_SECONDS)
@@ -82,6 +89,8 @@ def keep(key: str, text: str) -> None:
 
 
 def send(run_id: int, message: dict[str, Any]) -> None:
+    if muted.is_set():
+        return
     try:
         async_to_sync(get_channel_layer().group_send)(group(run_id), message)
     except (RedisError, OSError) as error:

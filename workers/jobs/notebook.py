@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 from experiments import live, transcript
 from experiments.models import Run
-from workers.agent.events import Event, Payload, from_json, to_json
+from workers.agent.events import Event, ExperimentEnded, Payload, from_json, to_json
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
+from workers.protocols import LogEntry
 
 DRAFT_EVERY = 0.1
 """Seconds between two pieces of a reply under way."""
@@ -51,6 +52,11 @@ class DatabaseNotebook:
             raise LeaseLost(str(error)) from error
         return Event(row.seq, kind, payload)
 
+    def entries(self) -> list[LogEntry]:
+        """Everything logged in the run so far."""
+        results = (event.payload for event in self.events() if isinstance(event.payload, ExperimentEnded))
+        return [entry for result in results for entry in result.entries]
+
     def state(self) -> bytes:
         last = self.run.experiments.exclude(status="running").order_by("-number").first()
         return bytes(last.state) if last else b""
@@ -62,7 +68,7 @@ class DatabaseNotebook:
         now = time.monotonic()
         if text and now - self.drafted < DRAFT_EVERY:
             return
-        live.draft(self.run.pk, text, self.sent)
+        live.draft(self.run.pk, text, self.sent if text else 0)
         self.drafted, self.sent = now, len(text)
 
     def progress(self, what: str, done: int, total: int) -> None:

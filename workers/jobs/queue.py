@@ -6,6 +6,7 @@ With Redis away nothing is lost: a run stays queued in the database, and the swe
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from functools import partial
 from uuid import uuid4
 
@@ -20,10 +21,10 @@ from experiments.models import Run
 log = logging.getLogger(__name__)
 
 
-def enqueue(run_id: int) -> None:
-    """Enqueue a run's next round once the current transaction is committed."""
-    Run.objects.filter(pk=run_id).update(enqueued=timezone.now())
-    transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id))
+def enqueue(run_id: int, wait: float = 0) -> None:
+    """Enqueue a run's next round, to be played in `wait` seconds, once the current transaction is committed."""
+    Run.objects.filter(pk=run_id).update(enqueued=timezone.now() + timedelta(seconds=wait))
+    transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id, wait))
 
 
 def ask_for_exemplars(unit_id: int) -> None:
@@ -36,11 +37,11 @@ def ask_for_catalogue() -> None:
     transaction.on_commit(partial(send, "workers.jobs.long.write_catalogue"))
 
 
-def send(job: str, row: int | None = None) -> None:
+def send(job: str, row: int | None = None, wait: float = 0) -> None:
     """Send a job by name, so that the sender need not import it. The message's id begins with the row's."""
     try:
         args = () if row is None else (row,)
-        current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
+        current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", countdown=wait or None, retry=False)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("%s %s could not be enqueued: %s. The sweeper will try again.", job, row or "", error)
 

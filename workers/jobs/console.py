@@ -1,0 +1,101 @@
+"""A run's transcript as text, for a terminal. The pages have their own renderer."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from threading import Event as Flag
+from typing import TextIO
+
+from experiments.models import Run
+from workers.agent.events import (
+    Ended,
+    Event,
+    ExperimentEnded,
+    ExperimentStarted,
+    Noted,
+    Payload,
+    Replied,
+    Started,
+    Troubled,
+)
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.notebook import DatabaseNotebook
+
+WIDTH = 100
+
+
+class ConsoleNotebook(DatabaseNotebook):
+    """The notebook in the database, which also shows each step as it is recorded."""
+
+    def __init__(self, run: Run, images: ImagesInDatabase, lost: Flag, console: Console) -> None:
+        super().__init__(run, images, lost)
+        self.console = console
+
+    def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
+        event = super().append(kind, payload, state=state)
+        self.console.show(event)
+        return event
+
+    def draft(self, text: str) -> None:
+        if text:
+            self.console.line(f"The backbone is writing: {len(text.split())} words")
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        super().progress(what, done, total)
+        self.console.line(f"{what}: {done} of {total}")
+
+
+@dataclass
+class Console:
+    """Where the transcript goes, and the progress line under it, which a terminal shows and a pipe does not."""
+
+    transcript: TextIO
+    terminal: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def line(self, text: str) -> None:
+        """Replace the progress line."""
+        if self.terminal.isatty():
+            print(f"\r\033[K{text[:WIDTH]}", end="", file=self.terminal, flush=True)
+
+    def show(self, event: Event) -> None:
+        self.line("")
+        print(in_words(event.payload, event.kind), file=self.transcript, flush=True)
+
+
+def in_words(payload: Payload, kind: str) -> str:
+    """One event as text."""
+    match payload:
+        case Started():
+            return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
+        case Replied():
+            return heading(f"Round {payload.round}", payload.author) + payload.text + "\n"
+        case ExperimentStarted():
+            return f"Experiment {payload.number} runs …"
+        case ExperimentEnded():
+            return result_in_words(payload)
+        case Noted() | Troubled():
+            words = payload.text if isinstance(payload, Noted) else payload.what
+            return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
+        case Ended():
+            return heading(kind.replace("_", " ").capitalize(), payload.reason) + conclusion_in_words(payload)
+
+
+def heading(title: str, note: str) -> str:
+    return f"── {title}{' · ' + note if note else ''} ".ljust(WIDTH, "─") + "\n"
+
+
+def result_in_words(result: ExperimentEnded) -> str:
+    lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"]
+    for entry in result.entries:
+        lines += [f"  {each.activation:10.2f}  {each.title}" for each in entry.observations]
+        lines += [textwrap.indent(entry.text, "  ")] if entry.text else []
+    lines += [textwrap.indent(text, "  ") for text in (result.output, result.error) if text]
+    return "\n".join(lines) + "\n"
+
+
+def conclusion_in_words(end: Ended) -> str:
+    told = end.conclusion
+    parts = [told.description, told.reasoning, told.bias, *(f"Label: {label}" for label in told.labels)]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,58 @@
+"""Plays a whole run in the foreground, without Redis or a worker, and shows the transcript as it grows.
+
+Behind `manage.py investigate`. Writes the same rows as a worker does; Ctrl+C pauses the run.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from threading import Event as Flag
+
+from experiments import live
+from experiments.models import Run
+from experiments.models.run import Status
+from workers.errors import MachineryError, RequestError
+from workers.jobs import lease
+from workers.jobs.console import Console, ConsoleNotebook
+
+RETRY_SECONDS = 1.0
+
+
+def check(run: Run) -> None:
+    """Raises RequestError if what the run asks for cannot be done. Saves nothing."""
+    from workers.jobs.conduct import first_event
+
+    first_event(run)
+
+
+def investigate(run: Run, console: Console) -> Run:
+    """Play the run to its end. Raises RequestError if it has ended or a worker is at it.
+
+    KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
+    """
+    live.muted.set()
+    Run.objects.filter(pk=run.pk, status=Status.PAUSED).update(status=Status.QUEUED)
+    claimed = lease.claim(run.pk)
+    if claimed is None:
+        raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")
+    with lease.held(claimed) as lost:
+        try:
+            while play_on(claimed, lost, console):
+                pass
+        except KeyboardInterrupt:
+            Run.objects.filter(pk=run.pk, fence=claimed.fence).update(status=Status.PAUSED)
+            raise
+    return Run.objects.get(pk=run.pk)
+
+
+def play_on(claimed: Run, lost: Flag, console: Console) -> bool:
+    """One round; trouble is tried again after a moment."""
+    from workers.jobs.conduct import play
+
+    try:
+        current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
+        return play(current, lost, partial(ConsoleNotebook, console=console))
+    except MachineryError:  # the notebook has shown it
+        time.sleep(RETRY_SECONDS)
+        return True

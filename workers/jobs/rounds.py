@@ -1,0 +1,38 @@
+"""The job that plays one round of a run, and enqueues the next."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from workers.errors import LeaseLost, MachineryError
+from workers.jobs import lease
+from workers.jobs.queue import enqueue
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5
+"""How long a step that failed waits before it is tried again."""
+
+
+@shared_task(name="workers.jobs.rounds.advance")
+def advance(run_id: int) -> None:
+    """Claim the run and play one round. A second delivery of the same message finds nothing to claim."""
+    from workers.jobs.conduct import play
+
+    run = lease.claim(run_id)
+    if run is None:
+        return
+    wait = 0
+    with lease.held(run) as lost:
+        try:
+            goes_on = play(run, lost)
+        except LeaseLost as error:
+            log.warning("%s", error)
+            return
+        except MachineryError as error:
+            log.warning("Run %s had trouble: %s It is tried again in %d s.", run_id, error, RETRY_SECONDS)
+            goes_on, wait = True, RETRY_SECONDS
+    if goes_on:
+        enqueue(run_id, wait)
