@@ -85,7 +85,7 @@ class Replied:
     hypotheses: tuple[Hypothesis, ...] = ()
     code: str | None = None
     conclusion: Conclusion | None = None
-    usage: Usage = Usage()
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     seconds: float = 0.0
 
 

@@ -1,0 +1,125 @@
+"""Turns the events of a run into the conversation that the backbone is shown. Pure: the same events, the same messages.
+
+The history only grows: messages up to a reply stay as they were when it was asked for, so providers can cache them. It
+does not fit the conversation into a context window; the backbone does, replacing images by their captions.
+Called by `loop`, and by pages that show what the backbone saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workers.agent.events import Event, ExperimentEnded, Noted, Payload, Replied, Started
+from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation
+
+Part = str | ImagePart
+
+MOST_ERROR_CHARS = 6_000
+
+_STATUS: dict[ExperimentStatus, tuple[str, str]] = {
+    "ok": ("ok", ""),
+    "program_error": ("program error", "Correct the program and send it again."),
+    "tool_error": ("tool error", "The tool could not do what the program asked. Ask it differently."),
+    "timeout": ("timeout", "The program was stopped because it took too long. Ask less of one program."),
+    "memory": ("out of memory", "The program was stopped because it used too much memory. Hold fewer images at once."),
+    "killed": ("killed", "The program was stopped because it did what the sandbox does not allow."),
+}
+"""Status -> its words in the first line of a result, and what to do about it."""
+
+_SILENT = (
+    "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
+    "tools.log_experiment(activations, images, titles, text), or display or print what you want to know."
+)
+_CUT = "[The output was cut here. Print less.]"
+
+
+def messages(events: Sequence[Event]) -> list[Message]:
+    """The conversation so far: instructions, assignment, then replies and what came of them in turn.
+
+    Neighbouring user turns are one message, since providers want the roles to alternate.
+    """
+    turns: list[Message] = []
+    for event in events:
+        for turn in _turns(event.payload):
+            if turns and turns[-1].role == turn.role == "user":
+                turns[-1] = Message("user", turns[-1].parts + turn.parts)
+            else:
+                turns.append(turn)
+    return turns
+
+
+def result_text(result: ExperimentEnded) -> str:
+    """What the agent is told of an experiment, without the images."""
+    return "\n".join(part for part in result_parts(result) if isinstance(part, str))
+
+
+def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
+    """What the agent is told of an experiment: each image follows the line that names it."""
+    name, advice = _STATUS[result.status]
+    parts: list[Part] = [f"Experiment {result.number}: {name}"]
+    parts += [line for line in (_shortened(result.error), advice) if line]
+    parts += _logged(result.entries)
+    if result.threshold is not None:
+        parts.append(f"Mean exemplar activation: {result.threshold:.2f}")
+    if result.output:
+        parts.append("Output:\n" + result.output.rstrip("\n"))
+    if result.output_truncated:
+        parts.append(_CUT)
+    if result.status == "ok" and not result.entries and not result.output:
+        parts.append(_SILENT)
+    return _joined(parts)
+
+
+def _turns(payload: Payload) -> Iterator[Message]:
+    match payload:
+        case Started():
+            yield Message("system", (payload.instructions,))
+            yield Message("user", (payload.assignment,))
+        case Replied():
+            # Providers refuse a turn without words.
+            yield Message("assistant", (payload.text or "(an empty reply)",))
+        case ExperimentEnded():
+            yield Message("user", result_parts(payload))
+        case Noted():
+            yield Message("user", (payload.text,))
+
+
+def _logged(entries: Sequence[LogEntry]) -> Iterator[Part]:
+    """Entries in the order in which they were logged; their images are numbered through."""
+    places: dict[str, int] = {}
+    number = 0
+    for entry in entries:
+        for observation in entry.observations:
+            number += 1
+            line = _line(number, observation, places)
+            places.setdefault(observation.image, number)
+            yield line
+            yield ImagePart(observation.masked or observation.image, line)
+        if entry.text:
+            yield f"Notes: {entry.text}"
+
+
+def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
+    title = " ".join(observation.title.split()) or "untitled"
+    line = f"{number}. {title} — activation {observation.activation:.2f}"
+    source = places.get(observation.original or "")
+    return f"{line} (edited from {source})" if source else line
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts with neighbouring lines put together."""
+    joined: list[Part] = []
+    for part in parts:
+        if joined and isinstance(part, str) and isinstance(joined[-1], str):
+            joined[-1] = f"{joined[-1]}\n{part}"
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+def _shortened(error: str) -> str:
+    """An error with its middle left out if it is long: the first and the last lines tell most."""
+    if len(error) <= MOST_ERROR_CHARS:
+        return error.strip()
+    half = MOST_ERROR_CHARS // 2
+    return f"{error[:half].strip()}\n[… {len(error) - 2 * half:,} characters left out …]\n{error[-half:].strip()}"

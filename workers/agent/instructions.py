@@ -1,0 +1,63 @@
+"""Renders the prompts: Markdown files in `prompts/`, filled in strictly and never expanded twice.
+
+It decides nothing about when a prompt is used; `loop` does. Called by `loop` alone.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from workers.agent.events import Limits, Task
+from workers.errors import RequestError
+from workers.protocols import SystemSpec
+
+MOST_QUESTION_CHARS = 10_000
+
+_FOLDER = Path(__file__).parent / "prompts"
+
+
+def render(name: str, **variables: str) -> str:
+    """The prompt `prompts/<name>.md` with its variables filled in; what is filled in is left as it is.
+
+    Raises ValueError unless exactly the prompt's variables are given.
+    """
+    template = _template(name)
+    wanted = set(template.get_identifiers())
+    if wanted != set(variables):
+        raise ValueError(f"Prompt {name!r} takes the variables {sorted(wanted)}, not {sorted(variables)}.")
+    return template.substitute(variables).strip()
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def assignment(task: Task, question: str, system: SystemSpec, limits: Limits) -> str:
+    """The first user message. Raises RequestError if the question is empty or too long."""
+    return render(task, question=_quoted(question), system=system_name(system), budget=_budget(limits))
+
+
+def system_name(system: SystemSpec) -> str:
+    """The system in words, such as "unit 7 of layer4 in the model toybox"."""
+    return f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
+
+
+def _quoted(question: str) -> str:
+    """The question as a block quotation: each line is marked, so no line of it can pass for one of ours."""
+    words = question.strip()
+    if not words:
+        raise RequestError("The question is empty. Write what you want to know about the system.")
+    if len(words) > MOST_QUESTION_CHARS:
+        raise RequestError(
+            f"The question has {len(words):,} characters, and at most {MOST_QUESTION_CHARS:,} are allowed. Shorten it."
+        )
+    return "\n".join(f"> {line}".rstrip() for line in words.splitlines())
+
+
+def _budget(limits: Limits) -> str:
+    if limits.rounds is None:
+        return "Take as many rounds as the evidence needs, and no more."
+    return f"You have at most {limits.rounds} rounds. Plan for them: concluding early on good evidence is welcome."

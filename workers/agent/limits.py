@@ -1,0 +1,54 @@
+"""The limits of a run: whether they make sense, and whether one is reached. The only place that compares them.
+
+It ends nothing; `loop` asks between rounds. `check` is for whoever takes limits from a person.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+
+from workers.agent.events import Event, Limits, Replied
+from workers.errors import RequestError
+
+
+def check(limits: Limits) -> None:
+    """Raises RequestError if a limit is not a positive, finite number."""
+    for each in fields(limits):
+        value = getattr(limits, each.name)
+        if value is not None and not 0 < value < math.inf:
+            raise RequestError(
+                f"A limit of {value:g} {_UNITS[each.name]} lets a run do nothing. "
+                "Give a number above 0, or leave the field empty for no limit."
+            )
+
+
+def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | None:
+    """A sentence that names the first limit reached, its value and what was used; None if none is.
+
+    `seconds` is the work on the run so far.
+    """
+    for name, used in _used(events, seconds).items():
+        limit = getattr(limits, name)
+        if limit is not None and used >= limit:
+            return f"The limit of {_figure(name, limit)} is reached: {_figure(name, used)} used."
+    return None
+
+
+def _used(events: Sequence[Event], seconds: float) -> dict[str, float]:
+    replies = [event.payload for event in events if isinstance(event.payload, Replied)]
+    return {
+        "rounds": len(replies),
+        "tokens": sum(reply.usage.prompt_tokens + reply.usage.completion_tokens for reply in replies),
+        "cost": sum(reply.usage.cost for reply in replies),
+        "seconds": seconds,
+    }
+
+
+_UNITS = {"rounds": "rounds", "tokens": "tokens", "cost": "US dollars", "seconds": "seconds"}
+
+
+def _figure(name: str, value: float) -> str:
+    number = f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{number} {_UNITS[name]}"

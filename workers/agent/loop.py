@@ -1,0 +1,228 @@
+"""The agent's loop: ask, parse, run, record. One call plays one round.
+
+What is to do next is for `rules` to say; this module does it and writes it down in the notebook, step by step, so that
+a run killed anywhere continues at the first step not recorded. It knows no database, no model and no sandbox.
+Called by `workers.jobs` and by the command line.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from PIL.Image import Image
+
+from workers.agent.conversation import messages
+from workers.agent.events import Ended, Event, ExperimentEnded, Limits, Notebook, Replied, Started, Task, Troubled
+from workers.agent.instructions import assignment, render
+from workers.agent.limits import check
+from workers.agent.limits import check
+from workers.agent.reply import parse
+from workers.agent.rules import ATTEMPTS, Ask, Record, Run, Step, attempts, next_step, started, threshold
+from workers.errors import BackboneRefused, Cancelled, LeaseLost, MachineryError, RequestError, UnknownName
+from workers.protocols import Backbone, ExperimentResult, LogEntry, SystemSpec
+from workers.registry import TASKS
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a program: the sandbox's result, and what the tools were given to log before it ended."""
+
+    result: ExperimentResult
+    entries: tuple[LogEntry, ...] = ()
+    threshold: float | None = None
+    """Mean activation of the exemplars, if it became known."""
+
+
+class Runner(Protocol):
+    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+        """Run the program of experiment `number`; `state` is what the one before left.
+
+        Raises Cancelled, LeaseLost; anything else it raises is trouble with our machinery.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a round is played with."""
+
+    notebook: Notebook
+    backbone: Backbone
+    run_program: Runner
+    load: Callable[[str], Image]
+    """Gives an image by key."""
+
+
+def start(
+    question: str,
+    task: Task,
+    system: SystemSpec,
+    *,
+    backbone: str,
+    limits: Limits,
+    seed: int,
+    reference: str,
+    versions: Mapping[str, str],
+) -> Started:
+    """The first event of a run. `reference` is the API text shown to the agent, `backbone` a key of the registry.
+
+    Raises RequestError if the question or a limit makes no sense, UnknownName for an unknown task.
+    """
+    if task not in TASKS:
+        raise UnknownName(f"There is no task {task!r}. Choose one of: {', '.join(TASKS)}.")
+    check(limits)
+    return Started(
+        question=question,
+        task=task,
+        system=system,
+        backbone=backbone,
+        limits=limits,
+        seed=seed,
+        instructions=render("system", reference=reference),
+        assignment=assignment(task, question, system, limits),
+        reference=reference,
+        versions=versions,
+    )
+
+
+def play_round(notebook: Notebook, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
+    """Play on until the next reply is to be asked for. True while the run goes on, False once it has ended.
+
+    Raises MachineryError if a step failed and should be tried again later, LeaseLost.
+    """
+    place = Workplace(notebook, backbone, run_program, load)
+    moved = False
+    while step := next_step(notebook.events(), notebook.seconds()):
+        if isinstance(step, Ask) and moved:
+            return True
+        try:
+            take(step, place)
+        except LeaseLost:
+            raise
+        except Cancelled:
+            notebook.append("cancelled", Ended("A person stopped the run."))
+        except (BackboneRefused, RequestError) as error:
+            notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
+        except Exception as error:  # noqa: BLE001  whatever breaks in a step is trouble with our machinery
+            record_trouble(notebook, step, error)
+        moved = True
+    return False
+
+
+def take(step: Step, place: Workplace) -> Event:
+    """Take one step and record it."""
+    if place.notebook.cancelled():
+        raise Cancelled("A person stopped the run.")
+    match step:
+        case Ask():
+            return ask(step, place)
+        case Run():
+            return run(step, place)
+        case Record():
+            return place.notebook.append(step.kind, step.payload)
+
+
+def ask(step: Ask, place: Workplace) -> Event:
+    """Ask the backbone, show the words as they come, and record the reply."""
+    notebook, events = place.notebook, place.notebook.events()
+    began = time.monotonic()
+    try:
+        reply = place.backbone.reply(messages(events), place.load, Draft(notebook), started(events).seed)
+        text = storable(reply.text)
+        parsed = parse(text)
+        return notebook.append(
+            "reply",
+            Replied(
+                round=step.round,
+                author=place.backbone.label,
+                text=text,
+                prose=parsed.prose,
+                hypotheses=parsed.hypotheses,
+                code=parsed.code,
+                conclusion=parsed.conclusion,
+                usage=reply.usage,
+                seconds=time.monotonic() - began,
+            ),
+        )
+    finally:
+        notebook.draft("")
+
+
+def run(step: Run, place: Workplace) -> Event:
+    """Run the program of an experiment and record its result, with all it logged before it ended."""
+    notebook, experiment = place.notebook, step.experiment
+    state = notebook.state()
+    outcome = place.run_program(experiment.code, experiment.number, state)
+    known, result = outcome.threshold, outcome.result
+    ended = ExperimentEnded(
+        round=experiment.round,
+        number=experiment.number,
+        status=result.status,
+        entries=outcome.entries,
+        output=result.output,
+        output_truncated=result.output_truncated,
+        error=result.error,
+        seconds=result.seconds,
+        tool_seconds=result.tool_seconds,
+        calls=result.calls,
+        threshold=threshold(notebook.events()) if known is None else known,
+    )
+    # A program that leaves nothing, such as one that failed, takes nothing away from the next.
+    return notebook.append("result", ended, state=result.state or state)
+
+
+def record_trouble(notebook: Notebook, step: Step, error: Exception) -> None:
+    """Write down what broke; raise it as a MachineryError unless it was the last attempt."""
+    what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
+    attempt = attempts(notebook.events()) + 1
+    log.error("Attempt %d of %d failed.", attempt, ATTEMPTS, exc_info=error)
+    notebook.append("trouble", Troubled(round_of(step), attempt, what))
+    if attempt < ATTEMPTS:
+        raise MachineryError(what) from error
+
+
+def round_of(step: Step) -> int:
+    """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
+    match step:
+        case Ask():
+            return step.round
+        case Run():
+            return step.experiment.round
+        case Record():
+            return getattr(step.payload, "round", 0)
+
+
+def round_of(step: Step) -> int:
+    """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
+    match step:
+        case Ask():
+            return step.round
+        case Run():
+            return step.experiment.round
+        case Record():
+            return getattr(step.payload, "round", 0)
+
+
+class Draft:
+    """The reply under way: collects its pieces, shows them, and stops when a person stops the run."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self.notebook = notebook
+        self.text = ""
+
+    def __call__(self, piece: str) -> None:
+        self.text += piece
+        self.notebook.draft(self.text)
+        if self.notebook.cancelled():
+            raise Cancelled("A person stopped the run.")
+
+
+def storable(text: str) -> str:
+    """The text without what no database takes: half characters, and zero bytes."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,196 @@
+"""The rules of a round: what the events so far leave to do. Pure, so a killed run continues where it was.
+
+- A reply with a program: the program runs first. If it held a conclusion too, the agent is asked to conclude again.
+- A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
+- A result whose best activation is below the mean of the exemplars gets a note to go on.
+- A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds.
+- Trouble with our machinery is tried again, three times in all for one step.
+
+It does nothing itself: `loop` takes the steps that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workers.agent.events import (
+    ENDS,
+    Conclusion,
+    Ended,
+    Event,
+    ExperimentEnded,
+    ExperimentStarted,
+    Limits,
+    Noted,
+    Payload,
+    Replied,
+    Started,
+    Troubled,
+)
+from workers.agent.instructions import render
+from workers.agent.limits import exceeded
+
+ATTEMPTS = 3
+"""How often a step is tried before trouble ends the run."""
+
+REMINDERS = 3
+"""How many replies in a row may hold neither a program nor a conclusion; the last of them ends the run."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Ask the backbone for the reply of this round."""
+
+    round: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run the program of an experiment whose start is recorded."""
+
+    experiment: ExperimentStarted
+
+
+@dataclass(frozen=True)
+class Record:
+    """Write down an event that follows from the others."""
+
+    kind: str
+    payload: Payload
+
+
+Step = Ask | Run | Record
+
+
+def next_step(events: Sequence[Event], seconds: float) -> Step | None:
+    """What is to do next, None if the run has ended. `seconds` is the work on the run so far.
+
+    Raises ValueError if the first event is not "started".
+    """
+    if events[-1].kind in ENDS:
+        return None
+    if attempts(events) >= ATTEMPTS:
+        return _failed_for_good(events[-1].payload)
+    story = [event for event in events if event.kind != "trouble"]
+    latest = max((place for place, event in enumerate(story) if event.kind == "reply"), default=None)
+    if latest is None:
+        return Ask(1)
+    return _after_reply(story, latest, seconds)
+
+
+def attempts(events: Sequence[Event]) -> int:
+    """How often the step to do next has failed already."""
+    count = 0
+    for event in reversed(events):
+        if not isinstance(event.payload, Troubled):
+            break
+        count += 1
+    return count
+
+
+def limits_of(events: Sequence[Event]) -> Limits:
+    return started(events).limits
+
+
+def started(events: Sequence[Event]) -> Started:
+    """The first event of a run. Raises ValueError if it is of another kind."""
+    first = events[0].payload
+    if not isinstance(first, Started):
+        raise ValueError(f"A run's first event is 'started', not {events[0].kind!r}.")
+    return first
+
+
+def threshold(events: Sequence[Event]) -> float | None:
+    """The mean activation of the exemplars, as the latest result that knew it says."""
+    results = (event.payload for event in reversed(events) if isinstance(event.payload, ExperimentEnded))
+    return next((result.threshold for result in results if result.threshold is not None), None)
+
+
+def _after_reply(story: Sequence[Event], latest: int, seconds: float) -> Step:
+    reply = story[latest].payload
+    assert isinstance(reply, Replied)
+    before, since = story[:latest], [event.payload for event in story[latest + 1 :]]
+    if (note := _last_words(before)) is not None:
+        reason = exceeded(limits_of(story), story[:note], seconds) or "A limit of the run is reached."
+        return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
+    if reply.code is not None:
+        return _unfinished(story, reply, since) or _between_rounds(story, reply, since, seconds)
+    if reply.conclusion is not None:
+        return Record("concluded", Ended(conclusion=reply.conclusion))
+    if _empty_replies(story) >= REMINDERS:
+        return Record("failed", Ended(_SILENT_AGENT))
+    return _between_rounds(story, reply, since, seconds)
+
+
+def _unfinished(story: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
+    """What is left to do of the reply's experiment."""
+    assert reply.code is not None
+    begun = next((payload for payload in since if isinstance(payload, ExperimentStarted)), None)
+    if begun is None:
+        number = 1 + sum(event.kind == "experiment" for event in story)
+        return Record("experiment", ExperimentStarted(reply.round, number, reply.code))
+    if not any(isinstance(payload, ExperimentEnded) for payload in since):
+        return Run(begun)
+    return None
+
+
+def _between_rounds(story: Sequence[Event], reply: Replied, since: Sequence[Payload], seconds: float) -> Step:
+    """The note that is due, if it is not there yet; then the next reply."""
+    told = {payload.reason for payload in since if isinstance(payload, Noted)}
+    if "last_words" in told:
+        return Ask(reply.round + 1)
+    if reached := exceeded(limits_of(story), story, seconds):
+        return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
+    note = _note(reply, next((payload for payload in since if isinstance(payload, ExperimentEnded)), None))
+    if note is None or note.reason in told:
+        return Ask(reply.round + 1)
+    return Record("note", note)
+
+
+def _note(reply: Replied, result: ExperimentEnded | None) -> Noted | None:
+    """What the agent should hear about a round. One thing at most: two would contradict each other."""
+    if result is None:
+        return Noted(reply.round, "reminder", render("reminder"))
+    if reply.conclusion is not None:
+        return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
+    activations = [observation.activation for entry in result.entries for observation in entry.observations]
+    # Compared as they are shown, so that exemplars which are all alike are not below their own mean.
+    if result.threshold is not None and activations and round(max(activations), 2) < round(result.threshold, 2):
+        best, mean = f"{max(activations):.2f}", f"{result.threshold:.2f}"
+        return Noted(reply.round, "continue", render("continue", best=best, threshold=mean))
+    return None
+
+
+def _last_words(before: Sequence[Event]) -> int | None:
+    """Where among these events the agent was asked for its last words."""
+    notes = ((place, event.payload) for place, event in enumerate(before) if isinstance(event.payload, Noted))
+    return next((place for place, note in notes if note.reason == "last_words"), None)
+
+
+def _empty_replies(story: Sequence[Event]) -> int:
+    """How many of the latest replies in a row held neither a program nor a conclusion."""
+    count = 0
+    for event in reversed(story):
+        if isinstance(event.payload, Replied):
+            if event.payload.code is not None or event.payload.conclusion is not None:
+                break
+            count += 1
+    return count
+
+
+def _failed_for_good(trouble: Payload) -> Record:
+    assert isinstance(trouble, Troubled)
+    return Record(
+        "failed",
+        Ended(
+            f"The same step failed {ATTEMPTS} times, the last time with: {trouble.what} "
+            "Ask the person who operates this installation to look into it, then start the run again."
+        ),
+    )
+
+
+_SILENT_AGENT = (
+    f"The agent gave neither a program nor a conclusion in {REMINDERS} replies in a row. "
+    "Try another agent, or ask the question differently."
+)
