@@ -6,3 +6,6 @@ from django.apps import AppConfig
 class ExperimentsConfig(AppConfig):
     name = "experiments"
     verbose_name = "Experiments"
+
+    def ready(self) -> None:
+        from experiments import checks  # noqa: F401 - registers them

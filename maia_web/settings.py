@@ -40,6 +40,14 @@ def switch(name: str, *, default: bool) -> bool:
     return raw in {"1", "yes", "true"}
 
 
+def choice(name: str, default: str, among: tuple[str, ...]) -> str:
+    """The variable as one of a few words, in capitals."""
+    value = text(name, default).upper()
+    if value not in among:
+        raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(among)}.")
+    return value
+
+
 def words(name: str, default: str = "") -> list[str]:
     """The variable as a comma-separated list."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
@@ -50,18 +58,29 @@ def secret_key(state: Path) -> str:
     if given := text("MAIA_SECRET_KEY"):
         return given
     path = state / "secret_key"
-    if not path.exists():
-        state.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.touch(mode=0o600)
-        fresh.write_text(get_random_secret_key())
-        try:
-            os.link(fresh, path)  # two processes may start at once: the first one's key is kept
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
-    return path.read_text()
+    try:
+        if not path.exists():
+            make_secret_key(path)
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"MAIA_STATE={state}: the state folder cannot be used ({error.strerror}: {error.filename}). "
+            "Name a folder that this user may write to."
+        ) from None
+
+
+def make_secret_key(path: Path) -> None:
+    """Two processes may start at once: the first one's key is kept."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(get_random_secret_key())
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
 
 
 def database(url: str) -> dict[str, object]:
@@ -74,7 +93,11 @@ def database(url: str) -> dict[str, object]:
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
-        return {"ENGINE": "django.db.backends.sqlite3", "NAME": unquote(parts.path.removeprefix("/")), "OPTIONS": options}
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": unquote(parts.path.removeprefix("/")),
+            "OPTIONS": options,
+        }
     if parts.scheme in {"postgres", "postgresql"}:
         return {
             "ENGINE": "django.db.backends.postgresql",
@@ -209,10 +232,11 @@ CELERY_TASK_ROUTES = {
 CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.jobs.sweep.sweep", "schedule": 20.0}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
+LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": text("MAIA_LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

@@ -32,6 +32,7 @@ STARTING_SECONDS = 60.0
 
 class Command(BaseCommand):
     help = "Start everything on this machine and print a link to open. Ctrl+C stops it."
+    requires_system_checks = []  # done below, once the state folder is the right one
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)")
@@ -41,6 +42,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         if options["state"] and options["state"].resolve() != settings.STATE:
             restart_with(options["state"].resolve())
+        self.check()
         console, port = Console(), options["port"]
         with ExitStack() as held:
             held.enter_context(claims.state_folder(settings.STATE))

@@ -22,14 +22,14 @@ def web(port: int) -> Child:
 
 def worker(threads: int) -> Child:
     """The worker: one process, since it holds the models. Sweeping waits for a thread, as what it finds would."""
-    options = ["--concurrency", str(threads), "--queues", "rounds,long,sweep", "--loglevel", "WARNING"]
+    options = ["--concurrency", str(threads), "--queues", "rounds,long,sweep"]
     alone = ["--without-gossip", "--without-mingle"]  # there are no other workers to meet at the start
     return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone)
 
 
 def beat(state: Path) -> Child:
     """The clock that has lost runs looked for."""
-    schedule = ["--schedule", str(state / "beat-schedule"), "--loglevel", "WARNING"]
+    schedule = ["--schedule", str(state / "beat-schedule")]
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")
 
 

@@ -13,9 +13,9 @@ import signal
 import time
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from experiments.management.supervisor.console import Console
 
@@ -25,6 +25,9 @@ SHORT_LIFE = 10.0
 """Seconds: a child that lived shorter than this died of its start."""
 SHORT_LIVES = 5
 """That many short lives in a row are enough."""
+
+QUIET_PYTHON = {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
+"""Lines come at once; warnings are for those who develop, and the tests make errors of them."""
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -36,7 +39,6 @@ class Child:
 
     name: str
     command: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict)
     grace: float = 10.0
     """Seconds from the request to stop until it is killed."""
     quiet: bool = False
@@ -98,7 +100,7 @@ class Keeper:
         self.last_lines.clear()
         self.process = await asyncio.create_subprocess_exec(
             *self.child.command,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.child.environment},
+            env={**QUIET_PYTHON, **os.environ},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=PIPE,
             stderr=STDOUT,
@@ -117,7 +119,7 @@ class Keeper:
         assert process.stdout is not None
         async for line in lines(process.stdout):
             self.last_lines.append(line)
-            if not self.child.quiet:
+            if line.strip() and not self.child.quiet:
                 self.console.say(line, self.child.name)
 
     async def wait_to_start(self, status: int, lived: float, delay: float) -> None:

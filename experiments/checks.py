@@ -1,0 +1,60 @@
+"""System checks: settings that contradict each other or this machine. `manage.py check`, `up` and `migrate` run them.
+
+Whether Redis or the database answers is not checked: they may start after us.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+
+
+@register(Tags.security)
+def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
+    """Behind HTTPS several processes, perhaps on several machines, must share one key."""
+    if not settings.HTTPS or os.environ.get("MAIA_SECRET_KEY"):
+        return []
+    return [
+        checks.Warning(
+            "MAIA_HTTPS is on, and the secret key comes from a file in the state folder.",
+            hint="Set MAIA_SECRET_KEY to the same long random text for every process.",
+            id="maia.W001",
+        )
+    ]
+
+
+@register(Tags.security)
+def production_shows_no_debug_pages(**_: Any) -> list[CheckMessage]:
+    """Debug pages show settings and source code to whoever meets an error."""
+    if not (settings.HTTPS and settings.DEBUG):
+        return []
+    return [Error("MAIA_HTTPS and MAIA_DEBUG are both on.", hint="Unset MAIA_DEBUG.", id="maia.E001")]
+
+
+@register(Tags.files)
+def state_folder_can_be_written(**_: Any) -> list[CheckMessage]:
+    """Images, and the SQLite database, lie there."""
+    state: Path = settings.STATE
+    nearest = next(folder for folder in [state, *state.parents] if folder.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return []
+    return [
+        Error(
+            f"The state folder {state} cannot be written.",
+            hint="Set MAIA_STATE to a folder that this user may write to.",
+            id="maia.E002",
+        )
+    ]
+
+
+@register
+def worker_has_a_thread(**_: Any) -> list[CheckMessage]:
+    """With none, nothing would ever run."""
+    if settings.WORKER_THREADS >= 1:
+        return []
+    return [Error("MAIA_WORKER_THREADS is 0.", hint="Set it to 1 or more, or unset it.", id="maia.E003")]
