@@ -90,6 +90,14 @@ def from_base64(text: str) -> Image.Image:
     return decode_image(data)
 
 
+def image_in(text: str) -> Image.Image | None:
+    """The image if the text is one in Base64, else None. Told by decoding it, never by its looks."""
+    try:
+        return from_base64(text)
+    except ToolMisuse:
+        return None
+
+
 def as_image(value: Any, argument: str) -> Image.Image:
     """The RGB image in whatever a program passed for one: a PIL image or a Base64 string.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from PIL.Image import Image
+
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key, to_base64
@@ -59,11 +61,15 @@ class System:
             self._measure([raw])
         return self.measured[raw.key][0]
 
+    def keep_masked(self, raw: Kept, activation: float, masked: Image) -> None:
+        """Remember what was measured on a raw image, and which image the masked one shows."""
+        key = image_key(masked)
+        if key != raw.key:  # an image that is bright all over is not masked
+            self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key))
+        self.measured[raw.key] = (activation, key)
+
     def _measure(self, images: list[Kept]) -> tuple[list[float], list[str]]:
         responses = self.subject.respond([each.image for each in images])
         for raw, response in zip(images, responses, strict=True):
-            key = image_key(response.masked)
-            if key != raw.key:  # an image that is bright all over is not masked
-                self._memory.remember(response.masked, replace(raw.provenance, scene=None, raw=raw.key))
-            self.measured[raw.key] = (response.activation, key)
+            self.keep_masked(raw, response.activation, response.masked)
         return [each.activation for each in responses], [to_base64(each.masked) for each in responses]

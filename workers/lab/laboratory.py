@@ -1,0 +1,169 @@
+"""The composition root: loads plug-ins once each, names their parts, and sets up the bench for an experiment.
+
+The only place that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from workers import registry
+from workers.errors import UnknownName
+from workers.lab import surface
+from workers.lab.exemplars import ExemplarIndex
+from workers.lab.studio import Equipment, Seeds, Studio
+from workers.lab.system import System
+from workers.lab.tools import Tools
+from workers.protocols import (
+    Backbone,
+    DataSet,
+    Describer,
+    ImageEditor,
+    ImageGenerator,
+    ImageMemory,
+    Json,
+    LabSettings,
+    LayerInfo,
+    LogEntry,
+    Progress,
+    Subject,
+    SystemSpec,
+    VisionModel,
+    silent,
+)
+
+MOST_SUBJECTS = 32
+"""Subjects kept at a time: each holds its exemplars, a few MB."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What one experiment works with."""
+
+    system: System
+    tools: Tools
+
+    def calls(self, dialect: surface.Dialect) -> dict[str, Callable[..., Any]]:
+        """The functions the program may call."""
+        return surface.calls(self.system, self.tools, dialect)
+
+    @property
+    def facts(self) -> Mapping[str, Json]:
+        """The attributes the program may read."""
+        return surface.facts(self.system)
+
+
+class Laboratory:
+    """Everything loaded in this process. Methods that take a key raise UnknownName if there is no such plug-in."""
+
+    def __init__(self, settings: LabSettings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._loaded: dict[Hashable, Any] = {}
+        self._subjects: dict[Hashable, Subject] = {}
+
+    def model(self, key: str) -> VisionModel:
+        model: VisionModel = self._plugin("model", registry.VISION_MODELS, key)
+        return model
+
+    def layers(self, key: str) -> Sequence[LayerInfo]:
+        """The layers of a model."""
+        return self.model(key).layers()
+
+    def data_set(self, key: str) -> DataSet:
+        data_set: DataSet = self._plugin("data set", registry.DATA_SETS, key)
+        return data_set
+
+    def generator(self, key: str) -> ImageGenerator:
+        generator: ImageGenerator = self._plugin("generator", registry.IMAGE_GENERATORS, key)
+        return generator
+
+    def editor(self, key: str) -> ImageEditor:
+        editor: ImageEditor = self._plugin("editor", registry.IMAGE_EDITORS, key)
+        return editor
+
+    def describer(self, key: str) -> Describer:
+        describer: Describer = self._plugin("describer", registry.DESCRIBERS, key)
+        return describer
+
+    def backbone(self, key: str) -> Backbone:
+        backbone: Backbone = self._plugin("backbone", registry.BACKBONES, key)
+        return backbone
+
+    def index(self, model: str, data_set: str) -> ExemplarIndex:
+        """The exemplar index of a model over a data set; computed layer by layer when it is first read."""
+        load = partial(ExemplarIndex, self.settings, self.model(model), self.data_set(data_set))
+        index: ExemplarIndex = self._once(("index", model, data_set), load)
+        return index
+
+    def check(self, spec: SystemSpec) -> None:
+        """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
+        registry.load(registry.SYSTEMS, spec.kind)
+        layers = {info.name: info for info in self.layers(spec.model)}
+        if spec.layer not in layers:
+            raise UnknownName(f"{spec.model} has no layer {spec.layer!r}. Choose one of: {', '.join(layers)}.")
+        units = layers[spec.layer].units
+        if isinstance(spec.unit, bool) or not isinstance(spec.unit, int) or not 0 <= spec.unit < units:
+            raise UnknownName(
+                f"{spec.layer} of {spec.model} has no unit {spec.unit!r}. Choose one from 0 to {units - 1}."
+            )
+
+    def subject(self, spec: SystemSpec) -> Subject:
+        """The system that `spec` names. Its data set is the option "data_set", else the one named as the model is.
+
+        Raises UnknownName. Nothing is measured yet.
+        """
+        self.check(spec)
+        name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
+        model = self.model(spec.model)
+        index = self.index(spec.model, str(spec.options.get("data_set", spec.model)))
+        with self._lock:
+            if name not in self._subjects:
+                load = registry.load(registry.SYSTEMS, spec.kind)
+                self._subjects[name] = load(self.settings, spec, model, index)
+            while len(self._subjects) > MOST_SUBJECTS:
+                del self._subjects[next(iter(self._subjects))]
+            return self._subjects[name]
+
+    def bench(
+        self,
+        spec: SystemSpec,
+        memory: ImageMemory,
+        seed: int,
+        *,
+        generator: str = "toybox",
+        editor: str = "toybox",
+        describer: str = "toybox",
+        earlier: Sequence[LogEntry] = (),
+        progress: Progress = silent,
+    ) -> Bench:
+        """System and tools for one experiment of a run; `earlier` is what the run has logged so far.
+
+        Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
+        """
+        subject = self.subject(spec)
+        subject.exemplars(progress)
+        equipment = Equipment(
+            partial(self.generator, generator), partial(self.editor, editor), partial(self.describer, describer)
+        )
+        system = System(subject, memory)
+        studio = Studio(equipment, memory, Seeds(seed, earlier), progress)
+        return Bench(system, Tools(system, memory, studio, earlier, progress))
+
+    def _plugin(self, kind: str, plugins: registry.Plugins, key: str) -> Any:
+        return self._once((kind, key), lambda: registry.load(plugins, key)(self.settings))
+
+    def _once(self, name: Hashable, load: Callable[[], Any]) -> Any:
+        """What `load` returns, called once for each name; other names are not kept waiting meanwhile."""
+        with self._lock:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._loaded:
+                self._loaded[name] = load()
+            return self._loaded[name]

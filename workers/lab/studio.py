@@ -1,0 +1,105 @@
+"""Makes images for an experiment: draws prompts, edits images, chooses seeds, and remembers where each image came from.
+
+It trusts its arguments: `Tools` checks them. It draws nothing itself: that is for generators and editors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from workers.lab.memory import Kept, keep
+from workers.protocols import (
+    Describer,
+    ImageEditor,
+    ImageGenerator,
+    ImageMemory,
+    LogEntry,
+    Origin,
+    Picture,
+    Progress,
+    Provenance,
+)
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What makes images and puts them into words. Each is loaded when it is first needed, and not before."""
+
+    generator: Callable[[], ImageGenerator]
+    editor: Callable[[], ImageEditor]
+    describer: Callable[[], Describer]
+
+
+class Seeds:
+    """A seed for each image: derived from the run's seed, the words, and how often they were asked for in the run.
+
+    Images that earlier experiments logged are not drawn again; the same run with the same log draws the same.
+    """
+
+    def __init__(self, seed: int, earlier: Iterable[LogEntry]) -> None:
+        self._seed = seed
+        self._used = {(seen.prompt, seen.seed) for entry in earlier for seen in entry.observations}
+
+    def next(self, words: str) -> int:
+        """A seed that these words did not have yet, 0 to 2**31 - 1."""
+        times, seed = 0, derived(self._seed, words, 0)
+        while (words, seed) in self._used:
+            times += 1
+            seed = derived(self._seed, words, times)
+        self._used.add((words, seed))
+        return seed
+
+
+class Studio:
+    """Generator, editor and describer at work for one experiment."""
+
+    def __init__(self, equipment: Equipment, memory: ImageMemory, seeds: Seeds, progress: Progress) -> None:
+        self.equipment = equipment
+        self.remarks: dict[str, None] = {}
+        """What there is to say of the images made, in order, each once."""
+        self._memory = memory
+        self._seeds = seeds
+        self._progress = progress
+
+    def generate(self, prompts: Sequence[str], origin: Origin) -> list[Kept]:
+        """One image for each prompt. Raises ToolRefused, Cancelled."""
+        if not prompts:
+            return []
+        seeds = [self._seeds.next(prompt) for prompt in prompts]
+        pictures = self.equipment.generator().generate(prompts, seeds, self._progress)
+        return [
+            self._keep(picture, prompt, Provenance(origin, prompt, seed, picture.scene))
+            for picture, prompt, seed in zip(pictures, prompts, seeds, strict=True)
+        ]
+
+    def edit(self, originals: Sequence[Kept], instructions: Sequence[str]) -> list[Kept]:
+        """Apply one instruction to each raw image, with the seed of its original. Raises ToolMisuse, Cancelled."""
+        seeds = [
+            self._seeds.next(words) if kept.provenance.seed is None else kept.provenance.seed
+            for kept, words in zip(originals, instructions, strict=True)
+        ]
+        pictures = [Picture(kept.image, kept.provenance.scene) for kept in originals]
+        edited = self.equipment.editor().edit(pictures, instructions, seeds, self._progress)
+        return [
+            self._keep_edit(picture, words, seed, original)
+            for picture, words, seed, original in zip(edited, instructions, seeds, originals, strict=True)
+        ]
+
+    def _keep_edit(self, picture: Picture, words: str, seed: int, original: Kept) -> Kept:
+        kept = self._keep(picture, words, Provenance("edited", words, seed, picture.scene, original=original.key))
+        if kept.key == original.key:
+            self.remarks[f"The edit {words!r} changed nothing in its image."] = None
+        return kept
+
+    def _keep(self, picture: Picture, words: str, provenance: Provenance) -> Kept:
+        if picture.remark:
+            self.remarks[f"{words!r}: {picture.remark}"] = None
+        return keep(self._memory, picture.image, provenance)
+
+
+def derived(seed: int, words: str, times: int) -> int:
+    """A number from 0 to 2**31 - 1 that hangs on all three."""
+    digest = hashlib.sha256(f"{seed}\n{times}\n{words}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

@@ -1,0 +1,230 @@
+"""`Tools`: what the agent's programs may call beside the system. Its docstrings are the reference the agent reads.
+
+One instance serves one experiment. Every argument is checked here, since a language model wrote the caller.
+It draws, measures and stores nothing itself. Made by `laboratory`; reached by programs through `surface`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PIL import Image
+
+from workers.lab import arguments, display
+from workers.lab.arguments import ImageOrText
+from workers.lab.imaging import image_in, to_base64
+from workers.lab.journal import Journal
+from workers.lab.memory import Kept, keep, look_up, unmasked
+from workers.lab.studio import Studio
+from workers.lab.system import System
+from workers.protocols import Exemplar, ImageMemory, LogEntry, Progress, Provenance, silent
+
+NEVER_ACTIVE = (
+    "No image of the data set activates this unit: its activation is the same on all of them, so it has no exemplars. "
+    "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
+)
+
+
+class Tools:
+    """What experiments can be made with. A list argument takes 1 to 64 items; a wrong argument raises ToolError."""
+
+    def __init__(
+        self,
+        system: System,
+        memory: ImageMemory,
+        studio: Studio,
+        earlier: Sequence[LogEntry] = (),
+        progress: Progress = silent,
+    ) -> None:
+        self._system = system
+        self._memory = memory
+        self._studio = studio
+        self._journal = Journal(system, memory, earlier)
+        self._progress = progress
+        self._remarks: dict[str, None] = {}
+
+    # --- what programs call -------------------------------------------------------------------------
+
+    def dataset_exemplars(self, system: Any = None) -> tuple[list[float], list[str]]:
+        """Find the images of the data set that activate the unit most: the place to begin.
+
+        Returns up to 15 activations, highest first, and the masked images (Base64) in the same order; two empty lists
+        if no image activates the unit. A free-form script gets one list of (activation, image) pairs instead.
+
+        Example:
+            activations, masked_images = tools.dataset_exemplars(system)
+            titles = [f"exemplar {n}" for n in range(1, len(activations) + 1)]
+            tools.log_experiment(activations, masked_images, titles, tools.summarize_images(masked_images))
+        """
+        del system  # published programs name the system; there is one
+        found = self._system.subject.exemplars(self._progress)
+        if not found:
+            self._remarks[NEVER_ACTIVE] = None
+        for exemplar in found:
+            self._keep_exemplar(exemplar)
+        return [each.activation for each in found], [to_base64(each.masked) for each in found]
+
+    def text2image(self, prompt_list: Sequence[str]) -> list[Image.Image]:
+        """Draw one image for each prompt. Repeat a prompt to get other images of the same words.
+
+        Look at what was drawn before you trust it: a generator may leave out what was asked for.
+
+        Example:
+            prompts = ["a red ball on grass", "a green ball on grass", "a red cube on grass"]
+            activations, masked_images = system.neuron(tools.text2image(prompts))
+            tools.log_experiment(activations, masked_images, prompts, "colour against shape")
+        """
+        return [kept.image for kept in self._studio.generate(arguments.texts(prompt_list, "prompt_list"), "generated")]
+
+    def edit_images(
+        self, prompts_or_images: Sequence[str | ImageOrText], instructions: Sequence[str]
+    ) -> tuple[list[Image.Image], list[str]]:
+        """Change one thing in an image and keep the rest: the test of what causes an activation.
+
+        The first list holds prompts, whose images are drawn for you, or images (of a masked image the whole image is
+        edited). Both lists have the same length; for several edits of one image, repeat it. Say what to put in place
+        ("replace the ball with a cone", "make the car green"), not what to remove.
+
+        Returns original, edit, original, edit, … and in the same order the prompts and instructions.
+
+        Example:
+            images, titles = tools.edit_images(["a red ball on grass"], ["make the ball blue"])
+            activations, masked_images = system.neuron(images)
+            tools.log_experiment(activations, masked_images, titles, "does the colour matter?")
+        """
+        wanted = arguments.texts(instructions, "instructions", "instructions")
+        given = arguments.items(prompts_or_images, "prompts_or_images", "prompts or images")
+        arguments.same_length(prompts_or_images=given, instructions=wanted)
+        originals = self._originals(given)
+        edits = self._studio.edit(originals, wanted)
+        images = [kept.image for pair in zip(originals, edits, strict=True) for kept in pair]
+        titles = [kept.provenance.prompt or "original image" for kept in originals]
+        return images, [title for pair in zip(titles, wanted, strict=True) for title in pair]
+
+    def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
+        """Put each image into words, by an observer who knows none of your hypotheses.
+
+        Of masked images only the bright region is described. Returns one line for each image, with its title.
+
+        Example:
+            activations, masked_images = system.neuron(tools.text2image(prompts))
+            print(tools.describe_images(masked_images, prompts))
+        """
+        images = self._images(image_list)
+        names = [f"image {n}" for n in range(1, len(images) + 1)]
+        if image_title is not None:
+            names = arguments.titles(image_title, "image_title")
+            arguments.same_length(image_list=images, image_title=names)
+        said = self._studio.equipment.describer().describe([kept.image for kept in images])
+        return "\n".join(f"{name}: {words}" for name, words in zip(names, said, strict=True))
+
+    def summarize_images(self, image_list: Sequence[ImageOrText]) -> str:
+        """Say what the images have in common, by the same observer; of masked images, the bright regions.
+
+        Example:
+            activations, masked_images = tools.dataset_exemplars(system)
+            print(tools.summarize_images(masked_images))
+        """
+        return self._studio.equipment.describer().summarize([kept.image for kept in self._images(image_list)])
+
+    def log_experiment(
+        self,
+        activation_list: Sequence[float],
+        image_list: Sequence[ImageOrText],
+        image_titles: Sequence[str],
+        image_textual_information: str | Sequence[str] | None = None,
+    ) -> None:
+        """Write down results. You see, and later experiments can use, only what is logged or printed.
+
+        The three lists have the same length; a title says what its image shows. The last argument is any text: a
+        description, a summary, what the experiment was for.
+
+        Example:
+            tools.log_experiment(activations, masked_images, prompts, "three prompts that differ in colour alone")
+        """
+        activations = arguments.numbers(activation_list, "activation_list")
+        given = arguments.items(image_list, "image_list", "images")
+        titles = arguments.titles(image_titles, "image_titles")
+        arguments.same_length(activation_list=activations, image_list=given, image_titles=titles)
+        text = arguments.free_text(image_textual_information, "image_textual_information")
+        shown = zip(self._images(given), activations, titles, strict=True)
+        self._journal.add([self._journal.observation(*each) for each in shown], text)
+
+    def display(self, *things: Any) -> None:
+        """Write down texts and images in the order given, in lists too; each image with its activation.
+
+        Example:
+            for activation, image in zip(activations, masked_images):
+                tools.display(image, f"activation {activation}")
+        """
+        for images, text in display.groups(display.pieces(things, self._memory)):
+            seen = [self._journal.observation(each.image, each.activation) for each in images]
+            self._journal.add(seen, text)
+
+    def edit_image(
+        self, image: ImageOrText | Sequence[ImageOrText], instructions: str | Sequence[str]
+    ) -> Image.Image | list[Image.Image]:
+        """The edits alone; one image takes several instructions, and one edit of one image comes without a list."""
+        wanted = arguments.texts(instructions, "instructions", "instructions")
+        given = arguments.items(image, "image", "images")
+        given = given * len(wanted) if len(given) == 1 else given
+        edits = self.edit_images(given, wanted)[0][1::2]
+        return edits[0] if isinstance(image, ImageOrText) and isinstance(instructions, str) else edits
+
+    def describe(self, image_list: Sequence[ImageOrText]) -> str:
+        """`describe_images` with numbers for titles."""
+        return self.describe_images(image_list)
+
+    summarize = summarize_images
+    text2model = game_engine = text2image
+    save_experiment_log = log_experiment
+
+    @property
+    def experiment_log(self) -> list[dict[str, Any]]:
+        """Everything logged in this run: [{"images": [{"title": …, "activation": …}, …], "text": …}, …]."""
+        return self._journal.experiment_log
+
+    @property
+    def results_list(self) -> list[dict[str, Any]]:
+        """The latest 200 results logged in this run: [{title: {"activation": …, "image": Base64}}, …]."""
+        return self._journal.results_list
+
+    # --- what the loop reads ------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> list[LogEntry]:
+        """What this experiment logged, then what the tools themselves have to say."""
+        remarks = "\n".join([*self._remarks, *self._studio.remarks])
+        return [*self._journal.entries, *([LogEntry((), remarks)] if remarks else [])]
+
+    @property
+    def best(self) -> float | None:
+        """The highest activation logged in this experiment, None if there is none."""
+        return self._journal.best
+
+    @property
+    def threshold(self) -> float | None:
+        """Mean activation of the exemplars, None if there are none; below it activations are weak (paper, appendix A)."""
+        found = self._system.subject.exemplars(self._progress)
+        return sum(each.activation for each in found) / len(found) if found else None
+
+    def _keep_exemplar(self, exemplar: Exemplar) -> None:
+        picture = exemplar.picture
+        raw = keep(self._memory, picture.image, Provenance("exemplar", scene=picture.scene))
+        self._system.keep_masked(raw, exemplar.activation, exemplar.masked)
+
+    def _originals(self, given: Sequence[Any]) -> list[Kept]:
+        """The raw images to edit; those given as prompts are drawn."""
+        prompts, found = [], {}
+        for at, value in enumerate(given):
+            if isinstance(value, str) and image_in(value) is None:
+                prompts.append(arguments.text(value, f"prompts_or_images[{at}]"))
+            else:
+                found[at] = unmasked(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
+        drawn = iter(self._studio.generate(prompts, "original"))
+        return [found[at] if at in found else next(drawn) for at in range(len(given))]
+
+    def _images(self, value: Any) -> list[Kept]:
+        given = arguments.items(value, "image_list", "images")
+        return [look_up(self._memory, each, f"image_list[{at}]") for at, each in enumerate(given)]
