@@ -8,7 +8,7 @@ import pytest
 from msgspec.msgpack import Ext, encode
 from PIL import Image
 
-from workers.sandbox import kept, wire
+from workers.sandbox import kept, values, wire
 
 LIMITS = wire.Limits(frame_bytes=1 << 20, pixels=64 * 64)
 
@@ -89,14 +89,14 @@ def test_it_sends_numpy_numbers_as_numbers():
     ],
 )
 def test_it_says_what_cannot_travel(value, words):
-    with pytest.raises(wire.SendError, match=words):
+    with pytest.raises(values.SendError, match=words):
         through(value)
 
 
 def test_it_refuses_a_list_that_holds_itself():
     knot: list[object] = []
     knot.append(knot)
-    with pytest.raises(wire.SendError, match="deeper"):
+    with pytest.raises(values.SendError, match="deeper"):
         through(knot)
 
 
@@ -104,13 +104,13 @@ def test_it_refuses_a_list_that_holds_itself():
     "value", ["x" * (2 << 20), Image.new("L", (65, 64)), Image.new("L", (0, 4)), list(range(10**6))]
 )
 def test_it_says_what_is_too_large_to_travel(value):
-    with pytest.raises(wire.TooLargeError):
+    with pytest.raises(values.TooLargeError):
         through(value)
 
 
 @pytest.mark.parametrize(("header", "tail"), [(2**32 - 1, 0), (0, 2**32 - 1), (wire.HEADER_BYTES + 1, 0), (9, 1 << 20)])
 def test_it_refuses_a_length_before_anything_is_allocated(header, tail):
-    with pytest.raises(wire.WireError, match="at most"):
+    with pytest.raises(values.WireError, match="at most"):
         wire.lengths(wire.PREFIX.pack(header, tail), LIMITS)
 
 
@@ -145,7 +145,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_it_refuses_hostile_bytes(name):
-    with pytest.raises(wire.WireError):
+    with pytest.raises(values.WireError):
         read(framed(HOSTILE[name]))
 
 
@@ -153,17 +153,17 @@ def test_it_refuses_tuples_nested_without_end():
     value = b"\x90"
     for _ in range(200):
         value = encode(Ext(4, b"\x91" + value))
-    with pytest.raises(wire.WireError):
+    with pytest.raises(values.WireError):
         read(framed(b"\x94\xa4call\xa1x\x91" + value + b"\x80"))
 
 
 def test_it_refuses_bytes_that_nothing_refers_to():
-    with pytest.raises(wire.WireError, match="nothing refers"):
+    with pytest.raises(values.WireError, match="nothing refers"):
         read(framed(["ready"], tail=b"x" * 100))
 
 
 def test_it_refuses_a_text_that_is_not_utf8():
-    with pytest.raises(wire.WireError):
+    with pytest.raises(values.WireError):
         read(framed(["call", Ext(2, struct.pack(">I", 2)), [], {}], tail=b"\xff\xff"))
 
 
@@ -171,7 +171,7 @@ def test_it_reads_random_bytes_as_an_error_or_a_message():
     noise = np.random.default_rng(0)
     for _ in range(2000):
         frame = framed(noise.bytes(40), noise.bytes(8))
-        with pytest.raises(wire.WireError):
+        with pytest.raises(values.WireError):
             read(frame)
 
 
@@ -182,7 +182,7 @@ def test_it_reads_damaged_frames_as_an_error_or_a_message():
     for _ in range(2000):
         frame = bytearray(whole)
         frame[int(noise.integers(8, len(frame)))] = int(noise.integers(256))
-        with contextlib.suppress(wire.WireError):
+        with contextlib.suppress(values.WireError):
             assert isinstance(read(bytes(frame)), msgspec.Struct)
 
 
@@ -217,5 +217,5 @@ def test_it_leaves_the_largest_out_of_a_full_state():
 
 @pytest.mark.parametrize("state", [b"x", b"\x00\x00\x00\x01\x90", b"\xff" * 50, b"\x00" * 8])
 def test_it_refuses_a_state_that_is_none(state):
-    with pytest.raises(wire.WireError, match="cannot be read"):
+    with pytest.raises(values.WireError, match="cannot be read"):
         kept.restore(state)

@@ -17,7 +17,7 @@ from PIL import Image
 
 from workers.errors import Cancelled, SandboxBroke, ToolError, ToolMisuse
 from workers.protocols import Bounds, ExperimentStatus, ToolCall
-from workers.sandbox import wire
+from workers.sandbox import values, wire
 from workers.sandbox.launcher import Child
 
 _POLL_SECONDS = 0.1
@@ -68,7 +68,7 @@ class Exchange:
         self._expect_ready()
         try:
             self._send(start, wire.START_LIMITS)
-        except wire.SendError as error:
+        except values.SendError as error:
             raise SandboxBroke(f"the program's facts or state cannot be sent: {error}") from error
         while True:
             message = self._receive()
@@ -132,9 +132,9 @@ class Exchange:
     def _send_answer(self, name: str, answer: wire.Answer | wire.Raised) -> None:
         try:
             self._send(answer, self.limits)
-        except wire.TooLargeError as error:
+        except values.TooLargeError as error:
             self._send(wire.Raised(f"{name}: what it returns is too large: {error}"), self.limits)
-        except wire.SendError as error:
+        except values.SendError as error:
             raise SandboxBroke(f"{name} returned what cannot be sent to the program: {error}") from error
 
     # --- bytes ----------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Exchange:
             if self._received > self.bounds.total_bytes:
                 raise StopError("killed", f"The program sent more than {self.bounds.total_bytes >> 20} MiB in all.")
             return wire.unpack(self._read(header + tail), header, wire.GuestMessage, self.limits)
-        except wire.WireError as error:
+        except values.WireError as error:
             raise _broken_protocol(str(error)) from error
 
     def _read(self, size: int) -> memoryview:

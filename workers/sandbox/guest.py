@@ -24,7 +24,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from PIL import Image
 
-from workers.sandbox import failure, jail, kept, proxies, wire
+from workers.sandbox import failure, jail, kept, proxies, values, wire
 from workers.sandbox.program import ENTRY_POINTS, entry_points
 
 Status = Literal["ok", "program_error", "tool_error", "memory"]
@@ -126,7 +126,7 @@ class Session:
     def _earlier(self) -> dict[str, Any]:
         try:
             return kept.restore(self.start.state)
-        except wire.WireError as error:
+        except values.WireError as error:
             self._note(str(error))
             return {}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workers.sandbox import wire
+from workers.sandbox import values
 
 
 def keep(namespace: Mapping[str, Any], budget: int) -> tuple[bytes, list[str]]:
@@ -25,7 +25,7 @@ def keep(namespace: Mapping[str, Any], budget: int) -> tuple[bytes, list[str]]:
         budget -= len(pieces[name]) + len(name) + 32
         if budget < 0:
             left_out.append(name)
-    return wire.encode_state({name: piece for name, piece in pieces.items() if name not in left_out}), left_out
+    return values.encode_state({name: piece for name, piece in pieces.items() if name not in left_out}), left_out
 
 
 def restore(state: bytes) -> dict[str, Any]:
@@ -33,13 +33,13 @@ def restore(state: bytes) -> dict[str, Any]:
     if not state:
         return {}
     try:
-        return {name: wire.decode_state(piece)["value"] for name, piece in wire.decode_state(state).items()}
+        return {name: values.decode_state(piece)["value"] for name, piece in values.decode_state(state).items()}
     except Exception as error:  # whatever is wrong with them, they are not kept state
-        raise wire.WireError("the names of earlier experiments cannot be read; bind them again") from error
+        raise values.WireError("the names of earlier experiments cannot be read; bind them again") from error
 
 
 def _encoded(value: Any) -> bytes | None:
     try:
-        return wire.encode_state({"value": value})
-    except wire.SendError:
+        return values.encode_state({"value": value})
+    except values.SendError:
         return None

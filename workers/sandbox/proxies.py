@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from workers.sandbox import wire
+from workers.sandbox import values, wire
 
 SERVED_ATTRIBUTES = ("experiment_log", "results_list")
 """Attributes whose value is asked for each time (paper, appendix A)."""
@@ -50,7 +50,7 @@ class Link:
         with self._calling:
             try:
                 self.send(message)
-            except wire.SendError as error:
+            except values.SendError as error:
                 raise ToolError(f"{name}: an argument is wrong: {error}") from None
             answer = self.receive(self.limits)
         if isinstance(answer, wire.Raised):

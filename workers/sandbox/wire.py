@@ -1,55 +1,27 @@
 """The wire between the worker and a program's process: typed messages in length-prefixed frames.
 
-A frame is two big-endian u32 lengths, a msgpack header and a tail. Small values stand in the header; long texts,
-bytes and raw pixels lie in the tail, taken in the order in which the header mentions them. The header is bounded
-far below the frame, since a megabyte of msgpack can unfold to a hundred in memory, while the tail cannot unfold.
-Values are None, booleans, numbers, text, bytes, lists, tuples, dicts and PIL images; NumPy arrays too where
-both ends are the guest (its kept state). Nothing is ever unpickled. Who reads or writes the sockets, and
-for how long, is not decided here. Used by `host`, `zygote` and `guest`.
+A frame is two big-endian u32 lengths, a header and a tail, as `values` makes them. The header is bounded far
+below the frame, since a megabyte of msgpack can unfold to some hundred in memory, while the tail cannot unfold.
+Who reads or writes the sockets, and for how long, is not decided here. Used on both sides of the sandbox.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import msgspec
-import numpy as np
-from msgspec.msgpack import Ext
-from PIL import Image
+
+from workers.sandbox import values
+from workers.sandbox.values import Buffer
 
 HEADER_BYTES = 1 << 20
-"""Most that a header may take. Enough for 100,000 numbers; unfolds to at most about 100 MB."""
+"""Most that a header may take. Enough for 100,000 numbers; unfolds to some hundred megabytes at most."""
 
 STATE_BYTES = 32 << 20
 """Most that a script may leave to the next."""
 
-STATE_PIXELS = 1 << 28
-"""Most pixels of an image in kept state, which only the guest reads."""
-
-DEPTH = 32
-"""How deep lists and dicts may nest."""
-
 PREFIX = struct.Struct(">II")
-_SHORT = 256
-_IMAGE, _TEXT, _BYTES, _TUPLE, _ARRAY = 1, 2, 3, 4, 5
-_SIZE = struct.Struct(">I")
-_PIXELS = struct.Struct(">BII")
-_MODES = ("L", "LA", "RGB", "RGBA")  # each one as long as its pixel has bytes
-
-
-class WireError(Exception):
-    """Raised when bytes are not what the wire allows; the message says what is wrong with them."""
-
-
-class SendError(Exception):
-    """Raised when a value cannot travel; the message says which and what to send instead."""
-
-
-class TooLargeError(SendError):
-    """Raised when a value could travel if there were less of it."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -150,7 +122,6 @@ class Ended(Message, frozen=True, tag="ended"):
 GuestMessage = Ready | Broken | Call | Output | Finished
 HostMessage = Start | Answer | Raised
 M = TypeVar("M", bound=Message)
-Buffer = bytes | bytearray | memoryview
 
 
 def datagram(message: Message) -> bytes:
@@ -168,14 +139,14 @@ def read_datagram(data: bytes, kind: type[M]) -> M:
 
 def pack(message: Message, limits: Limits) -> bytes:
     """The message as a frame. Raises SendError if it cannot travel, TooLargeError if there is too much of it."""
-    packer = _Packer(limits.pixels)
+    packer = values.Packer(limits.pixels)
     header = packer.encode([type(message).__struct_config__.tag, *msgspec.structs.astuple(message)])
     size = len(header) + packer.size
     if len(header) > HEADER_BYTES:
-        raise TooLargeError(f"its small values take {len(header)} bytes, at most {HEADER_BYTES} travel; send fewer")
+        raise values.TooLargeError(f"its small values take {len(header)} bytes of at most {HEADER_BYTES}; send fewer")
     if size > limits.frame_bytes:
         most = limits.frame_bytes >> 10
-        raise TooLargeError(f"it takes {size >> 10} KiB, at most {most} KiB travel at once; send fewer images")
+        raise values.TooLargeError(f"it takes {size >> 10} KiB, at most {most} KiB travel at once; send fewer images")
     return b"".join([PREFIX.pack(len(header), packer.size), header, *packer.tail])
 
 
@@ -183,191 +154,14 @@ def lengths(prefix: Buffer, limits: Limits) -> tuple[int, int]:
     """Lengths of header and tail, checked before anything is allocated. Raises WireError."""
     header, tail = PREFIX.unpack(prefix)
     if header > HEADER_BYTES or header + tail > limits.frame_bytes:
-        raise WireError(f"a frame of {header} + {tail} bytes, at most {HEADER_BYTES} and {limits.frame_bytes} in all")
+        raise values.WireError(f"a frame of {header} + {tail} bytes, at most {limits.frame_bytes} in all")
     return header, tail
 
 
 def unpack(frame: memoryview, header: int, kind: Any, limits: Limits) -> Any:
     """The message in a frame; `kind` is its type or a union of types. Raises WireError whatever the bytes are."""
     try:
-        plain = decode(frame[:header], frame[header:], limits.pixels)
+        plain = values.decode(frame[:header], frame[header:], limits.pixels)
         return msgspec.convert(plain, kind, strict=True)
     except Exception as error:  # any failure to decode is the sender's fault
-        raise WireError(f"a frame that cannot be read: {str(error)[:200]}") from error
-
-
-def encode_state(values: Mapping[str, Any]) -> bytes:
-    """Named values, arrays included, as one piece of bytes. Raises SendError."""
-    packer = _Packer(STATE_PIXELS, arrays=True)
-    header = packer.encode(values)
-    return b"".join([_SIZE.pack(len(header)), header, *packer.tail])
-
-
-def decode_state(data: bytes) -> dict[str, Any]:
-    """What `encode_state` was given. Only ever called in the child: its own bounds apply to what unfolds."""
-    view = memoryview(data)
-    header = _SIZE.unpack(view[:4])[0] + 4
-    values = decode(view[4:header], view[header:], STATE_PIXELS, arrays=True)
-    return msgspec.convert(values, dict[str, Any], strict=True)
-
-
-def decode(header: Buffer, tail: memoryview, pixels: int, arrays: bool = False) -> Any:
-    """Plain data and images from a header and its tail; raises nearly anything on hostile bytes."""
-    unpacker = _Unpacker(tail, pixels, arrays)
-    value = unpacker.decode(header)
-    if unpacker.position != len(tail):
-        raise WireError("bytes that nothing refers to")
-    _check_depth(value)
-    return value
-
-
-def _check_depth(value: Any) -> None:
-    """Refuse what would overflow the stack of whoever prints or walks it."""
-    level = [value]
-    for _ in range(DEPTH + 2):  # the message and its field stand around the values
-        level = [item for one in level for item in _items_of(one)]
-        if not level:
-            return
-    raise WireError(f"values nest deeper than {DEPTH} levels")
-
-
-def _items_of(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list | tuple) else ()
-
-
-@dataclass
-class _Packer:
-    """Writes one header and collects its tail."""
-
-    pixels: int
-    arrays: bool = False
-    tail: list[Buffer] = field(default_factory=list)
-    size: int = 0
-
-    def encode(self, value: Any) -> bytes:
-        try:
-            return msgspec.msgpack.encode(self.lower(value, 0))
-        except (OverflowError, UnicodeError, RecursionError, TypeError) as error:
-            raise SendError(f"it cannot travel: {error}") from error
-
-    def lower(self, value: Any, depth: int) -> Any:
-        """The value with all that is large or unknown to msgpack replaced by a reference to the tail."""
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, int | float):
-            return int(value) if isinstance(value, int) else float(value)
-        if depth > DEPTH:
-            raise SendError(f"lists nest deeper than {DEPTH} levels")
-        if isinstance(value, str | bytes | bytearray):
-            return self._text(value)
-        if isinstance(value, Mapping):
-            return {self._key(key): self.lower(item, depth + 1) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return self._items(value, depth)
-        return self._rich(value, depth)
-
-    def _key(self, key: Any) -> Any:
-        key = key.item() if isinstance(key, np.generic) else key
-        if not isinstance(key, str | int | float | bool | None):
-            raise SendError(f"a dict with a key of type {type(key).__name__}; use texts or numbers as keys")
-        return key
-
-    def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
-        items = [self.lower(item, depth + 1) for item in value]
-        return Ext(_TUPLE, msgspec.msgpack.encode(items)) if isinstance(value, tuple) else items
-
-    def _text(self, value: str | bytes | bytearray) -> Any:
-        if len(value) <= _SHORT:
-            return str(value) if isinstance(value, str) else bytes(value)
-        data = value.encode() if isinstance(value, str) else value
-        return self._append(_TEXT if isinstance(value, str) else _BYTES, _SIZE.pack(len(data)), data)
-
-    def _rich(self, value: Any, depth: int) -> Any:
-        if isinstance(value, Image.Image):
-            return self._image(value)
-        if isinstance(value, np.generic):
-            return self.lower(value.item(), depth + 1)
-        if isinstance(value, np.ndarray) and self.arrays and not value.dtype.hasobject:
-            head = msgspec.msgpack.encode((value.dtype.str, value.shape))
-            return self._append(_ARRAY, head, value.tobytes())
-        if isinstance(value, np.ndarray) and value.ndim <= 1 and not value.dtype.hasobject:
-            return self.lower(value.tolist(), depth)
-        raise SendError(
-            f"{_described(value)} cannot travel; give numbers, texts, PIL images, or lists and dicts of them"
-        )
-
-    def _image(self, image: Image.Image) -> Ext:
-        if not 0 < image.width * image.height <= self.pixels:
-            raise TooLargeError(
-                f"an image of {image.width} by {image.height} pixels, at most {self.pixels} in all; resize it"
-            )
-        if image.mode not in _MODES:
-            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-        return self._append(_IMAGE, _PIXELS.pack(_MODES.index(image.mode), *image.size), image.tobytes())
-
-    def _append(self, code: int, head: bytes, data: bytes | bytearray) -> Ext:
-        self.tail.append(data)
-        self.size += len(data)
-        return Ext(code, head)
-
-
-@dataclass
-class _Unpacker:
-    """Reads one header and takes the tail piece by piece."""
-
-    tail: memoryview
-    pixels: int
-    arrays: bool
-    position: int = 0
-    depth: int = 0
-
-    def decode(self, header: Buffer) -> Any:
-        return msgspec.msgpack.decode(header, ext_hook=self._rich)
-
-    def _rich(self, code: int, data: memoryview) -> Any:
-        if code == _IMAGE:
-            return self._image(*_PIXELS.unpack(data))
-        if code == _TEXT:
-            return str(self._take(_SIZE.unpack(data)[0]), "utf-8")
-        if code == _BYTES:
-            return bytes(self._take(_SIZE.unpack(data)[0]))
-        if code == _TUPLE:
-            return self._tuple(data)
-        if code == _ARRAY and self.arrays:
-            return self._array(data)
-        raise WireError(f"an unknown kind of value ({code})")
-
-    def _take(self, size: int) -> memoryview:
-        piece = self.tail[self.position : self.position + size]
-        if len(piece) != size:
-            raise WireError("a value longer than its frame")
-        self.position += size
-        return piece
-
-    def _image(self, mode: int, width: int, height: int) -> Image.Image:
-        if not 0 < width * height <= self.pixels:
-            raise WireError(f"an image of {width} by {height} pixels, at most {self.pixels} in all")
-        name = _MODES[mode]
-        return Image.frombytes(name, (width, height), self._take(width * height * len(name)))
-
-    def _tuple(self, data: memoryview) -> tuple[Any, ...]:
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise WireError(f"tuples nest deeper than {DEPTH} levels")
-        items = tuple(self.decode(data))
-        self.depth -= 1
-        return items
-
-    def _array(self, data: memoryview) -> np.ndarray[Any, Any]:
-        name, shape = msgspec.msgpack.decode(data, type=tuple[str, tuple[int, ...]])
-        dtype = np.dtype(name)
-        count = int(np.prod(shape, dtype=object))
-        return np.frombuffer(self._take(count * dtype.itemsize), dtype).reshape(shape).copy()
-
-
-def _described(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} (Image.fromarray(a) makes an image of it, a.tolist() a list)"
-    return f"a value of type {type(value).__name__}"
+        raise values.WireError(f"a frame that cannot be read: {str(error)[:200]}") from error
