@@ -137,8 +137,7 @@ def compose(
     `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place`.
     """
     on = on or {}
-    ground = ground or rng.choice(GROUNDS)
-    light = light or rng.choice(LIGHTS)
+    drawn = rng.choice(GROUNDS), rng.choice(LIGHTS)
     backdrop = rng.randrange(BACKDROPS)
     roots = [_root(index, on) for index in range(len(kinds))]
     standing = sorted(set(roots))
@@ -149,11 +148,42 @@ def compose(
         [(order[roots[i]], order[roots[j]]) for i, j in left_of if roots[i] != roots[j]],
         {order[roots[i]]: side for i, side in (sides or {}).items()},
     )
-    things = tuple(
-        Thing(noun, colour, size, *spots[order[roots[k]]], _turn(noun, rng), on.get(k))
-        for k, (noun, colour, size) in enumerate(kinds)
-    )
-    return Scene(things, ground, light, backdrop)
+    things = []
+    for k, (noun, colour, size) in enumerate(kinds):
+        x, y = spots[order[roots[k]]]
+        things.append(Thing(noun, colour, size, round(x + _shift(k, kinds, on), 3), y, _turn(noun, rng), on.get(k)))
+    return Scene(tuple(things), ground or drawn[0], light or drawn[1], backdrop)
+
+
+def joined_by(
+    scene: Scene,
+    kinds: Sequence[tuple[str | None, str | None, str | None]],
+    rng: random.Random,
+    support: int | None = None,
+) -> Scene:
+    """The scene with more things, where there is room or on the thing `support`; what is None is drawn at random."""
+    things = list(scene.things)
+    for noun, colour, size in kinds:
+        drawn = rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)
+        noun, colour, size = noun or drawn[0], colour or drawn[1], size or drawn[2]
+        if support is None:
+            box = stage.Box(SHAPES[noun].radius * SCALES[size], SHAPES[noun].height * SCALES[size])
+            x, y = stage.place([box], rng, taken=_frames(things))[0]
+        else:
+            x, y = things[support].x, things[support].y
+        things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))
+    return Scene(tuple(things), scene.ground, scene.light, scene.backdrop)
+
+
+def _frames(things: Sequence[Thing]) -> list[stage.Frame]:
+    """Where the things that stand on the ground, with all that is on them, are in the picture."""
+    kinds = [(thing.noun, thing.colour, thing.size) for thing in things]
+    on = {k: thing.on for k, thing in enumerate(things) if thing.on is not None}
+    roots = [_root(k, on) for k in range(len(things))]
+    return [
+        stage.frame(_stack(kinds, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y)
+        for root in sorted(set(roots))
+    ]
 
 
 def _turn(noun: str, rng: random.Random) -> float:
@@ -166,6 +196,16 @@ def _root(index: int, on: Mapping[int, int]) -> int:
     for _ in range(len(on)):
         index = on.get(index, index)
     return index
+
+
+def _shift(index: int, kinds: Sequence[tuple[str, str, str]], on: Mapping[int, int]) -> float:
+    """How far a thing stands beside the middle of its stack, since several may share what they stand on."""
+    below = on.get(index)
+    if below is None:
+        return 0.0
+    beside = sorted(k for k, support in on.items() if support == below)
+    step = 1.1 * SHAPES[kinds[below][0]].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
+    return _shift(below, kinds, on) + step * (beside.index(index) - (len(beside) - 1) / 2)
 
 
 def _stack(kinds: Sequence[tuple[str, str, str]], members: Sequence[int], on: Mapping[int, int]) -> stage.Box:

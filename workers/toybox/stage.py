@@ -1,6 +1,7 @@
 """The stage: where the camera stands, and places for things on the ground that do not hide each other.
 
-Pure arithmetic; knows neither toys nor the engine. `scenes` places things with it, `render` and `backdrops` look through its camera.
+Pure arithmetic; knows neither toys nor the engine. `scenes` places things with it; `render` and `backdrops` look
+through its camera.
 World units: a large toy is about 1.2 high; x to the right, y away from the camera, z up; the ground is z = 0.
 Picture coordinates: u to the right and v down, each from 0 to 1.
 """
@@ -82,17 +83,19 @@ def place(
     rng: random.Random,
     left_of: Sequence[tuple[int, int]] = (),
     sides: Mapping[int, int] | None = None,
+    taken: Sequence[Frame] = (),
 ) -> list[tuple[float, float]]:
     """A place (x, y) for each box, inside the picture and hiding the others as little as can be.
 
-    `left_of` holds pairs (i, j): box i stands to the left of box j. `sides` says of a box that it stands in the left (-1)
-    or right (+1) half. Wishes that contradict each other are met as far as they can be. At most `_TRIES` attempts.
+    `left_of` holds pairs (i, j): box i stands to the left of box j. `sides` says of a box that it stands in the left
+    (-1) or right (+1) half. `taken` are the parts of the picture where others stand already.
+    Wishes that contradict each other are met as far as they can be. At most `_TRIES` attempts.
     """
     best: list[tuple[float, float]] = []
     least = math.inf
     for _ in range(_TRIES if boxes else 0):
         spots = _ordered([_spot(box, rng) for box in boxes], left_of)
-        cost = _crowding(boxes, spots) + _disobedience(spots, left_of, sides or {})
+        cost = _crowding(boxes, spots, taken) + _disobedience(spots, left_of, sides or {})
         if cost < least:
             best, least = spots, cost
         if least <= 0.0:
@@ -118,11 +121,11 @@ def _ordered(spots: list[tuple[float, float]], left_of: Sequence[tuple[int, int]
     return spots
 
 
-def _crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]]) -> float:
+def _crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]], taken: Sequence[Frame]) -> float:
     """How much the things hide each other: 0 if the frames of no two overlap by more than a sliver."""
     frames = [frame(box, x, y) for box, (x, y) in zip(boxes, spots, strict=True)]
     outside = sum(max(0.0, MARGIN - f.left) + max(0.0, f.right - 1 + MARGIN) for f in frames)
-    overlaps = [f.overlap(g) for k, f in enumerate(frames) for g in frames[:k]]
+    overlaps = [f.overlap(g) for k, f in enumerate(frames) for g in [*frames[:k], *taken]]
     return 4 * outside + sum(overlap for overlap in overlaps if overlap > 0.03)
 
 
