@@ -193,7 +193,8 @@ def _check_there(scene: Scene, said: str | None, there: str) -> None:
 def _not_understood(scene: Scene, instruction: str) -> ToolMisuse:
     return ToolMisuse(
         f"Toybox does not understand the instruction {instruction[:80]!r}. It can replace, recolour, resize, add and "
-        f"remove toys, one change at a time, and change the ground ({listed(GROUNDS)}) and the light ({listed(LIGHTS)}). {_example(scene)}"
+        "remove toys, one change at a time, and change "
+        f"the ground ({listed(GROUNDS)}) and the light ({listed(LIGHTS)}). {_example(scene)}"
     )
 
 

@@ -103,12 +103,14 @@ _MANY = "four, five, six, seven, eight, nine, ten, eleven, twelve, twenty, hundr
 _THINGS = "thing, object, toy, item, something, everything, all"
 _PLURAL_THINGS = {"everything", "all"}
 _SIDES = "left, right"
-_STOP = """the this that these those is are was be being been there here it its of in at by to with into onto from for over
-i s t we you me my us he she they them show shows showing shown draw render make create generate give want please let see
-picture pictures photo photograph image images scene scenes view drawing rendering illustration empty plain
-some several few many couple very really just also then which who while as where
-colour color coloured colored colours colors size sized shape shaped background ground floor foreground sky
-time during lying lies sitting sits standing stands placed put floating"""
+_STOP = """
+the this that these those is are was be being been there here it its of in at by to with into onto from for over i
+s t we you me my us he she they them show shows showing shown draw render make create generate give want please let
+see picture pictures photo photograph image images scene scenes view drawing rendering illustration empty plain
+some several few many couple very really just also then which who while as where colour color coloured colored
+colours colors size sized shape shaped background ground floor foreground sky time during lying lies sitting sits
+standing stands placed put floating
+"""
 
 
 def read_words(text: str) -> tuple[Word, ...]:
@@ -190,16 +192,9 @@ def _lexicon() -> dict[str, Word]:
         lexicon[plural(name)] = Word("thing", "thing", plural(name), plural=True)
     lexicon |= {name: Word("relation", "on", name) for name in ("on", "upon", "atop", "on top of", "onto")}
     for side in _split(_SIDES):
-        for name in (
-            f"{side} of",
-            f"to the {side} of",
-            f"on the {side} of",
-            f"at the {side} of",
-            f"on the {side} side of",
-        ):
-            lexicon[name] = Word("relation", side, name)
-        for name in (f"{way} the {side}{end}" for way in ("to", "on", "at") for end in ("", " side")):
-            lexicon[name] = Word("side", side, name)
+        places = [f"{way} the {side}{end}" for way in ("to", "on", "at") for end in ("", " side")]
+        lexicon |= {name: Word("side", side, name) for name in places}
+        lexicon |= {f"{name} of": Word("relation", side, f"{name} of") for name in [side, *places]}
     lexicon |= {
         name: Word("and", "and", name) for name in ("and", "plus", ",", ";", "with", "beside", "next to", "near")
     }
