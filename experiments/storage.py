@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -16,7 +15,7 @@ class WholeFileStorage(FileSystemStorage):
     Names are keys of the content: a name that exists holds the same bytes' pixels and may be replaced.
     """
 
-    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:  # noqa: ARG002 Django's signature
         return name
 
     def _save(self, name: str, content: File[bytes]) -> str:
@@ -27,7 +26,7 @@ class WholeFileStorage(FileSystemStorage):
                 for chunk in content.chunks():
                     part.write(chunk)
                 part.flush()
-                os.replace(part.name, target)
+                Path(part.name).replace(target)
             except BaseException:
                 Path(part.name).unlink(missing_ok=True)
                 raise

@@ -14,7 +14,13 @@ from workers.protocols import LogEntry, Observation, SystemSpec, Usage
 
 def make_run(owner: User, **fields: Any) -> Run:
     """A queued run on a unit of toybox-net."""
-    known = {"question": "What does it respond to?", "task": "describe", "model": "toybox", "layer": "layer4", "unit": 7}
+    known = {
+        "question": "What does it respond to?",
+        "task": "describe",
+        "model": "toybox",
+        "layer": "layer4",
+        "unit": 7,
+    }
     return Run.objects.create(owner=owner, backbone="scripted", **(known | fields))
 
 

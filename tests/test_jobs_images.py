@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
@@ -53,12 +55,10 @@ def test_it_knows_nothing_of_what_was_never_stored() -> None:
 
 
 def test_a_write_that_fails_leaves_no_half_file(tmp_path, settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(Path, "replace", full)
     images = ImagesInDatabase()
     key = images.remember(Pillow.new("RGB", (5, 5), "green"), Provenance("generated"))
     with pytest.raises(OSError, match="No space left"):

@@ -87,7 +87,9 @@ def heading(title: str, note: str) -> str:
 
 
 def result_in_words(result: ExperimentEnded) -> str:
-    lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"]
+    lines = [
+        f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"
+    ]
     for entry in result.entries:
         lines += [f"  {each.activation:10.2f}  {each.title}" for each in entry.observations]
         lines += [textwrap.indent(entry.text, "  ")] if entry.text else []

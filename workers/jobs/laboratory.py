@@ -12,7 +12,7 @@ from django.conf import settings
 
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Sandbox
-from workers.sandbox.host import ProcessSandbox
+from workers.sandbox.host import ZygoteSandbox
 
 building = threading.Lock()
 
@@ -42,5 +42,5 @@ def build_laboratory() -> Laboratory:
 
 
 @cache
-def build_sandbox() -> ProcessSandbox:
-    return ProcessSandbox()
+def build_sandbox() -> ZygoteSandbox:
+    return ZygoteSandbox()
