@@ -6,6 +6,7 @@ from experiments.models.experiment import Experiment, Observation
 from experiments.models.hypothesis import Hypothesis
 from experiments.models.image import Image
 from experiments.models.label import Label
+from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
 from experiments.models.run import Run
 
@@ -17,6 +18,7 @@ __all__ = [
     "Image",
     "Label",
     "Layer",
+    "LoginLink",
     "Member",
     "Model",
     "Observation",

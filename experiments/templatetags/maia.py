@@ -1,0 +1,122 @@
+"""How templates write numbers, times, words and programs."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from experiments import prose as words
+from experiments.charts import Scale
+
+register = template.Library()
+
+WAYS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+@register.filter
+def prose(text: str) -> SafeString:
+    """Untrusted Markdown as safe HTML."""
+    return words.prose(text)
+
+
+@register.filter
+def highlight(code: str) -> SafeString:
+    """An untrusted program as safe, coloured HTML."""
+    return words.highlight(code)
+
+
+@register.filter
+def figure(value: float | None) -> str:
+    """An activation: two decimals, a real minus sign."""
+    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+@register.filter
+def change(value: float) -> str:
+    """A difference with its sign: +3.2 or −35.5."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+@register.filter
+def compact(value: float | None) -> str:
+    """A count in few characters: 950, 18.2k, 1M."""
+    number = float(value or 0)
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.1f}".removesuffix(".0") + name
+    return f"{number:g}"
+
+
+@register.filter
+def clock(seconds: float | None) -> str:
+    """A duration as a clock shows it: 0:48 or 1:02:03."""
+    whole = int(seconds or 0)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+@register.filter
+def took(seconds: float | None) -> str:
+    """A duration in words: 0.8 s, 42 s, 3 min 5 s."""
+    value = float(seconds or 0)
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 60:
+        return f"{value:.0f} s"
+    hours, minutes = int(value) // 3600, int(value) // 60 % 60
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(value) % 60} s"
+
+
+@register.filter
+def ago(time: datetime) -> str:
+    """How long ago, to one unit."""
+    seconds = (timezone.now() - time).total_seconds()
+    for unit, name in WAYS_OF_TIME:
+        if seconds >= unit:
+            count = int(seconds // unit)
+            return f"{count} {name}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+@register.filter
+def dollars(value: float | None) -> str:
+    """An amount of money; four decimals while it is less than a cent."""
+    amount = float(value or 0)
+    return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
+
+
+@register.filter
+def counted(count: int, noun: str) -> str:
+    """`3|counted:"image"` is "3 images"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@register.inclusion_tag("pieces/bar.html")
+def bar(activation: float, scale: Scale) -> dict[str, Any]:
+    """An activation on the run's own scale, with a tick at the exemplar threshold."""
+    start, length = (activation, -activation) if activation < 0 else (0.0, activation)
+    return {"scale": scale, "start": f"{start:g}", "length": f"{max(length, 0):g}", "known": math.isfinite(activation)}
+
+
+@register.inclusion_tag("pieces/gauge.html")
+def gauge(value: float, limit: float | None) -> dict[str, Any]:
+    """How much of a limit is used; nothing where there is no limit."""
+    share = min(value / limit, 1.0) * 100 if limit else None
+    return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
+
+
+@register.inclusion_tag("pieces/icon.html")
+def icon(name: str) -> dict[str, Any]:
+    """A line drawing beside a word; never alone."""
+    return {"name": name}
+
+
+@register.inclusion_tag("pieces/shot.html")
+def shot(picture: Any, scale: Scale) -> dict[str, Any]:
+    """One image with its title, activation and bar."""
+    return {"shot": picture, "scale": scale}

@@ -1,0 +1,40 @@
+"""Signing in, by password or by the one-time link that the terminal prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django_htmx.http import HttpResponseClientRedirect
+
+from experiments.models import LoginLink
+
+
+class SignIn(LoginView):
+    """The sign-in page. A part of a page that asks after the session has ended moves the whole page here."""
+
+    template_name = "sign_in.html"
+    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.headers.get("HX-Request") and not request.user.is_authenticated:
+            return HttpResponseClientRedirect(request.path)
+        return super().dispatch(request, *args, **kwargs)
+
+
+@login_not_required
+@never_cache
+def enter(request: HttpRequest, token: str) -> HttpResponse:
+    """Sign in at once with a good link. A spent one leads who is signed in already to the runs, others to an explanation."""
+    user = LoginLink.redeem(token)
+    if user is not None:
+        login(request, user)
+        return redirect("runs")
+    if request.user.is_authenticated:
+        return redirect("runs")
+    return render(request, "link_spent.html", status=410)

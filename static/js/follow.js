@@ -1,0 +1,42 @@
+// Keeps the newest words in view while the reader is at the foot of the page, and never moves the page otherwise.
+
+const NEAR = 90; // px from the foot that still count as there
+
+export class Follow {
+  constructor(pill) {
+    this.pill = pill;
+    this.following = this.atFoot();
+    this.fresh = 0;
+    addEventListener("scroll", () => this.scrolled(), { passive: true });
+    pill.addEventListener("click", () => { this.following = true; this.toFoot(); });
+  }
+
+  atFoot() {
+    const page = document.documentElement;
+    return page.scrollHeight - innerHeight - scrollY < NEAR;
+  }
+
+  scrolled() {
+    this.following = this.atFoot();
+    if (this.following) this.clear();
+  }
+
+  // Call after the page has grown; `rounds` is how many rounds are new.
+  grown(rounds = 0) {
+    if (this.following) { this.toFoot(); return; }
+    this.fresh += rounds;
+    if (!this.fresh) return;
+    this.pill.textContent = `${this.fresh} new round${this.fresh > 1 ? "s" : ""} ↓`;
+    this.pill.hidden = false;
+  }
+
+  toFoot() {
+    scrollTo(0, document.documentElement.scrollHeight);
+    this.clear();
+  }
+
+  clear() {
+    this.fresh = 0;
+    this.pill.hidden = true;
+  }
+}
