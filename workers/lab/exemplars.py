@@ -151,7 +151,7 @@ class ExemplarIndex:
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""
         try:
-            with np.load(self._path(layer.name), allow_pickle=False) as saved:
+            with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 found = LayerStatistics(*(saved[field.name] for field in fields(LayerStatistics)))
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

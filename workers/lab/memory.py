@@ -24,9 +24,6 @@ class ImagesInMemory:
         self._images: dict[str, Image] = {}
         self._known: dict[str, Provenance] = {}
 
-    def __len__(self) -> int:
-        return len(self._images)
-
     def remember(self, image: Image, provenance: Provenance) -> str:
         key = image_key(image)
         with self._lock:

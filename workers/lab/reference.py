@@ -25,10 +25,10 @@ _METHODS: tuple[tuple[str, Callable[..., Any]], ...] = (
 )
 _ATTRIBUTES = ("experiment_log", "results_list")
 _TYPES = (("Sequence", "list"), ("Image.Image", "Image"), ("ImageOrText", "Image"))
-_HEAD = """An Image that you get is a PIL image, a masked image is a Base64 string; wherever a tool takes images it takes
-both. NumPy and Pillow can be imported. A wrong argument raises ToolError with the remedy."""
-_ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_engine (text2image), tools.edit_image (the
-edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
+_HEAD = """An Image that you get is a PIL image, a masked image is a Base64 string; wherever a tool takes images it
+takes both. NumPy and Pillow can be imported. A wrong argument raises ToolError with the remedy."""
+_ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_engine (text2image), tools.edit_image
+(the edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
 
 
 def reference() -> str:

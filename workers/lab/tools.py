@@ -205,7 +205,7 @@ class Tools:
 
     @property
     def threshold(self) -> float | None:
-        """Mean activation of the exemplars, None if there are none; below it activations are weak (paper, appendix A)."""
+        """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A)."""
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 

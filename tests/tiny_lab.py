@@ -1,0 +1,159 @@
+"""A laboratory small enough to work out by hand: a network with hand-set weights, and squares of colour.
+
+A picture is 8 x 8 pixels, black but for a 4 x 4 square of one colour in one corner. The layer "patches" averages 4 x 4
+patches, so its maps are 2 x 2.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import torch
+from PIL import Image
+
+from workers.errors import ToolMisuse, ToolRefused, UnknownName
+from workers.lab.memory import ImagesInMemory
+from workers.lab.studio import Equipment, Seeds, Studio
+from workers.lab.system import System
+from workers.lab.tools import Tools
+from workers.protocols import LayerInfo, Picture, SystemSpec, silent
+from workers.systems.unit import Unit
+
+COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (51, 51, 51), "black": (0, 0, 0)}
+CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))
+
+RED, GREEN, DEAD, RED_NOT_BLUE = range(4)
+WEIGHTS = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0), (2.0, 0.0, -2.0)]
+
+
+def draw(scene):
+    image = Image.new("RGB", (8, 8))
+    image.paste(COLOURS[scene["colour"]], (*scene["corner"], scene["corner"][0] + 4, scene["corner"][1] + 4))
+    return Picture(image, scene)
+
+
+def square(colour, corner=0):
+    return draw({"colour": colour, "corner": CORNERS[corner]}).image
+
+
+class TinyModel:
+    """A `VisionModel`: patch means times `WEIGHTS`, and the mean over the whole picture as logits."""
+
+    name = "tiny"
+
+    def __init__(self, revision="1"):
+        self.revision = revision
+        self.batches = []
+        self._lock = Lock()
+        self._conv = torch.nn.Conv2d(3, len(WEIGHTS), 4, stride=4, bias=False)
+        self._conv.weight.data = (torch.tensor(WEIGHTS) / 16)[:, :, None, None].expand(-1, -1, 4, 4).clone()
+
+    def layers(self):
+        return [LayerInfo("patches", "conv", "conv", len(WEIGHTS)), LayerInfo("logits", "fc", "logit", len(WEIGHTS))]
+
+    def maps(self, images, layers):
+        with self._lock, torch.no_grad():
+            self.batches.append(len(images))
+            pixels = torch.stack([torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8) for image in images])
+            pixels = pixels.view(len(images), images[0].height, images[0].width, 3).permute(0, 3, 1, 2) / 255
+            patches = self._conv(pixels)  # (batch, units, 2, 2)
+            found = {"patches": patches, "logits": patches.mean((2, 3), keepdim=True)}
+        if unknown := set(layers) - set(found):
+            raise UnknownName(f"No layer {unknown}.")
+        return {layer: found[layer] for layer in layers}
+
+
+class TinyPictures:
+    """A `DataSet`: squares, named as "red 0" (colour, corner)."""
+
+    name = "squares"
+
+    def __init__(self, *names, revision="1"):
+        self.revision = revision
+        self.names = names
+        self.shown = 0
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, index):
+        self.shown += 1
+        colour, corner = self.names[index].split()
+        return draw({"colour": colour, "corner": CORNERS[int(corner)]})
+
+
+class TinyGenerator:
+    """Draws the colour a prompt names, in the corner the seed says."""
+
+    def __init__(self):
+        self.asked = []
+
+    def generate(self, prompts, seeds, progress=silent):
+        self.asked += zip(prompts, seeds, strict=True)
+        pictures: list[Picture] = []
+        for prompt, seed in zip(prompts, seeds, strict=True):
+            progress("drawing", len(pictures), len(prompts))
+            if "forbidden" in prompt:
+                raise ToolRefused("The filter refuses 'forbidden'. Ask for something else.")
+            colour = next((word for word in prompt.split() if word in COLOURS), None)
+            picture = draw({"colour": colour or "black", "corner": CORNERS[seed % 4]})
+            remark = "" if colour else "understood no colour."
+            pictures.append(Picture(picture.image, picture.scene, remark))
+        return pictures
+
+
+class TinyEditor:
+    """Understands "make it COLOUR"."""
+
+    def __init__(self):
+        self.seeds = []
+
+    def edit(self, originals, instructions, seeds, progress=silent):
+        self.seeds += seeds
+        return [self._edit(*each) for each in zip(originals, instructions, strict=True)]
+
+    def _edit(self, original, instruction):
+        if original.scene is None:
+            raise ToolMisuse("The scene behind this image is unknown, so it cannot be edited.")
+        return draw({**original.scene, "colour": instruction.removeprefix("make it ")})
+
+
+class TinyDescriber:
+    def describe(self, images):
+        return ["bright" if max(max(each) for each in image.getextrema()) > 200 else "dark" for image in images]
+
+    def summarize(self, images):
+        return f"{self.describe(images).count('bright')} of {len(images)} are bright"
+
+
+def load_model(settings):
+    return TinyModel()
+
+
+def load_pictures(settings):
+    return TinyPictures("black 0", "red 0", "red 1", "green 2", "grey 3", "blue 0")
+
+
+def load_generator(settings):
+    return TinyGenerator()
+
+
+def load_editor(settings):
+    return TinyEditor()
+
+
+def load_describer(settings):
+    return TinyDescriber()
+
+
+class Bench:
+    """System and tools of one experiment on one unit, over an index that lies in `folder`."""
+
+    def __init__(self, index, unit=RED, *, layer="patches", seed=0, earlier=(), memory=None, model=None):
+        self.memory = memory or ImagesInMemory()
+        self.generator, self.editor = TinyGenerator(), TinyEditor()
+        equipment = Equipment(lambda: self.generator, lambda: self.editor, TinyDescriber)
+        self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
+        self.system = System(self.subject, self.memory)
+        studio = Studio(equipment, self.memory, Seeds(seed, earlier), silent)
+        self.tools = Tools(self.system, self.memory, studio, earlier)
