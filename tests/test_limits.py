@@ -14,7 +14,10 @@ from workers.protocols import Usage
 NONE = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 
 
-def replies(count, usage=Usage()):
+FREE = Usage()
+
+
+def replies(count, usage=FREE):
     return [Event(n, "reply", Replied(n, "test", "", "", usage=usage)) for n in range(1, count + 1)]
 
 

@@ -16,7 +16,7 @@ from workers.registry import TASKS
 
 FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}
-VARIABLES = {task: TASK_VARIABLES for task in TASKS} | {
+VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "system": {"reference"},
     "continue": {"best", "threshold"},
     "reminder": set(),
@@ -26,8 +26,8 @@ VARIABLES = {task: TASK_VARIABLES for task in TASKS} | {
 UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 
 
-def ask(question="What drives it?", task="describe", limits=Limits()):
-    return assignment(task, question, UNIT, limits)
+def ask(question="What drives it?", task="describe", rounds=25):
+    return assignment(task, question, UNIT, Limits(rounds=rounds))
 
 
 def test_every_prompt_is_listed_here_and_every_task_has_one():
@@ -43,7 +43,7 @@ def test_each_prompt_renders_with_exactly_its_variables(name):
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_a_missing_or_unknown_variable_is_an_error(name):
-    values = {variable: "x" for variable in VARIABLES[name]}
+    values = dict.fromkeys(VARIABLES[name], "x")
     with pytest.raises(ValueError, match=name):
         render(name, **values, unknown="x")
     for variable in values:
@@ -86,8 +86,8 @@ def test_a_question_of_100_kb_is_refused_with_the_remedy():
 
 def test_the_assignment_names_the_system_and_the_rounds_there_are():
     assert "unit 7 of layer4 in the model toybox" in ask()
-    assert "at most 12 rounds" in ask(limits=Limits(rounds=12))
-    assert "at most" not in ask(limits=Limits(rounds=None))
+    assert "at most 12 rounds" in ask(rounds=12)
+    assert "at most" not in ask(rounds=None)
 
 
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():

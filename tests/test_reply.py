@@ -126,7 +126,8 @@ def test_every_common_form_of_a_list_is_read(lines):
 
 def test_a_hypothesis_may_go_on_and_the_list_ends_at_prose():
     parsed = parse(
-        "[HYPOTHESIS LIST]:\nHypothesis_1: a red ball\n  - on grass\nHypothesis_2: a cone\n\nNext:\n1. exemplars\n2. edits"
+        "[HYPOTHESIS LIST]:\nHypothesis_1: a red ball\n  - on grass\nHypothesis_2: a cone\n\n"
+        "Next:\n1. exemplars\n2. edits"
     )
     assert [each.text for each in parsed.hypotheses] == ["a red ball - on grass", "a cone"]
     assert parsed.prose == "Next:\n1. exemplars\n2. edits"

@@ -1,0 +1,190 @@
+"""Events as the conversation that the backbone is shown."""
+
+from __future__ import annotations
+
+from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
+from workers.agent.events import (
+    Ended,
+    Event,
+    ExperimentEnded,
+    ExperimentStarted,
+    Limits,
+    Noted,
+    Replied,
+    Started,
+    Troubled,
+)
+from workers.protocols import ImagePart, LogEntry, Observation, SystemSpec
+
+STARTED = Started(
+    "What?", "describe", SystemSpec("unit", "toybox", "layer4", 7), "test", Limits(), 0, "RULES", "YOUR TASK", "API"
+)
+RED = Observation("a red ball on grass", 38.412, "raw1", "masked1", "generated")
+GREEN = Observation("make the ball green", 2.238, "raw2", "masked2", "edited", original="raw1")
+
+
+def story(*payloads):
+    kinds = {
+        Started: "started",
+        Replied: "reply",
+        ExperimentStarted: "experiment",
+        ExperimentEnded: "result",
+        Noted: "note",
+        Troubled: "trouble",
+        Ended: "concluded",
+    }
+    return [Event(seq, kinds[type(payload)], payload) for seq, payload in enumerate(payloads, 1)]
+
+
+def result(*entries, number=3, status="ok", **more):
+    return ExperimentEnded(1, number, status, entries, **more)
+
+
+WHOLE = story(
+    STARTED,
+    Replied(1, "test", "I begin.", "I begin.", code="x"),
+    ExperimentStarted(1, 1, "x"),
+    Troubled(1, 1, "the disk is full"),
+    result(LogEntry((RED,)), number=1),
+    Noted(1, "continue", "GO ON"),
+    Noted(1, "last_words", "THE END"),
+    Troubled(2, 1, "no answer"),
+    Replied(2, "test", "", ""),
+    Noted(2, "reminder", "THE FORM"),
+    Replied(3, "test", "[LABEL]: red", ""),
+    Ended(),
+)
+
+
+def test_a_result_is_told_in_the_form_that_agents_rely_on():
+    told = result(LogEntry((RED, GREEN), "colour matters"), output="mean 20.3\n", threshold=28.9)
+    assert result_text(told) == (
+        "Experiment 3: ok\n"
+        "1. a red ball on grass — activation 38.41\n"
+        "2. make the ball green — activation 2.24 (edited from 1)\n"
+        "Notes: colour matters\n"
+        "Mean exemplar activation: 28.90\n"
+        "Output:\n"
+        "mean 20.3"
+    )
+
+
+def test_each_image_follows_its_line_masked_where_it_can_be():
+    bare = Observation("bare", -0.5, "raw3")
+    parts = result_parts(result(LogEntry((RED, bare))))
+    assert parts == (
+        "Experiment 3: ok\n1. a red ball on grass — activation 38.41",
+        ImagePart("masked1", "1. a red ball on grass — activation 38.41"),
+        "2. bare — activation -0.50",
+        ImagePart("raw3", "2. bare — activation -0.50"),
+    )
+
+
+def test_numbers_run_on_through_the_entries_of_an_experiment():
+    text = result_text(result(LogEntry((RED,), "first"), LogEntry((), "words"), LogEntry((GREEN,))))
+    assert text == (
+        "Experiment 3: ok\n1. a red ball on grass — activation 38.41\nNotes: first\nNotes: words\n"
+        "2. make the ball green — activation 2.24 (edited from 1)"
+    )
+
+
+def test_an_edit_of_an_image_that_this_experiment_did_not_log_names_no_source():
+    assert "edited from" not in result_text(result(LogEntry((GREEN,))))
+    itself = Observation("again", 1.0, "raw1", original="raw1")
+    assert "edited from" not in result_text(result(LogEntry((itself,))))
+
+
+def test_a_title_cannot_pass_for_another_line():
+    title = "a ball\n2. a cone — activation 99.00\nOutput:"
+    text = result_text(result(LogEntry((Observation(title, 1.0, "raw"),))))
+    assert text.splitlines()[1:] == ["1. a ball 2. a cone — activation 99.00 Output: — activation 1.00"]
+
+
+def test_an_error_comes_with_its_traceback_and_with_what_was_logged_before_it():
+    told = result(
+        LogEntry((RED,)), status="program_error", error="Traceback:\n  line 3\nKeyError: 'x'", output="so far"
+    )
+    assert result_text(told) == (
+        "Experiment 3: program error\nTraceback:\n  line 3\nKeyError: 'x'\n"
+        "Correct the program and send it again.\n"
+        "1. a red ball on grass — activation 38.41\nOutput:\nso far"
+    )
+
+
+def test_every_status_is_told_in_words_to_act_on():
+    first_lines = {
+        status: result_text(result(status=status, error="why")).splitlines()
+        for status in ("program_error", "tool_error", "timeout", "memory", "killed")
+    }
+    heads = [lines[0] for lines in first_lines.values()]
+    assert heads == [
+        f"Experiment 3: {w}" for w in ("program error", "tool error", "timeout", "out of memory", "killed")
+    ]
+    assert all(lines[1] == "why" and lines[2].endswith(".") for lines in first_lines.values())
+
+
+def test_an_experiment_that_shows_nothing_says_how_to_log():
+    assert "Nothing was logged and nothing was printed" in result_text(result())
+    assert "tools.log_experiment(" in result_text(result())
+    assert "Nothing was" not in result_text(result(output="x"))
+    assert "Nothing was" not in result_text(result(LogEntry((), "x")))
+    assert "Nothing was" not in result_text(result(status="timeout"))
+
+
+def test_output_that_was_cut_says_so():
+    assert result_text(result(output="aaa", output_truncated=True)).endswith(
+        "aaa\n[The output was cut here. Print less.]"
+    )
+
+
+def test_a_long_error_keeps_its_first_and_last_lines():
+    text = result_text(result(status="program_error", error="Traceback\n" + "x" * 50_000 + "\nKeyError: 'y'"))
+    assert len(text) < MOST_ERROR_CHARS + 200
+    assert "Traceback" in text
+    assert "KeyError: 'y'" in text
+    assert "left out" in text
+
+
+def test_roles_alternate_and_trouble_with_the_machinery_stays_out():
+    told = messages(WHOLE)
+    assert [message.role for message in told] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+    ]
+    words = "\n".join(message.text for message in told)
+    assert "disk" not in words
+    assert "no answer" not in words
+    assert told[0].text == "RULES"
+    assert told[1].text == "YOUR TASK"
+
+
+def test_a_result_and_the_notes_behind_it_are_one_turn():
+    turn = messages(WHOLE)[3]
+    assert [type(part) for part in turn.parts] == [str, ImagePart, str, str]
+    assert turn.parts[2:] == ("GO ON", "THE END")
+
+
+def test_an_empty_reply_still_has_words():
+    assert messages(WHOLE)[4].text == "(an empty reply)"
+
+
+def test_what_a_backbone_was_shown_never_changes_afterwards():
+    whole = messages(WHOLE)
+    asked = [place for place, event in enumerate(WHOLE) if event.kind == "reply"]
+    for place in asked:
+        shown = messages(WHOLE[:place])
+        assert shown == whole[: len(shown)]
+
+
+def test_the_history_only_grows_with_every_event():
+    for length in range(1, len(WHOLE)):
+        shorter, longer = messages(WHOLE[:length]), messages(WHOLE[: length + 1])
+        assert shorter[:-1] == longer[: len(shorter) - 1]
+        last, then = shorter[-1], longer[len(shorter) - 1]
+        assert last.role == then.role
+        assert then.parts[: len(last.parts)] == last.parts
