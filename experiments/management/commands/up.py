@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -81,6 +82,7 @@ class Installation:
         self.example = example
         self.over = asyncio.Event()
         self.healthy = True
+        self.interrupted = 0.0
         others = [parts.web(port), parts.worker(settings.WORKER_THREADS), parts.beat(settings.STATE)]
         self.redis = [Keeper(redis, console, self.give_up)] if redis else []
         self.others = [Keeper(child, console, self.give_up) for child in others]
@@ -107,12 +109,15 @@ class Installation:
 
     def interrupt(self) -> None:
         """The first time stop gently, the second time at once."""
-        if self.over.is_set():
-            for keeper in [*self.others, *self.redis]:
-                keeper.kill()
-        else:
+        now = time.monotonic()
+        if not self.over.is_set():
             self.console.say("Stopping. Runs under way go on at the next start. Ctrl+C once more stops at once.")
+            self.interrupted = now
             self.over.set()
+        elif now > self.interrupted + 1:  # the same signal may come twice: from the terminal, and passed on by make
+            for keeper in [*self.others, *self.redis]:
+                keeper.stopping.set()
+                keeper.kill()
 
     def give_up(self) -> None:
         self.healthy = False

@@ -11,16 +11,14 @@ import ctypes
 import os
 import signal
 import time
-from asyncio.subprocess import PIPE, STDOUT, Process
+from asyncio.subprocess import Process
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from experiments.management.supervisor.console import Console
 
-FIRST_WAIT = 1.0
-"""Seconds before a dead child is started again; doubled for each short life in a row."""
 SHORT_LIFE = 10.0
 """Seconds: a child that lived shorter than this died of its start."""
 SHORT_LIVES = 5
@@ -41,6 +39,8 @@ class Child:
     command: Sequence[str]
     grace: float = 10.0
     """Seconds from the request to stop until it is killed."""
+    wait: float = 1.0
+    """Seconds before it is started again; doubled for each short life in a row."""
     quiet: bool = False
     """Show its lines only if it dies."""
 
@@ -92,32 +92,38 @@ class Keeper:
             if short_lives == SHORT_LIVES:
                 self.despair(status)
                 break
-            await self.wait_to_start(status, lived, FIRST_WAIT * 2 ** max(short_lives - 1, 0))
+            await self.wait_to_start(status, lived, self.child.wait * 2 ** max(short_lives - 1, 0))
 
     async def live(self) -> int:
         """One life of the child. Returns its exit status, negative for a signal."""
-        parent = os.getpid()
         self.last_lines.clear()
-        self.process = await asyncio.create_subprocess_exec(
-            *self.child.command,
-            env={**QUIET_PYTHON, **os.environ},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-            start_new_session=True,  # Ctrl+C is for us alone; the child hears of it from us
-            preexec_fn=lambda: die_with(parent),
-        )
-        if self.stopping.is_set():
-            self.ask_to_end()
-        relay = asyncio.create_task(self.relay(self.process))
-        status = await self.process.wait()
-        self.kill()  # what it left behind in its group would hold the pipe open
-        await relay
+        async with pipe() as (stream, end):
+            self.process = await self.start_process(end)
+            relay = asyncio.create_task(self.relay(stream))
+            if self.stopping.is_set():
+                self.ask_to_end()
+            status = await self.process.wait()
+            self.kill()  # what it left behind in its group
+            await asyncio.wait([relay], timeout=1)  # longer only if something that left its group holds the pipe
         return status
 
-    async def relay(self, process: Process) -> None:
-        assert process.stdout is not None
-        async for line in lines(process.stdout):
+    async def start_process(self, output: int) -> Process:
+        parent = os.getpid()
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self.child.command,
+                env={**QUIET_PYTHON, **os.environ},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl+C is for us alone; the child hears of it from us
+                preexec_fn=lambda: die_with(parent),
+            )
+        finally:
+            os.close(output)
+
+    async def relay(self, stream: asyncio.StreamReader) -> None:
+        async for line in lines(stream):
             self.last_lines.append(line)
             if line.strip() and not self.child.quiet:
                 self.console.say(line, self.child.name)
@@ -125,7 +131,7 @@ class Keeper:
     async def wait_to_start(self, status: int, lived: float, delay: float) -> None:
         self.show_last_lines()
         self.console.say(
-            f"{self.child.name} ended {cause(status)} after {lived:.0f} s and is started again in {delay:.0f} s. "
+            f"{self.child.name} ended {cause(status)} after {lived:.0f} s and is started again in {delay:.3g} s. "
             "If it says why, that stands in its last lines above."
         )
         with suppress(TimeoutError):
@@ -157,6 +163,19 @@ def cause(status: int) -> str:
     if status >= 0:
         return f"with status {status}"
     return f"by {signal.Signals(-status).name}"
+
+
+@asynccontextmanager
+async def pipe() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
+    """A pipe of our own: with asyncio's, waiting for a process would mean waiting for all who hold its output."""
+    read_end, write_end = os.pipe()
+    stream = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(stream)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(read_end, "rb"))
+    try:
+        yield stream, write_end
+    finally:
+        transport.close()
 
 
 async def lines(stream: asyncio.StreamReader, longest: int = 10_000) -> AsyncIterator[str]:

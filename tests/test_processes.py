@@ -1,0 +1,127 @@
+"""Children of the supervisor: kept alive, heard, and ended with all they started."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from pathlib import Path
+
+from experiments.management.supervisor.console import Console
+from experiments.management.supervisor.processes import Child, Keeper, lines
+from tests.test_up import alive
+
+
+def child(program: str, **options: float | bool) -> Child:
+    return Child("part", [sys.executable, "-c", program], **options)  # type: ignore[arg-type]
+
+
+class Stage:
+    """A keeper, what it wrote, and whether it gave up."""
+
+    def __init__(self, child: Child) -> None:
+        self.stream = io.StringIO()
+        self.gave_up = asyncio.Event()
+        self.keeper = Keeper(child, Console(self.stream), self.gave_up.set)
+
+    @property
+    def said(self) -> list[str]:
+        return self.stream.getvalue().splitlines()
+
+    async def hear(self, word: str) -> None:
+        while not any(word in line for line in self.said):
+            await asyncio.sleep(0.01)
+
+
+async def test_it_passes_lines_on_as_they_come_and_says_whose_they_are() -> None:
+    stage = Stage(child("import time; print('first', flush=True); time.sleep(60)"))
+    stage.keeper.start()
+    await stage.hear("first")
+    assert stage.said == ["  part | first"]
+    await stage.keeper.stop()
+
+
+async def test_a_child_that_always_dies_is_started_five_times_and_then_given_up() -> None:
+    stage = Stage(child("print('the reason'); raise SystemExit(3)", wait=0.001))
+    stage.keeper.start()
+    await stage.gave_up.wait()
+    await stage.keeper.stop()
+    assert stage.said.count("  part | the reason") == 5
+    waits = [line.partition("again in ")[2].split()[0] for line in stage.said if "again in" in line]
+    assert waits == ["0.001", "0.002", "0.004", "0.008"]
+    assert "ended with status 3 within seconds of its start, 5 times in a row" in stage.said[-1]
+
+
+async def test_a_quiet_child_is_heard_only_when_it_dies() -> None:
+    stage = Stage(child("print('the reason')", wait=30.0, quiet=True))
+    stage.keeper.start()
+    await stage.hear("started again")
+    assert stage.said[0] == "  part | the reason"
+    await stage.keeper.stop()
+
+
+async def test_a_child_that_will_not_end_is_killed_with_what_it_started() -> None:
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    )
+    program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {stubborn!r}])\n{stubborn}"
+    stage = Stage(child(program, grace=0.1))
+    stage.keeper.start()
+    while len(stage.said) < 2:
+        await asyncio.sleep(0.01)
+    assert stage.keeper.process
+    group = group_of(stage.keeper.process.pid)
+    assert len(group) == 2
+    await stage.keeper.stop()
+    assert "part did not end within 0 s and is killed." in stage.said[-1]
+    while alive(group):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_child_that_ends_when_asked_leaves_nobody_in_its_group() -> None:
+    program = (
+        "import subprocess; subprocess.Popen(['sleep', '60']); print('up', flush=True); import time; time.sleep(60)"
+    )
+    stage = Stage(child(program))
+    stage.keeper.start()
+    await stage.hear("up")
+    assert stage.keeper.process
+    group = group_of(stage.keeper.process.pid)
+    assert len(group) == 2
+    await stage.keeper.stop()
+    while alive(group):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_dead_child_is_started_again_even_if_something_it_started_holds_its_output() -> None:
+    program = "import subprocess; subprocess.Popen(['sleep', '5'], start_new_session=True)"
+    stage = Stage(child(program, wait=30.0))
+    stage.keeper.start()
+    await stage.hear("started again")
+    await stage.keeper.stop()
+
+
+async def test_a_line_of_any_length_comes_through_in_pieces() -> None:
+    stream = asyncio.StreamReader()
+    stream.feed_data(b"a" * 25 + b"\nshort\nlast \xff")
+    stream.feed_eof()
+    assert [line async for line in lines(stream, longest=10)] == ["a" * 25, "short", "last \ufffd"]
+
+
+async def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
+    stream = asyncio.StreamReader()
+    stream.feed_data(b"a" * 25)
+    stream.feed_eof()
+    assert [line async for line in lines(stream, longest=10)] == ["a" * 10, "a" * 10, "a" * 5]
+
+
+def group_of(leader: int) -> set[int]:
+    """Every live process of this process group."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[2]) == leader:
+                found.add(int(stat.parent.name))
+        except OSError:
+            continue
+    return found
