@@ -1,0 +1,117 @@
+"""Programs written for each published API run unchanged: in the real sandbox, against the real tools."""
+
+import pytest
+
+from tests.test_exemplars import index_of
+from tests.tiny_lab import Bench
+from workers.lab import surface
+from workers.protocols import Bounds
+from workers.sandbox.host import ZygoteSandbox
+from workers.sandbox.program import dialect
+
+PAPER = """
+def run_experiment(system, tools):
+    activation_list, image_list = tools.dataset_exemplars(system)
+    titles = [f"dataset exemplar {i}" for i in range(len(activation_list))]
+    summary = tools.summarize_images(image_list)
+    tools.log_experiment(activation_list, image_list, titles, summary)
+    all_images, all_prompts = tools.edit_images(["a blue one"], ["make it green"])
+    activation_list, activation_map_list = system.neuron(all_images)
+    descriptions = tools.describe_images(activation_map_list, all_prompts)
+    tools.log_experiment(activation_list, activation_map_list, all_prompts, descriptions)
+    print(len(tools.results_list), tools.results_list[0]["dataset exemplar 0"]["activation"])
+"""
+
+CODE_2024 = """
+import numpy as np
+
+def execute_command(system, tools):
+    prompts = ["a green one", "a blue one"]
+    images = tools.text2image(prompts)
+    activations, masked = system.call_neuron(images)
+    print(system.layer, system.neuron_num, images[0].size, np.mean(activations))
+    tools.save_experiment_log(activations, masked, prompts, "two colours")
+"""
+
+SCRIPT_2025 = """
+exemplars = tools.dataset_exemplars(system)
+for activation, image in exemplars:
+    tools.display(image, f"Activation: {activation}")
+images = [image for _, image in exemplars]
+edited, prompts = tools.edit_images(images[:1] * 2, ["make it blue", "make it green"])
+scores, masked = system.call_neuron(edited)
+for score, image, prompt in zip(scores, masked, prompts):
+    tools.display(image, f"{prompt}: {score}")
+"""
+
+SCENES = """
+images = tools.game_engine(["a green one"])
+activations, masked = system.neuron(images)
+tools.display(masked[0], tools.describe(masked), tools.summarize(images))
+tools.display(tools.edit_image(images[0], "make it red"))
+"""
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with ZygoteSandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(index_of(tmp_path))
+
+
+def run(sandbox, bench, program):
+    calls = surface.calls(bench.system, bench.tools, dialect(program))
+    return sandbox.run(program, calls, surface.facts(bench.system), bounds=Bounds(seconds=20))
+
+
+def seen(bench):
+    return [(each.title, each.activation, each.origin) for entry in bench.tools.entries for each in entry.observations]
+
+
+def test_a_program_of_the_paper_runs(sandbox, bench):
+    result = run(sandbox, bench, PAPER)
+    assert (result.status, result.output, result.error) == ("ok", "5 1.0\n", "")
+    assert seen(bench) == [
+        ("dataset exemplar 0", 1.0, "exemplar"),
+        ("dataset exemplar 1", 1.0, "exemplar"),
+        ("dataset exemplar 2", 0.2, "exemplar"),
+        ("a blue one", 0.0, "original"),
+        ("make it green", 0.0, "edited"),
+    ]
+    assert [entry.text for entry in bench.tools.entries] == [
+        "0 of 3 are bright",
+        "a blue one: dark\nmake it green: dark",
+    ]
+
+
+def test_a_program_of_2024_runs(sandbox, bench):
+    result = run(sandbox, bench, CODE_2024)
+    assert (result.status, result.output) == ("ok", "patches 0 (8, 8) 0.0\n")
+    assert [each[0] for each in seen(bench)] == ["a green one", "a blue one"]
+
+
+def test_a_script_of_2025_runs(sandbox, bench):
+    result = run(sandbox, bench, SCRIPT_2025)
+    assert (result.status, result.error) == ("ok", "")
+    texts = [entry.text for entry in bench.tools.entries]
+    assert texts[:3] == ["Activation: 1.0", "Activation: 1.0", "Activation: 0.2"]
+    assert texts[3:] == ["original image: 1.0", "make it blue: 0.0", "original image: 1.0", "make it green: 0.0"]
+    assert [each[2] for each in seen(bench)] == ["exemplar"] * 4 + ["edited", "exemplar", "edited"]
+
+
+def test_a_script_about_scenes_runs(sandbox, bench):
+    result = run(sandbox, bench, SCENES)
+    assert (result.status, result.error) == ("ok", "")
+    assert [entry.text for entry in bench.tools.entries] == ["image 1: dark\n1 of 1 are bright", ""]
+    assert [each[1:2] for each in seen(bench)] == [(0.0,), (1.0,)]
+
+
+def test_a_wrong_argument_is_told_to_the_program_and_what_it_logged_before_is_kept(sandbox, bench):
+    result = run(sandbox, bench, 'tools.display("before")\nsystem.neuron([1])\n')
+    assert result.status == "tool_error"
+    assert "image_list[0] must be an image, but is a int" in result.error
+    assert [entry.text for entry in bench.tools.entries] == ["before"]
