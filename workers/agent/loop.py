@@ -19,7 +19,6 @@ from workers.agent.conversation import messages
 from workers.agent.events import Ended, Event, ExperimentEnded, Limits, Notebook, Replied, Started, Task, Troubled
 from workers.agent.instructions import assignment, render
 from workers.agent.limits import check
-from workers.agent.limits import check
 from workers.agent.reply import parse
 from workers.agent.rules import ATTEMPTS, Ask, Record, Run, Step, attempts, next_step, started, threshold
 from workers.errors import BackboneRefused, Cancelled, LeaseLost, MachineryError, RequestError, UnknownName
@@ -185,17 +184,6 @@ def record_trouble(notebook: Notebook, step: Step, error: Exception) -> None:
     notebook.append("trouble", Troubled(round_of(step), attempt, what))
     if attempt < ATTEMPTS:
         raise MachineryError(what) from error
-
-
-def round_of(step: Step) -> int:
-    """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
-    match step:
-        case Ask():
-            return step.round
-        case Run():
-            return step.experiment.round
-        case Record():
-            return getattr(step.payload, "round", 0)
 
 
 def round_of(step: Step) -> int:

@@ -33,7 +33,6 @@ class NotebookInMemory:
         self._events.append(event)
         self._state = state if kind == "result" else self._state
         if self._show:
-            if self._show:
             self._show(event)
         return event
 
