@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
+QUICK_IMAGES = 200
+"""Scenes in the data set of installations that tests start."""
 
 
 def pytest_configure() -> None:
@@ -117,3 +120,33 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
     live.redis().close()
     live.redis.cache_clear()
     channel_layers.backends.clear()
+
+
+@pytest.fixture(scope="session")
+def quick_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state folder with toybox's first scenes drawn and indexed, for installations that tests start."""
+    from workers.lab.laboratory import Laboratory
+    from workers.protocols import LabSettings, SystemSpec
+
+    state = tmp_path_factory.mktemp("laboratory")
+    laboratory = Laboratory(LabSettings(state, data_set_images=QUICK_IMAGES))
+    laboratory.subject(SystemSpec("unit", "toybox", "layer4", 0)).exemplars()
+    return state
+
+
+def copied(source: Path, target: Path) -> Path:
+    """The folder again, its files shared where they lie on the same disk."""
+    shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def quick_state(quick_laboratory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh state folder with the quick laboratory in it, for one installation."""
+    return copied(quick_laboratory, tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def quick_state_copy(quick_laboratory: Path, tmp_path: Path) -> Path:
+    """Another one."""
+    return copied(quick_laboratory, tmp_path / "state")

@@ -37,6 +37,8 @@ class LabSettings:
     """Folder for indexes and caches."""
     device: str = "cpu"
     batch_size: int = 64
+    data_set_images: int = 0
+    """Images of a data set that are used, from its first on; 0 means all. A few make a quick trial."""
     exemplars: int = 15
     """Exemplars kept for each unit (paper, section 3.2)."""
     mask_quantile: float = 0.99

@@ -22,6 +22,7 @@ def lab_settings() -> LabSettings:
         state=settings.STATE,
         device=settings.LAB_DEVICE,
         batch_size=settings.LAB_BATCH_SIZE,
+        data_set_images=settings.LAB_DATA_SET_IMAGES,
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
 
