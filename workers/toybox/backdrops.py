@@ -33,18 +33,21 @@ class Light:
     ground: Rgb
     zenith: Rgb
     horizon: Rgb
-    stars: float = 0.0
+    orb: Rgb
+    """Colour of the sun or the moon."""
+    glow: float
+    """How far its light spreads in the sky, in picture units."""
 
 
 LIGHT: Mapping[str, Light] = {
-    "day": Light((1.0, 1.0, 1.0), (0.36, 0.62, 0.93), (0.80, 0.91, 0.98)),
-    "sunset": Light((1.0, 0.74, 0.56), (0.44, 0.30, 0.52), (1.0, 0.60, 0.28)),
-    "night": Light((0.30, 0.36, 0.56), (0.03, 0.04, 0.12), (0.10, 0.14, 0.30), 1.0),
+    "day": Light((1.0, 1.0, 1.0), (0.36, 0.62, 0.93), (0.80, 0.91, 0.98), (1.0, 1.0, 0.94), 0.10),
+    "sunset": Light((1.0, 0.80, 0.67), (0.44, 0.30, 0.52), (1.0, 0.60, 0.28), (1.0, 0.90, 0.52), 0.16),
+    "night": Light((0.34, 0.38, 0.54), (0.03, 0.04, 0.12), (0.10, 0.14, 0.30), (0.93, 0.94, 0.86), 0.05),
 }
 
 
-def backdrop(ground: str, light: str, view: int, size: int) -> Floats:
-    """A picture without things: float (size, size, 3), from 0 to 1. `view` is from 0 to `BACKDROPS` - 1."""
+def backdrop(ground: str, light: str, view: int, size: int) -> NDArray[np.float32]:
+    """A picture without things: (size, size, 3), from 0 to 1. `view` is from 0 to `BACKDROPS` - 1."""
     strip = _strip(ground, light, size)
     half = BACKDROPS // 2
     start = (strip.shape[1] - size) * (view % half) // (half - 1)
@@ -53,13 +56,14 @@ def backdrop(ground: str, light: str, view: int, size: int) -> Floats:
 
 
 @lru_cache(maxsize=96)
-def _strip(ground: str, light: str, size: int) -> Floats:
+def _strip(ground: str, light: str, size: int) -> NDArray[np.float32]:
     """(size, 1.5 size, 3)"""
     tint = LIGHT[light]
     colour = _ground(ground, size) * np.array(tint.ground)
-    sky = _sky(tint, size)
+    sky = _sky(light, size)
     blend = _horizon(size)[..., None]
-    return colour * (1 - blend) + sky * blend
+    strip: Floats = colour * (1 - blend) + sky * blend
+    return strip.astype(np.float32)
 
 
 @lru_cache(maxsize=32)
@@ -97,14 +101,29 @@ def _horizon(size: int) -> Floats:
     return _averaged(((v < edge) * 1.0)[..., None], _FINER)[..., 0]
 
 
-def _sky(light: Light, size: int) -> Floats:
+def _sky(name: str, size: int) -> Floats:
+    light = LIGHT[name]
     u, v = _grid(size)
     edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
     height = np.clip((edge - v) / edge, 0, 1)[..., None]
     colour = np.array(light.horizon) * (1 - height) + np.array(light.zenith) * height
-    if light.stars:
-        colour = colour + light.stars * _stars(u, v)[..., None]
+    for overlay, rgb in _heavens(name, light, u, v, edge):
+        colour = colour * (1 - overlay[..., None]) + np.array(rgb) * overlay[..., None]
     return _averaged(np.clip(colour, 0, 1), _FINER)
+
+
+def _heavens(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list[tuple[Floats, Rgb]]:
+    """What is seen in the sky: how much of each pixel it covers, and its colour."""
+    rows = {"day": 0.20, "sunset": 0.85, "night": 0.36}
+    distance = np.hypot(u - 0.68, v - rows[name] * edge)
+    orb = np.clip((0.042 - distance) * 400, 0, 1), light.orb
+    glow = 0.55 * np.exp(-((distance / light.glow) ** 2)), light.orb
+    if name == "night":
+        return [(_stars(u, v), (1.0, 1.0, 1.0)), glow, orb]
+    wisps = _noise(u * 5, v * 22, 21) * 0.6 + _noise(u * 11, v * 46, 22) * 0.4
+    band = np.exp(-(((v / edge - 0.55) / 0.28) ** 2))
+    clouds = np.clip((wisps - 0.52) * 3.2, 0, 1) * band
+    return [(clouds * 0.75, light.horizon if name == "sunset" else (1.0, 1.0, 1.0)), glow, orb]
 
 
 def _stars(u: Floats, v: Floats) -> Floats:

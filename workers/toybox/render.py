@@ -36,15 +36,15 @@ _FINER = 3
 
 PAINTS: Mapping[str, Rgb] = {
     "red": (0.86, 0.09, 0.09),
-    "orange": (1.0, 0.50, 0.04),
-    "yellow": (1.0, 0.86, 0.10),
+    "orange": (1.0, 0.47, 0.03),
+    "yellow": (1.0, 0.88, 0.12),
     "green": (0.13, 0.62, 0.18),
     "blue": (0.10, 0.30, 0.86),
-    "purple": (0.48, 0.17, 0.70),
-    "pink": (1.0, 0.52, 0.72),
-    "brown": (0.42, 0.24, 0.12),
+    "purple": (0.50, 0.18, 0.72),
+    "pink": (1.0, 0.56, 0.74),
+    "brown": (0.45, 0.26, 0.13),
     "white": (0.96, 0.96, 0.95),
-    "black": (0.10, 0.10, 0.11),
+    "black": (0.12, 0.12, 0.13),
 }
 
 
@@ -60,9 +60,9 @@ class Lamps:
 
 
 LAMPS: Mapping[str, Lamps] = {
-    "day": Lamps((0.46, 0.47, 0.50), (0.62, 0.60, 0.56), (0.16, 0.18, 0.22), (0.55, 0.50, -1.0), 0.42),
-    "sunset": Lamps((0.42, 0.36, 0.38), (0.72, 0.52, 0.34), (0.12, 0.10, 0.16), (-0.95, 0.45, -0.85), 0.46),
-    "night": Lamps((0.27, 0.30, 0.40), (0.36, 0.40, 0.52), (0.14, 0.15, 0.22), (0.45, 0.55, -1.0), 0.45),
+    "day": Lamps((0.46, 0.47, 0.49), (0.54, 0.52, 0.48), (0.32, 0.33, 0.35), (0.55, 0.50, -1.0), 0.42),
+    "sunset": Lamps((0.42, 0.40, 0.41), (0.56, 0.48, 0.38), (0.32, 0.29, 0.29), (-0.95, 0.45, -0.85), 0.46),
+    "night": Lamps((0.36, 0.38, 0.43), (0.42, 0.43, 0.47), (0.26, 0.27, 0.31), (0.45, 0.55, -1.0), 0.45),
 }
 
 _COLOUR, _SHADE = 1, 2
@@ -118,8 +118,8 @@ class Renderer:
         lamps = LAMPS[scene.light]
         self._light(scene.light, lamps)
         _draw(self._colour, self._shade)
-        shadow = _soft(self._shade.pixels()[..., 0], self.size)
-        toys = _averaged(self._colour.pixels(), _FINER)
+        shadow = _soft(self._shade.reds(), self.size)
+        toys = np.asarray(self._colour.picture().reduce(_FINER), np.float32) / 255
         shaded = ground * (1 - lamps.shadow * shadow[..., None])
         return _to_image(toys[..., :3] + shaded * (1 - toys[..., 3:]))
 
@@ -128,7 +128,7 @@ class Renderer:
         self._fill(scene)
         self._things.clear_light()
         _draw(self._ids)
-        return self._ids.bytes()[..., 0].copy()
+        return self._ids.reds().copy()
 
     def _fill(self, scene: Scene) -> None:
         """Put the things of a scene on the stage in place of the last ones."""
@@ -173,15 +173,14 @@ class _View:
         path.look_at(*stage.TARGET)
         self.buffer.make_display_region().set_camera(path)
 
-    def bytes(self) -> NDArray[np.uint8]:
-        """The last frame: (size, size, 4) in RGBA, top row first."""
-        texture = self.buffer.get_texture()
-        data = np.frombuffer(texture.get_ram_image_as("RGBA"), np.uint8)
-        return data.reshape(self.size, self.size, 4)[::-1]
+    def picture(self) -> Image.Image:
+        """The last frame, colours times alpha: mode RGBa."""
+        data = self.buffer.get_texture().get_ram_image()
+        return Image.frombuffer("RGBa", (self.size, self.size), bytes(data), "raw", "BGRa", 0, -1)
 
-    def pixels(self) -> NDArray[np.float32]:
-        """The last frame, from 0 to 1."""
-        return self.bytes().astype(np.float32) / 255
+    def reds(self) -> NDArray[np.uint8]:
+        """The red channel of the last frame: (size, size)."""
+        return np.asarray(self.picture())[..., 0]
 
 
 def _eye() -> tuple[float, float, float]:
@@ -245,7 +244,7 @@ def _lights(lamps: Lamps) -> list[NodePath]:
     ambient = AmbientLight("ambient")
     ambient.set_color((*lamps.ambient, 1))
     lights = [NodePath(ambient)]
-    for rgb, way in ((lamps.key, lamps.shines), (lamps.fill, (-lamps.shines[0], 0.7, -0.1))):
+    for rgb, way in ((lamps.key, lamps.shines), (lamps.fill, (-lamps.shines[0], 0.8, 0.0))):
         lamp = DirectionalLight("lamp")
         lamp.set_color((*rgb, 1))
         lamp.set_direction(way)
@@ -260,6 +259,8 @@ def _material() -> Any:
     material = Material()
     material.set_ambient((1, 1, 1, 1))
     material.set_diffuse((1, 1, 1, 1))
+    material.set_specular((0.5, 0.5, 0.5, 1))
+    material.set_shininess(24)
     return material
 
 
@@ -325,18 +326,10 @@ def _vertices(part: Part, body: Rgb, height: float) -> NDArray[Any]:
 # --- pixels -----------------------------------------------------------------------------------------
 
 
-def _averaged(fine: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
-    rows, columns, channels = fine.shape
-    mean: NDArray[np.float32] = fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(
-        axis=(1, 3)
-    )
-    return mean
-
-
-def _soft(mask: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """A shadow's mask with soft borders."""
-    image = Image.fromarray((mask * 255).astype(np.uint8))
-    return np.asarray(image.filter(ImageFilter.GaussianBlur(size / 100)), np.float32) / 255
+def _soft(mask: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
+    """A shadow's mask with soft borders, from 0 to 1."""
+    blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(size / 100))
+    return np.asarray(blurred, np.float32) / 255
 
 
 def _to_image(pixels: NDArray[Any]) -> Image.Image:

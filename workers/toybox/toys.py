@@ -90,13 +90,15 @@ def toy_car() -> Toy:
 
 
 def toy_house() -> Toy:
-    outline = [(-0.56, 0.58), (0.56, 0.58), (0.0, 1.12)]
-    roof = prism(outline, 1.02, middle=(0.0, 0.75)).turned("z", 90)
-    wall = [(-0.46, 0.0), (0.46, 0.0), (0.46, 0.66), (0.0, 1.06), (-0.46, 0.66)]
-    panes = joined(*(box(0.20, 0.02, 0.22, bevel=0.008).at(x, -0.465, 0.26) for x in (-0.26, 0.26)))
-    gable = prism(wall, 0.86, middle=(0.0, 0.4)).turned("z", 90)
-    door = box(0.02, 0.22, 0.42, bevel=0.008).at(0.435, 0, 0)
-    return (Part(gable), Part(roof, ROOF), Part(panes, GLASS), Part(door, TIMBER))
+    wall = [(-0.48, 0.0), (0.48, 0.0), (0.48, 0.72), (0.0, 1.06), (-0.48, 0.72)]
+    gable = prism(wall, 0.92, middle=(0.0, 0.4)).turned("z", 90)
+    outline = [(-0.57, 0.65), (0.57, 0.65), (0.57, 0.70), (0.0, 1.13), (-0.57, 0.70)]
+    roof = prism(outline, 1.02, middle=(0.0, 0.8)).turned("z", 90)
+    pane = box(0.22, 0.02, 0.26, bevel=0.008)
+    panes = joined(*(pane.at(x, -0.485, 0.28) for x in (-0.25, 0.25)), pane.turned("z", 90).at(0.465, -0.24, 0.28))
+    door = box(0.02, 0.24, 0.48, bevel=0.008).at(0.465, 0.12, 0)
+    chimney = box(0.15, 0.15, 0.42, bevel=0.02).at(-0.26, 0.16, 0.72)
+    return (Part(gable), Part(joined(roof, chimney), ROOF), Part(panes, GLASS), Part(door, TIMBER))
 
 
 def toy_tree() -> Toy:
@@ -130,13 +132,13 @@ def toy_train() -> Toy:
 
 def toy_boat() -> Toy:
     deck = [(0.78 * t, 0.30 * math.sqrt(max(0.0, 1 - abs(t) ** 2.6))) for t in [k / 10 for k in range(-10, 11)]]
-    rim = deck + [(x, -y) for x, y in deck[-2:0:-1]]
-    hull = loft([[(0.80 * x, 0.62 * y) for x, y in rim], rim], [0.0, 0.36])
+    rim = [(x, -y) for x, y in deck] + deck[-2:0:-1]
+    hull = loft([[(0.90 * x, 0.80 * y) for x, y in rim], rim], [0.0, 0.36])
     inside = loft([[(0.9 * x, 0.86 * y) for x, y in rim], [(0.91 * x, 0.87 * y) for x, y in rim]], [0.33, 0.365])
     mast = cylinder(0.03, 1.05, bevel=0.01, segments=10).at(0.02, 0, 0.30)
     main = prism([(-0.04, 0.48), (-0.04, 1.28), (-0.58, 0.48)], 0.03, middle=(-0.2, 0.7))
     jib = prism([(0.08, 0.48), (0.56, 0.48), (0.08, 1.12)], 0.03, middle=(0.22, 0.65))
-    return (Part(hull), Part(inside, TIMBER), Part(mast, TIMBER), Part(joined(main, jib), PALE))
+    return (Part(hull), Part(inside, TIMBER), Part(mast, TIMBER), Part(main, PALE), Part(jib))
 
 
 def toy_rocket() -> Toy:
