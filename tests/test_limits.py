@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from workers.agent.limits import check, exceeded
 from workers.errors import RequestError
 from workers.protocols import Usage
 
-NONE = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
+NONE: dict[str, Any] = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 
 
 FREE = Usage()

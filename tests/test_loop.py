@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -80,8 +81,9 @@ def logged(*activations, threshold=None, **result):
 
 
 def begin(**changes):
-    given = {"backbone": "playback", "limits": Limits(), "seed": 5, "reference": "API", "versions": {}}
-    return start("What drives it?", "describe", UNIT, **given | changes)
+    given: dict[str, Any] = {"backbone": "playback", "limits": Limits(), "seed": 5, "reference": "API", "versions": {}}
+    task = changes.pop("task", "describe")
+    return start("What drives it?", task, UNIT, **given | changes)
 
 
 def new_notebook(**changes):
@@ -477,4 +479,4 @@ def test_a_run_that_makes_no_sense_is_refused_before_it_starts():
     with pytest.raises(RequestError, match="0 rounds"):
         begin(limits=Limits(rounds=0))
     with pytest.raises(UnknownName, match="describe"):
-        start("What?", "../system", UNIT, backbone="x", limits=Limits(), seed=0, reference="", versions={})
+        begin(task="../system")

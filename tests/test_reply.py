@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from workers.agent.events import Hypothesis
+from workers.agent.events import Conclusion, Hypothesis
 from workers.agent.reply import MOST_HYPOTHESES, MOST_LABELS, parse
 
 PROGRAM = "def run_experiment(system, tools):\n    pass"
+
+
+def conclusion(text):
+    found = parse(text).conclusion
+    assert found
+    return found
 
 
 def fenced(code=PROGRAM, marks="```", language="python"):
@@ -150,32 +156,32 @@ def test_a_single_hypothesis_needs_no_list():
 
 
 def test_both_published_forms_of_labels_are_read_in_order_without_repeats():
-    parsed = parse("[DESCRIPTION]: two things\n[LABEL 1]: red balls\n[LABEL 2]: cones\n[LABEL]: Red balls")
-    assert parsed.conclusion.labels == ("red balls", "cones")
-    assert parsed.conclusion.description == "two things"
+    concluded = conclusion("[DESCRIPTION]: two things\n[LABEL 1]: red balls\n[LABEL 2]: cones\n[LABEL]: Red balls")
+    assert concluded.labels == ("red balls", "cones")
+    assert concluded.description == "two things"
 
 
 def test_a_list_of_labels_under_one_tag_is_read():
-    assert parse("[LABEL]:\n- red balls\n- cones\n\nThat is all.").conclusion.labels == ("red balls", "cones")
+    assert conclusion("[LABEL]:\n- red balls\n- cones\n\nThat is all.").labels == ("red balls", "cones")
 
 
 @pytest.mark.parametrize(
     "words", ["none", "None.", "no label", "N/A", "dead unit", "none (it never activates)", "**none**", "[none]"]
 )
 def test_no_label_is_a_conclusion_without_a_label(words):
-    parsed = parse(f"[DESCRIPTION]: It never responds.\n[LABEL]: {words}")
-    assert parsed.conclusion.labels == ()
-    assert parsed.conclusion.description == "It never responds."
+    concluded = conclusion(f"[DESCRIPTION]: It never responds.\n[LABEL]: {words}")
+    assert concluded.labels == ()
+    assert concluded.description == "It never responds."
 
 
 @pytest.mark.parametrize("words", ["nonetheless red", "dead leaves", "no entry signs", "nothingness"])
 def test_a_label_that_only_begins_like_none_is_kept(words):
-    assert parse(f"[LABEL]: {words}").conclusion.labels == (words,)
+    assert conclusion(f"[LABEL]: {words}").labels == (words,)
 
 
 def test_bias_and_spurious_conclusions_are_read():
-    assert parse("[BIAS]: weaker at night").conclusion.bias == "weaker at night"
-    spurious = parse("[REASONING]: sand alone gives 12.0\n\nand so on\n[LABEL]: SPURIOUS").conclusion
+    assert conclusion("[BIAS]: weaker at night").bias == "weaker at night"
+    spurious = conclusion("[REASONING]: sand alone gives 12.0\n\nand so on\n[LABEL]: SPURIOUS")
     assert (spurious.reasoning, spurious.labels) == ("sand alone gives 12.0\n\nand so on", ("SPURIOUS",))
 
 
@@ -187,7 +193,7 @@ def test_what_concludes_nothing_is_no_conclusion(text):
 def test_a_reply_may_hold_a_program_and_a_conclusion():
     parsed = parse(f"[CODE]:\n{fenced()}\n[DESCRIPTION]: red\n[LABEL]: red")
     assert parsed.code == PROGRAM
-    assert parsed.conclusion.labels == ("red",)
+    assert parsed.conclusion == Conclusion("red", ("red",))
 
 
 def test_prose_is_what_stands_outside_the_blocks():
@@ -198,6 +204,7 @@ def test_prose_is_what_stands_outside_the_blocks():
 def test_lists_without_end_are_bounded():
     parsed = parse("[HYPOTHESIS LIST]:\n" + "- a\n" * 1000 + "".join(f"[LABEL {n}]: l{n}\n" for n in range(900)))
     assert len(parsed.hypotheses) == MOST_HYPOTHESES
+    assert parsed.conclusion
     assert len(parsed.conclusion.labels) == MOST_LABELS
 
 

@@ -21,7 +21,6 @@ from workers.agent.events import (
     Event,
     ExperimentEnded,
     ExperimentStarted,
-    Limits,
     Noted,
     Payload,
     Replied,
@@ -89,10 +88,6 @@ def attempts(events: Sequence[Event]) -> int:
     return count
 
 
-def limits_of(events: Sequence[Event]) -> Limits:
-    return started(events).limits
-
-
 def started(events: Sequence[Event]) -> Started:
     """The first event of a run. Raises ValueError if it is of another kind."""
     first = events[0].payload
@@ -112,7 +107,7 @@ def _after_reply(story: Sequence[Event], latest: int, seconds: float) -> Step:
     assert isinstance(reply, Replied)
     before, since = story[:latest], [event.payload for event in story[latest + 1 :]]
     if (note := _last_words(before)) is not None:
-        reason = exceeded(limits_of(story), story[:note], seconds) or "A limit of the run is reached."
+        reason = exceeded(started(story).limits, story[:note], seconds) or "A limit of the run is reached."
         return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
     if reply.code is not None:
         return _unfinished(story, reply, since) or _between_rounds(story, reply, since, seconds)
@@ -140,7 +135,7 @@ def _between_rounds(story: Sequence[Event], reply: Replied, since: Sequence[Payl
     told = {payload.reason for payload in since if isinstance(payload, Noted)}
     if "last_words" in told:
         return Ask(reply.round + 1)
-    if reached := exceeded(limits_of(story), story, seconds):
+    if reached := exceeded(started(story).limits, story, seconds):
         return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
     note = _note(reply, next((payload for payload in since if isinstance(payload, ExperimentEnded)), None))
     if note is None or note.reason in told:
