@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import Image, ImageFilter, ImageOps
+from PIL import Image, ImageOps
 
 from workers.errors import ToolMisuse
 
@@ -122,12 +122,12 @@ def masked(image: Image.Image, activation_map: NDArray[np.floating[Any]], thresh
     """
     small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
     bright = np.asarray(small.resize(image.size, Image.Resampling.BILINEAR)) > threshold  # (height, width)
-    reach = 2 * max(1, round(min(image.size) / 128)) + 1
-    grown = np.asarray(Image.fromarray(bright).convert("L").filter(ImageFilter.MaxFilter(reach))) > 0
-    pixels = np.array(image.convert("RGB"))
-    pixels[~bright] = pixels[~bright] * DARKENED
-    pixels[grown & ~bright] = OUTLINE
-    return Image.fromarray(pixels)
+    line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
+    image = image.convert("RGB")
+    dark = image.point([int(value * DARKENED) for value in range(256)] * 3)
+    dark.paste(image, mask=Image.fromarray(bright))
+    dark.paste(OUTLINE, mask=Image.fromarray(line))
+    return dark
 
 
 def thumbnail(image: Image.Image, side: int) -> Image.Image:
@@ -138,6 +138,17 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
 
 
 _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."
+
+
+def _grown(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+    """The mask and all within `reach` pixels of it, diagonally too."""
+    for _ in range(reach):
+        for _ in range(2):
+            wider = mask.copy()
+            wider[1:] |= mask[:-1]
+            wider[:-1] |= mask[1:]
+            mask = wider.T
+    return mask
 
 
 def _check_size(image: Image.Image) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BINS = 2048
-AT_ONCE = 1 << 22
+AT_ONCE = 1 << 20
 """Values counted in one go, which bounds the memory that takes."""
 FINEST = 2.0**-24
 """Activations closer than this are not told apart."""
