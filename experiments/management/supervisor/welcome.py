@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
@@ -11,7 +9,6 @@ from django.urls import reverse
 from experiments.models import Member, Run
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Role
-from workers.agent.events import Limits
 from workers.jobs.queue import enqueue
 
 EXAMPLE = ("toybox", "layer4", 12)
@@ -49,7 +46,7 @@ def ask_example(user: User) -> Run:
             layer=layer,
             unit=unit,
             backbone="scripted",
-            limits=asdict(Limits()),
+            limits={"rounds": 25, "tokens": 1_000_000, "cost": 5.0, "seconds": 3600.0},
         )
         enqueue(run.pk)
     return run
