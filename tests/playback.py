@@ -1,0 +1,114 @@
+"""A backbone that plays written replies and a laboratory that plays written outcomes, for runs without either."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from PIL import Image
+
+from workers.agent.events import Conclusion, Limits
+from workers.agent.loop import Outcome, play_round, start
+from workers.agent.memory import NotebookInMemory
+from workers.errors import MachineryError
+from workers.protocols import ExperimentResult, LogEntry, Observation, Reply, SystemSpec, Usage
+
+UNIT = SystemSpec("unit", "toybox", "layer4", 7)
+PROGRAM = "[HYPOTHESIS LIST]:\nHypothesis_1: red balls\n\n[CODE]:\n```python\nprogram {}\n```"
+CONCLUSION = "[DESCRIPTION]: It responds to red balls.\n[LABEL]: red balls"
+RED_BALLS = Conclusion("It responds to red balls.", ("red balls",))
+
+
+class Playback:
+    """A backbone that gives written replies, by their place in the conversation. An exception is raised instead."""
+
+    label = "playback"
+
+    def __init__(self, *replies, usage=Usage()):  # noqa: B008  frozen
+        self.replies = list(replies)
+        self.usage = usage
+        self.asked = []
+        self.heard = []
+
+    def reply(self, messages, load, emit, seed):
+        place = sum(message.role == "assistant" for message in messages)
+        self.asked.append(place + 1)
+        self.heard = messages
+        text = self.replies[place]
+        if isinstance(text, list):  # what it gives when it is asked again and again
+            text = text.pop(0)
+        if isinstance(text, Exception):
+            raise text
+        for word in re.findall(r"\S+\s*", text):
+            emit(word)
+        return Reply(text, self.usage)
+
+
+class Lab:
+    """A runner whose programs are `program n`: the outcomes, in order of experiments."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = outcomes
+        self.ran = []
+        self.states = []
+
+    def __call__(self, code, number, state):
+        self.ran.append(number)
+        self.states.append(state)
+        outcome = self.outcomes[(number - 1) % len(self.outcomes)] if self.outcomes else logged(40.0)
+        if isinstance(outcome, list):
+            outcome = outcome.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+def logged(*activations, threshold=None, **result):
+    images = tuple(Observation(f"image {n}", value, f"key{n}") for n, value in enumerate(activations))
+    return Outcome(ExperimentResult(**{"status": "ok"} | result), (LogEntry(images),) if images else (), threshold)
+
+
+def begin(**changes):
+    given: dict[str, Any] = {"backbone": "playback", "limits": Limits(), "seed": 5, "reference": "API", "versions": {}}
+    task = changes.pop("task", "describe")
+    return start("What drives it?", task, UNIT, **given | changes)
+
+
+def new_notebook(**changes):
+    notebook = NotebookInMemory()
+    notebook.append("started", begin(**changes))
+    return notebook
+
+
+def play(backbone, lab=None, notebook=None, tries=0):
+    """Play a run to its end; return its notebook. Trouble is tried again `tries` times."""
+    notebook = notebook or new_notebook()
+    lab = lab or Lab()
+    while True:
+        try:
+            if not play_round(notebook, backbone, lab, load):
+                return notebook
+        except MachineryError:
+            if not tries:
+                raise
+            tries -= 1
+
+
+def load(key):
+    return Image.new("RGB", (8, 8))
+
+
+def kinds(notebook):
+    return [event.kind for event in notebook.events()]
+
+
+def notes(notebook):
+    return [event.payload.reason for event in notebook.events() if event.kind == "note"]
+
+
+def end(notebook):
+    return notebook.events()[-1].payload
+
+
+def programs(count):
+    return [PROGRAM.format(n) for n in range(1, count + 1)]
