@@ -1,7 +1,8 @@
 """Backdrops: what is behind the toys, a ground up to its far edge and a sky above it. Pure NumPy and Pillow.
 
 A ground is a function from world coordinates (x, y), in arrays, to colour; it is drawn once for each picture size,
-wider than the picture, and each backdrop is a window into that strip, mirrored or not. Called by `render` under its lock.
+wider than the picture, and each backdrop is a window into that strip, mirrored or not. Called by `render`, under its
+lock.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +44,7 @@ class Light:
 LIGHT: Mapping[str, Light] = {
     "day": Light((1.0, 1.0, 1.0), (0.36, 0.62, 0.93), (0.80, 0.91, 0.98), (1.0, 1.0, 0.94), 0.10),
     "sunset": Light((1.0, 0.80, 0.67), (0.44, 0.30, 0.52), (1.0, 0.60, 0.28), (1.0, 0.90, 0.52), 0.16),
-    "night": Light((0.34, 0.38, 0.54), (0.03, 0.04, 0.12), (0.10, 0.14, 0.30), (0.93, 0.94, 0.86), 0.05),
+    "night": Light((0.36, 0.37, 0.46), (0.03, 0.04, 0.12), (0.10, 0.14, 0.30), (0.93, 0.94, 0.86), 0.05),
 }
 
 
@@ -135,9 +137,10 @@ def _stars(u: Floats, v: Floats) -> Floats:
     return np.where(lit, np.exp(-(du**2 + dv**2) * 260), 0.0) * 0.9
 
 
-def _averaged(fine: Floats, factor: int) -> Floats:
+def _averaged(fine: NDArray[Any], factor: int) -> Floats:
     rows, columns, channels = fine.shape
-    return fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(axis=(1, 3))
+    coarse: Floats = fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(axis=(1, 3))
+    return coarse
 
 
 # --- grounds ----------------------------------------------------------------------------------------
@@ -154,7 +157,8 @@ def _hash(i: Floats, j: Floats, seed: int) -> Floats:
     h = i.astype(np.int64) * 374761393 + j.astype(np.int64) * 668265263 + seed * 974634777
     h = (h ^ ((h & 0xFFFFFFFF) >> 13)) * 1274126177
     h = h ^ ((h & 0xFFFFFFFF) >> 16)
-    return (h & 0xFFFF) / 65535.0
+    shares: Floats = (h & 0xFFFF) / 65535.0
+    return shares
 
 
 def _noise(x: Floats, y: Floats, seed: int) -> Floats:
@@ -164,7 +168,8 @@ def _noise(x: Floats, y: Floats, seed: int) -> Floats:
     s, t = s * s * (3 - 2 * s), t * t * (3 - 2 * t)
     low = _hash(i, j, seed) * (1 - s) + _hash(i + 1, j, seed) * s
     high = _hash(i, j + 1, seed) * (1 - s) + _hash(i + 1, j + 1, seed) * s
-    return low * (1 - t) + high * t
+    mixed: Floats = low * (1 - t) + high * t
+    return mixed
 
 
 def _line(position: Floats, width: float) -> Floats:
@@ -206,7 +211,8 @@ def wood(x: Floats, y: Floats) -> Floats:
     colour = _mix((0.46, 0.28, 0.13), (0.80, 0.58, 0.34), tone)
     ends = _line(y / 3.1 + offset, 0.012)
     seam = np.maximum(_line(x / 0.62, 0.06), ends)[..., None]
-    return colour * (1 - 0.62 * seam)
+    planks: Floats = colour * (1 - 0.62 * seam)
+    return planks
 
 
 def brick(x: Floats, y: Floats) -> Floats:
@@ -224,9 +230,10 @@ def carpet(x: Floats, y: Floats) -> Floats:
     lattice = np.maximum(_line(a, 0.10), _line(b, 0.10))
     rosette = ((0.5 - da) ** 2 + (0.5 - db) ** 2 < 0.035) * 1.0
     pile = 0.80 + 0.4 * _noise(x * 34, y * 34, 17)
-    colour = _mix((0.36, 0.10, 0.30), (0.86, 0.72, 0.46), lattice)
+    colour: Floats = _mix((0.36, 0.10, 0.30), (0.86, 0.72, 0.46), lattice)
     colour = colour * (1 - rosette[..., None]) + np.array((0.18, 0.42, 0.44)) * rosette[..., None]
-    return colour * pile[..., None]
+    woven: Floats = colour * pile[..., None]
+    return woven
 
 
 def tiles(x: Floats, y: Floats) -> Floats:
@@ -234,7 +241,8 @@ def tiles(x: Floats, y: Floats) -> Floats:
     odd = (i + j) % 2
     colour = _mix((0.90, 0.91, 0.90), (0.50, 0.57, 0.63), odd) + (_hash(i, j, 18)[..., None] - 0.5) * 0.05
     grout = np.maximum(_line(x / 0.80, 0.035), _line(y / 0.80, 0.035))[..., None]
-    return colour * (1 - 0.3 * grout)
+    tiled: Floats = colour * (1 - 0.3 * grout)
+    return tiled
 
 
 GROUND: Mapping[str, Callable[[Floats, Floats], Floats]] = {

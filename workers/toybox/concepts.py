@@ -70,7 +70,7 @@ class Concept:
         name = rng.choice(self.named)
         other = rng.choice([word for word in _CHOICES[name] if word != getattr(self, name)])
         if name in ("ground", "light"):
-            return replace(self.sample(rng), **{name: other})
+            return self.sample(rng).under(**{name: other})
         nearly = replace(self, **{name: other})
         return self._scene(rng, [nearly._kind(rng), *self._strangers(rng, self._company(rng))])
 

@@ -109,7 +109,7 @@ def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
         raise _not_understood(scene, instruction)
     if around:
         _check_there(scene, _value(before, said[0]), scene.ground if said[0] == "ground" else scene.light)
-        return replace(scene, **{said[0]: around})
+        return scene.under(ground=_value(after, "ground"), light=_value(after, "light"))
     return _altered(scene, _meant(scene, before, instruction), lambda thing: _made(thing, _kind(after)))
 
 

@@ -7,10 +7,11 @@ per picture. Nothing is made before the first picture. Called by the image model
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from PIL import Image, ImageFilter
 
 from workers.toybox import stage
 from workers.toybox.backdrops import backdrop
-from workers.toybox.scenes import SCALES, SHAPES, Scene, Thing
-from workers.toybox.solids import Solid
-from workers.toybox.toys import TOYS, Part
+from workers.toybox.meshes import toy_node
+from workers.toybox.scenes import SCALES, Scene, Thing
 
 if TYPE_CHECKING:
     from panda3d.core import GraphicsOutput, NodePath
@@ -33,19 +33,6 @@ IMAGE_SIZE = 224
 LARGEST = 512
 _FINER = 3
 """Toys are drawn this much larger, then averaged: the anti-aliasing."""
-
-PAINTS: Mapping[str, Rgb] = {
-    "red": (0.86, 0.09, 0.09),
-    "orange": (1.0, 0.47, 0.03),
-    "yellow": (1.0, 0.88, 0.12),
-    "green": (0.13, 0.62, 0.18),
-    "blue": (0.10, 0.30, 0.86),
-    "purple": (0.50, 0.18, 0.72),
-    "pink": (1.0, 0.56, 0.74),
-    "brown": (0.45, 0.26, 0.13),
-    "white": (0.96, 0.96, 0.95),
-    "black": (0.12, 0.12, 0.13),
-}
 
 
 @dataclass(frozen=True)
@@ -83,8 +70,9 @@ def render_masks(scene: Scene, size: int = IMAGE_SIZE) -> NDArray[np.uint8]:
         return _renderer(size).masks(scene)
 
 
-@lru_cache(maxsize=4)
+@cache
 def _renderer(size: int) -> Renderer:
+    """The one renderer for a size; kept, since the engine's buffers are."""
     if not 16 <= size <= LARGEST:
         raise ValueError(f"A toybox picture is 16 to {LARGEST} pixels wide, not {size}.")
     return Renderer(size)
@@ -184,13 +172,11 @@ class _View:
 
 
 def _eye() -> tuple[float, float, float]:
-    import math
-
     x, y, z = stage.TARGET
     return x, y - stage.DISTANCE * math.cos(stage.PITCH), z + stage.DISTANCE * math.sin(stage.PITCH)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _engine() -> tuple[Any, Any]:
     """The engine and its offscreen software pipe."""
     from panda3d.core import GraphicsEngine, GraphicsPipeSelection, load_prc_file_data
@@ -264,63 +250,13 @@ def _material() -> Any:
     return material
 
 
-# --- toys in the engine -----------------------------------------------------------------------------
-
-
 def _stand(parent: NodePath, thing: Thing, foot: float, tag: int) -> None:
     path = parent.attach_new_node("thing")
     path.set_tag("id", str(tag))
     path.set_pos(thing.x, thing.y, foot)
     path.set_h(thing.turn)
     path.set_scale(SCALES[thing.size])
-    path.attach_new_node(_toy(thing.noun, thing.colour))
-
-
-@lru_cache(maxsize=None)
-def _toy(noun: str, colour: str) -> Any:
-    """The engine's node for a toy in a colour; made once, shown many times."""
-    from panda3d.core import GeomNode
-
-    node = GeomNode(noun)
-    node.add_geom(_geom(TOYS[noun](), PAINTS[colour], SHAPES[noun].height))
-    return node
-
-
-def _geom(parts: tuple[Part, ...], body: Rgb, height: float) -> Any:
-    """All parts as one mesh, with their colours and a little contact shade at the vertices."""
-    from panda3d.core import Geom, GeomTriangles, GeomVertexData, GeomVertexFormat
-
-    count = sum(len(part.solid.points) for part in parts)
-    rows = np.zeros(count, np.dtype([("point", "<f4", 3), ("normal", "<f4", 3), ("rgba", "u1", 4)]))
-    faces, start = [], 0
-    for part in parts:
-        stop = start + len(part.solid.points)
-        rows[start:stop] = _vertices(part, body, height)
-        faces.append(part.solid.faces + start)
-        start = stop
-    data = GeomVertexData("toy", GeomVertexFormat.get_v3n3c4(), Geom.UH_static)
-    data.unclean_set_num_rows(count)
-    data.modify_array_handle(0).copy_data_from(rows.tobytes())
-    triangles = GeomTriangles(Geom.UH_static)
-    triangles.set_index_type(Geom.NT_uint32)
-    index = np.concatenate(faces).astype("<u4").ravel()
-    array = triangles.modify_vertices()
-    array.unclean_set_num_rows(len(index))
-    array.modify_handle().copy_data_from(index.tobytes())
-    geom = Geom(data)
-    geom.add_primitive(triangles)
-    return geom
-
-
-def _vertices(part: Part, body: Rgb, height: float) -> NDArray[Any]:
-    solid: Solid = part.solid
-    rows = np.zeros(len(solid.points), np.dtype([("point", "<f4", 3), ("normal", "<f4", 3), ("rgba", "u1", 4)]))
-    shade = 1 - 0.3 * np.clip(1 - solid.points[:, 2] / (0.22 * height), 0, 1) ** 2
-    rgb = np.array(part.paint or body) * part.tone * shade[:, None]
-    rows["point"], rows["normal"] = solid.points, solid.normals
-    rows["rgba"][:, :3] = np.round(np.clip(rgb, 0, 1) * 255)
-    rows["rgba"][:, 3] = 255
-    return rows
+    path.attach_new_node(toy_node(thing.noun, thing.colour))
 
 
 # --- pixels -----------------------------------------------------------------------------------------
@@ -329,7 +265,7 @@ def _vertices(part: Part, body: Rgb, height: float) -> NDArray[Any]:
 def _soft(mask: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
     """A shadow's mask with soft borders, from 0 to 1."""
     blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(size / 100))
-    return np.asarray(blurred, np.float32) / 255
+    return np.asarray(blurred, np.float32) / np.float32(255)
 
 
 def _to_image(pixels: NDArray[Any]) -> Image.Image:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workers.errors import ToolMisuse
@@ -46,7 +46,7 @@ SHAPES: Mapping[str, Shape] = {
     "tree": Shape(0.58, 1.38, 1.34, 0, 180),
     "mushroom": Shape(0.61, 1.10, 1.07, 0, 180),
     "snowman": Shape(0.54, 1.48, 1.47, 0, 25),
-    "duck": Shape(0.72, 1.05, 0.68, -35, 20),
+    "duck": Shape(0.72, 1.05, 0.68, 30, 20),
     "chair": Shape(0.56, 1.28, 0.62, -30, 15),
     "table": Shape(0.80, 0.80, 0.80, 20, 12),
     "cup": Shape(0.75, 0.91, 0.90, 0, 25),
@@ -105,6 +105,10 @@ class Scene:
         )
         _check_stacks(scene.things)
         return scene
+
+    def under(self, *, ground: str | None = None, light: str | None = None) -> Scene:
+        """The same things on another ground, or in another light."""
+        return replace(self, ground=ground or self.ground, light=light or self.light)
 
     def foot(self, index: int) -> float:
         """The height at which a thing stands: 0 on the ground, else the sum of the perches below it."""
@@ -204,7 +208,7 @@ def _shift(index: int, kinds: Sequence[tuple[str, str, str]], on: Mapping[int, i
     if below is None:
         return 0.0
     beside = sorted(k for k, support in on.items() if support == below)
-    step = 1.1 * SHAPES[kinds[below][0]].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
+    step = 0.8 * SHAPES[kinds[below][0]].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
     return _shift(below, kinds, on) + step * (beside.index(index) - (len(beside) - 1) / 2)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,10 +160,10 @@ def loft(outlines: Sequence[Sequence[Point]], heights: Sequence[float]) -> Solid
     """A skin over horizontal outlines of equal length, counter-clockwise seen from above, flat at top and bottom."""
     rings = [np.array([(x, y, z) for x, y in outline]) for outline, z in zip(outlines, heights, strict=True)]
     sides = []
-    for low, high in zip(rings, rings[1:], strict=False):
+    for low, high in pairwise(rings):
         below, above = np.roll(low, -1, axis=0), np.roll(high, -1, axis=0)
         sides += [_flat([low[k], below[k], above[k], high[k]]) for k in range(len(low))]
-    return joined(_flat(rings[0][::-1]), *sides, _flat(rings[-1]))
+    return joined(_flat(list(rings[0][::-1])), *sides, _flat(list(rings[-1])))
 
 
 def _rim(radius: float, bevel: float) -> list[Point]:
