@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
@@ -44,24 +42,30 @@ def within(name: str, *packages: str) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if within(name, "workers")])
-def test_in_workers_only_jobs_know_the_web(name: str) -> None:
-    if not within(name, "workers.jobs"):
-        assert [imported for imported in imports(name) if within(imported, *WEB)] == []
+def test_in_workers_only_jobs_know_the_web() -> None:
+    laboratory = [name for name in MODULES if within(name, "workers") and not within(name, "workers.jobs")]
+    assert [(name, taken) for name in laboratory for taken in imports(name) if within(taken, *WEB)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if within(name, "experiments", "maia_web")])
-def test_pages_take_names_and_jobs_from_workers_and_nothing_else(name: str) -> None:
-    taken = [imported for imported in imports(name) if within(imported, "workers")]
-    assert [imported for imported in taken if not within(imported, *FOR_EXPERIMENTS)] == []
+def test_pages_take_names_and_jobs_from_workers_and_nothing_else() -> None:
+    pages = [name for name in MODULES if within(name, "experiments", "maia_web")]
+    taken = [(name, taken) for name in pages for taken in imports(name) if within(taken, "workers")]
+    assert [(name, taken) for name, taken in taken if not within(taken, *FOR_EXPERIMENTS)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))])
-def test_a_plugin_knows_the_contracts_and_no_other_plugin(name: str) -> None:
-    # A plug-in may be a file and a folder: `backbones/scripted.py` and `backbones/scripted_scientist/`.
-    own = ".".join(name.split(".")[:3]).partition("_")[0] if "scripted" in name else name
-    taken = [imported for imported in imports(name) if within(imported, "workers")]
-    assert [i for i in taken if not within(i, *FOR_PLUGINS) and not (own != name and i.startswith(own))] == []
+def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
+    plugins = [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))]
+    assert plugins
+    taken = [(name, taken) for name in plugins for taken in imports(name) if within(taken, "workers")]
+    allowed = [(name, taken) for name, taken in taken if within(taken, *FOR_PLUGINS, *own_packages(name))]
+    assert sorted(set(taken) - set(allowed)) == []
+
+
+def own_packages(plugin: str) -> list[str]:
+    """A plug-in may keep parts in a folder that begins with its name: `scripted.py` and `scripted_scientist/`."""
+    kind, name = plugin.split(".")[1:3] if plugin.count(".") > 1 else (plugin, "")
+    stems = [folder.name for folder in (ROOT / "workers" / kind).glob("*/") if folder.name.startswith(name)]
+    return [f"workers.{kind}.{stem}" for stem in stems if name]
 
 
 def test_the_registry_needs_the_standard_library_alone() -> None:
