@@ -1,0 +1,103 @@
+"""Puts toybox images into words with toybox-eyes, knowing nothing of the hypotheses. Loaded through the registry.
+
+Seeing is in `workers.toybox.sight`; here are only the sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+from PIL.Image import Image
+
+from workers.protocols import LabSettings
+from workers.toybox import nets
+from workers.toybox.sight import SeenScene, look
+
+_WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
+_NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_BATCH = 32
+_MOST = 8
+"""Lines of a summary."""
+
+
+def load(settings: LabSettings) -> ToyboxDescriber:
+    """The describer with its committed weights. Raises MachineryError if they are missing."""
+    del settings  # so small a network runs on the processor everywhere
+    return ToyboxDescriber(nets.EYES_FILE)
+
+
+class ToyboxDescriber:
+    """See `protocols.Describer`. May be called from several threads."""
+
+    def __init__(self, weights: Path) -> None:
+        self._eyes = nets.load_eyes(weights)
+        self._lock = Lock()
+
+    def describe(self, images: Sequence[Image]) -> list[str]:
+        """Such as "a large red ball and two small blue cars on snow at night"."""
+        return [sentence(seen) for seen in self._look(images)]
+
+    def summarize(self, images: Sequence[Image]) -> str:
+        """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first."""
+        return summary(self._look(images), self._eyes.vocabulary)
+
+    def _look(self, images: Sequence[Image]) -> list[SeenScene]:
+        seen: list[SeenScene] = []
+        for start in range(0, len(images), _BATCH):
+            with self._lock:
+                seen += look(self._eyes, images[start : start + _BATCH])
+        return seen
+
+
+def sentence(seen: SeenScene) -> str:
+    """One scene in words."""
+    counts = Counter((thing.size, thing.colour, thing.noun) for thing in seen.things)
+    things = [_counted(count, *words) for words, count in counts.items()]
+    where = seen.ground, _WHEN.get(seen.light, seen.light)
+    if not things:
+        return f"only {where[0]} {where[1]}"
+    return f"{_listed(things)} on {where[0]} {where[1]}"
+
+
+def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
+    """What at least two of the scenes share, or a single scene has."""
+    if not scenes:
+        return "There are no images."
+    counts = Counter(word for seen in scenes for word in sorted(seen.words, key=words.classes.index))
+    least = min(2, len(scenes))
+    shared = [(word, count) for word, count in counts.most_common() if count >= least][:_MOST]
+    if not shared:
+        return f"The {len(scenes)} images have nothing in common."
+    return "; ".join(f"{count} of {len(scenes)} {_said(word, words)}" for word, count in shared)
+
+
+def _said(word: str, words: nets.Vocabulary) -> str:
+    if word in words.lights:
+        return f"are {_WHEN.get(word, word)}"
+    if word in words.grounds:
+        return f"are on {word}"
+    return f"show something {word}" if word in words.colours else f"show {_article(word)} {word}"
+
+
+def _counted(count: int, size: str, colour: str, noun: str) -> str:
+    """Such as "a large red ball" or "two small blue cars"."""
+    if count == 1:
+        return f"{_article(size)} {size} {colour} {noun}"
+    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+    return f"{number} {size} {colour} {_plural(noun)}"
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def _plural(noun: str) -> str:
+    return noun[:-3] + "men" if noun.endswith("man") else noun + "s"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Joined with commas and a last "and"."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

@@ -1,0 +1,107 @@
+"""What each toybox network learns: its loss on labelled scenes, and the recipe of its training.
+
+Does not train (`train`) or measure (`exams`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from workers.toybox import examples
+from workers.toybox.examples import Examples
+from workers.toybox.nets import Sight, ToyboxEyes, ToyboxNet, normalise
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained; the defaults are those of toybox-net."""
+
+    scenes: int = 20_000
+    epochs: int = 12
+    batch: int = 64
+    rate: float = 4e-3
+    """Highest learning rate of the one cycle."""
+    decay: float = 1e-4
+    sparse_units: float = 0.02
+    """Weight of the mean of layer4's maxima in the loss: units stay silent unless they are needed."""
+    sparse_head: float = 2e-4
+    """Weight of the sum of the head's weights: a unit speaks for few classes."""
+    seed: int = 0
+    threads: int = 2
+
+
+@dataclass(frozen=True)
+class Course:
+    """One network and what its training needs to know of it."""
+
+    network: ToyboxNet | ToyboxEyes
+    loss: Callable[[Tensor, Examples, Tensor, bool], Tensor]
+    """Of pixels (batch, 96, 96, 3), the examples, their numbers (batch,), and whether left and right are swapped."""
+    recipe: Recipe
+    after_step: Callable[[], None] = lambda: None
+
+
+def net_course(recipe: Recipe) -> Course:
+    """toybox-net: what is present, from few units that speak for it."""
+    network = ToyboxNet(examples.vocabulary())
+
+    def loss(pixels: Tensor, learnt: Examples, numbers: Tensor, _flipped: bool) -> Tensor:
+        found = network.maps(normalise(pixels))
+        truth = torch.from_numpy(learnt.presence[numbers.numpy()]).float()
+        wrong = functional.binary_cross_entropy_with_logits(found["logits"].flatten(1), truth)
+        loud = found["layer4"].amax(dim=(2, 3)).mean()
+        return wrong + recipe.sparse_units * loud + recipe.sparse_head * network.logits.weight.sum()
+
+    def keep_head_positive() -> None:
+        with torch.no_grad():
+            network.logits.weight.clamp_(min=0)
+
+    nn.init.uniform_(network.logits.weight, 0, 0.2)
+    nn.init.constant_(network.logits.bias, -2.0)
+    return Course(network, loss, recipe, keep_head_positive)
+
+
+def eyes_course(recipe: Recipe) -> Course:
+    """toybox-eyes: what every pixel belongs to, and where the scene is."""
+    network = ToyboxEyes(examples.vocabulary())
+
+    def loss(pixels: Tensor, learnt: Examples, numbers: Tensor, flipped: bool) -> Tensor:
+        seen: Sight = network(normalise(pixels))
+        noun, colour, size = pixel_words(learnt, numbers, flipped)
+        ground, light = scene_words(learnt, numbers)
+        parts = [
+            2 * functional.cross_entropy(seen.noun, noun),
+            functional.cross_entropy(seen.colour, colour, ignore_index=-1),
+            0.5 * functional.cross_entropy(seen.size, size, ignore_index=-1),
+            0.2 * functional.cross_entropy(seen.ground, ground),
+            0.2 * functional.cross_entropy(seen.light, light),
+        ]
+        return torch.stack(parts).sum()
+
+    return Course(network, loss, recipe)
+
+
+def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Noun, colour and size of every pixel, each (batch, 48, 48); see `Examples.words`."""
+    rows = numbers.numpy()
+    things = np.asarray(learnt.things[rows], dtype=np.int64)
+    if flipped:
+        things = things[:, :, ::-1]
+    words = torch.from_numpy(learnt.words[rows[:, None, None], things])  # (batch, 48, 48, 3)
+    noun, colour, size = words.unbind(dim=3)
+    return noun, colour, size
+
+
+def scene_words(learnt: Examples, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """Ground and light of each scene, each (batch,)."""
+    words = examples.vocabulary()
+    scenes = [learnt.scenes[number] for number in numbers.tolist()]
+    ground = [words.grounds.index(scene.ground) for scene in scenes]
+    light = [words.lights.index(scene.light) for scene in scenes]
+    return torch.tensor(ground), torch.tensor(light)

@@ -1,0 +1,69 @@
+"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn when it is first asked for.
+
+Pictures are kept as PNG files in the state folder, one each, so that work cut short goes on where it stopped.
+Called through the registry, by the exemplar index.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from PIL import Image
+
+from workers.lab.imaging import encode_png
+from workers.protocols import LabSettings, Picture, Progress, silent
+from workers.toybox import examples
+
+LENGTH = 3_000
+
+
+def load(settings: LabSettings) -> ToyboxScenes:
+    """The data set; nothing is drawn yet."""
+    return ToyboxScenes(settings.state)
+
+
+class ToyboxScenes:
+    """The data set "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.DataSet`."""
+
+    name = "toybox"
+
+    def __init__(self, state: Path, length: int = LENGTH) -> None:
+        self.revision = examples.pictures_revision()
+        self._folder = state / "toybox" / f"validation-{self.revision}"
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Picture:
+        """The picture and its scene. Raises IndexError outside 0 … length - 1."""
+        if not 0 <= index < self._length:
+            raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
+        scene = examples.scene("validation", index)
+        path = self._path(index)
+        if not path.exists():
+            self._draw(index)
+        with Image.open(path, formats=("PNG",)) as image:
+            return Picture(image.convert("RGB"), scene.to_json())
+
+    def prepare(self, progress: Progress = silent) -> None:
+        """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
+        for index in range(self._length):
+            progress("drawing the toybox validation scenes", index, self._length)
+            if not self._path(index).exists():
+                self._draw(index)
+        progress("drawing the toybox validation scenes", self._length, self._length)
+
+    def _path(self, index: int) -> Path:
+        return self._folder / f"{index:04}.png"
+
+    def _draw(self, index: int) -> None:
+        """Draw one picture; others see the whole file or none."""
+        from workers.toybox import render
+
+        image = render.render(examples.scene("validation", index), examples.NATIVE)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=self._folder, suffix=".partial", delete=False) as file:
+            file.write(encode_png(image))
+        Path(file.name).replace(self._path(index))

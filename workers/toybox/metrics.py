@@ -1,0 +1,62 @@
+"""How well the toybox networks do: accuracy, average precision, intersection over union. Exact, in plain NumPy.
+
+Knows nothing of networks or scenes. Called by the training functions and by the evaluations' tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.integer]
+
+
+def average_precision(scores: Floats, truth: Bools) -> float:
+    """Mean of the precision at the rank of each positive, best score first; nan without positives.
+
+    `scores` and `truth` have shape (n,). Equal scores share the precision at the end of their group,
+    so that the order of the input does not matter.
+    """
+    if not truth.any():
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], truth[order].astype(np.float64)
+    last = np.append(ranked[1:] != ranked[:-1], True)  # last rank of each group of equal scores
+    ends = np.flatnonzero(last)
+    end_of = ends[np.searchsorted(ends, np.arange(len(ranked)))]
+    precision = np.cumsum(hits)[end_of] / (end_of + 1)
+    return float((precision * hits).sum() / hits.sum())
+
+
+def mean_average_precision(scores: Floats, truth: Bools) -> float:
+    """Mean over the columns (classes) of (n, classes) that have a positive."""
+    return float(np.nanmean([average_precision(scores[:, k], truth[:, k]) for k in range(scores.shape[1])]))
+
+
+def top1_accuracy(scores: Floats, answers: Ints) -> float:
+    """Share of rows of (n, classes) whose highest score is at the answer (n,)."""
+    return float((scores.argmax(axis=1) == answers).mean())
+
+
+def confusion(predicted: Ints, truth: Ints, classes: int) -> NDArray[np.int64]:
+    """Counts of shape (classes, classes): rows are the truth, columns what was predicted."""
+    pairs = truth.ravel().astype(np.int64) * classes + predicted.ravel()
+    return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
+
+
+def intersection_over_union(counts: NDArray[np.int64]) -> Floats:
+    """For each class of a confusion matrix; nan for a class that is neither there nor predicted."""
+    both = np.diag(counts).astype(np.float64)
+    either = counts.sum(axis=0) + counts.sum(axis=1) - both
+    return np.divide(both, either, out=np.full_like(both, np.nan), where=either > 0)
+
+
+def area_under_curve(positive: Floats, negative: Floats) -> float:
+    """Chance that a positive scores higher than a negative, ties counting half (Mann and Whitney)."""
+    if not len(positive) or not len(negative):
+        return float("nan")
+    above = (positive[:, None] > negative[None, :]).mean()
+    equal = (positive[:, None] == negative[None, :]).mean()
+    return float(above + equal / 2)
