@@ -28,7 +28,7 @@ test: $(STAMP)  ## run all tests; those that this machine cannot run are named a
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy maia_web experiments workers tests manage.py
+	$(BIN)/mypy maia_web experiments workers manage.py
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
 
