@@ -1,4 +1,4 @@
-"""The laboratory: plug-ins loaded once, names checked, a bench for each experiment; the real toybox at the end."""
+"""The laboratory: plug-ins loaded once, names checked, a bench for each experiment."""
 
 import threading
 

@@ -147,6 +147,13 @@ def test_it_passes_on_what_generator_and_editor_remark(tools):
     ]
 
 
+def test_it_bounds_its_remarks(tools):
+    tools.text2image([f"{number} {'quux ' * 300}" for number in range(60)])
+    lines = tools.entries[-1].text.splitlines()
+    assert len(lines) == 20
+    assert max(map(len, lines)) < 450
+
+
 def test_it_lets_a_refusal_and_a_cancellation_through(bench):
     with pytest.raises(ToolRefused, match="forbidden"):
         bench.tools.text2image(["a forbidden thing"])
@@ -243,8 +250,11 @@ def test_it_displays_images_then_the_words_that_follow_them(bench):
 
 def test_it_displays_pairs_of_activation_and_image_and_text_that_was_unpacked(bench):
     bench.tools.display([(0.25, square("red")), [3, square("grey")]])
+    bench.tools.display(0.75, square("red"))
+    bench.tools.display([0.5, [1, None]], [])
+    assert bench.tools.entries[-1] == LogEntry((), "[0.5, [1, None]]\n[]")
     bench.tools.display(*"a line\nand another")
-    assert [seen.activation for seen in logged(bench)] == [0.25, 3.0]
+    assert [seen.activation for seen in logged(bench)] == [0.25, 3.0, 0.75]
     assert bench.tools.entries[-1].text == "a line\nand another"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +23,19 @@ class Shown:
     activation: float | None = None
 
 
-def pieces(value: Any, memory: ImageMemory) -> Iterator[str | Shown]:
-    """Texts and images in lists nested as they may be; anything else becomes text."""
-    if _is_image(value):
-        yield Shown(look_up(memory, value, "an image"))
-    elif isinstance(value, list | tuple):
-        if len(value) == 2 and not isinstance(value[0], str | list | tuple | Image.Image) and _is_image(value[1]):
-            activation = arguments.numbers([value[0]], "the activation beside an image")[0]
-            yield Shown(look_up(memory, value[1], "an image"), activation)
+def pieces(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | Shown]:
+    """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
+    if _is_pair(things):
+        activation = arguments.numbers([things[0]], "the activation beside an image")[0]
+        yield Shown(look_up(memory, things[1], "an image"), activation)
+        return
+    for each in things:
+        if _is_image(each):
+            yield Shown(look_up(memory, each, "an image"))
+        elif isinstance(each, list | tuple) and not _is_plain(each):
+            yield from pieces(each, memory)
         else:
-            for each in value:
-                yield from pieces(each, memory)
-    else:
-        yield str(value)
+            yield str(each)
 
 
 def groups(parts: Iterable[str | Shown]) -> list[tuple[list[Shown], str]]:
@@ -55,6 +55,20 @@ def groups(parts: Iterable[str | Shown]) -> list[tuple[list[Shown], str]]:
 def _joined(words: list[str]) -> str:
     """A line for each text; letters alone come from a text that was unpacked, and make one line."""
     return ("" if all(len(word) == 1 for word in words) else "\n").join(words)
+
+
+def _is_pair(things: Sequence[Any]) -> bool:
+    """Whether they are an activation and its image."""
+    return (
+        len(things) == 2 and _is_plain(things[0]) and not isinstance(things[0], list | tuple) and _is_image(things[1])
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it holds neither text nor image: a list of numbers is shown as one."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(each) for each in value)
+    return not isinstance(value, str | Image.Image)
 
 
 def _is_image(value: Any) -> bool:

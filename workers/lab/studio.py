@@ -22,6 +22,9 @@ from workers.protocols import (
     Provenance,
 )
 
+_SHOWN = 200
+"""Characters of a prompt or a remark that are shown again."""
+
 
 @dataclass(frozen=True)
 class Equipment:
@@ -90,12 +93,12 @@ class Studio:
     def _keep_edit(self, picture: Picture, words: str, seed: int, original: Kept) -> Kept:
         kept = self._keep(picture, words, Provenance("edited", words, seed, picture.scene, original=original.key))
         if kept.key == original.key:
-            self.remarks[f"The edit {words!r} changed nothing in its image."] = None
+            self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
         return kept
 
     def _keep(self, picture: Picture, words: str, provenance: Provenance) -> Kept:
         if picture.remark:
-            self.remarks[f"{words!r}: {picture.remark}"] = None
+            self.remarks[f"{words[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = None
         return keep(self._memory, picture.image, provenance)
 
 

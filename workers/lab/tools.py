@@ -20,6 +20,7 @@ from workers.lab.studio import Studio
 from workers.lab.system import System
 from workers.protocols import Exemplar, ImageMemory, LogEntry, Progress, Provenance, silent
 
+MOST_REMARKS = 20
 NEVER_ACTIVE = (
     "No image of the data set activates this unit: its activation is the same on all of them, so it has no exemplars. "
     "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
@@ -195,7 +196,7 @@ class Tools:
     @property
     def entries(self) -> list[LogEntry]:
         """What this experiment logged, then what the tools themselves have to say."""
-        remarks = "\n".join([*self._remarks, *self._studio.remarks])
+        remarks = "\n".join([*self._remarks, *self._studio.remarks][:MOST_REMARKS])
         return [*self._journal.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property
