@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import sys
-from pathlib import Path
+
+import psutil
 
 from experiments.management.supervisor.console import Console
 from experiments.management.supervisor.processes import Child, Keeper, lines
-from tests.test_up import alive
 
 
 def child(program: str, **options: float | bool) -> Child:
@@ -74,8 +75,7 @@ async def test_a_child_that_will_not_end_is_killed_with_what_it_started() -> Non
     assert len(group) == 2
     await stage.keeper.stop()
     assert "part did not end within 0 s and is killed." in stage.said[-1]
-    while alive(group):
-        await asyncio.sleep(0.01)
+    assert psutil.wait_procs(group, timeout=60)[1] == []
 
 
 async def test_a_child_that_ends_when_asked_leaves_nobody_in_its_group() -> None:
@@ -89,8 +89,7 @@ async def test_a_child_that_ends_when_asked_leaves_nobody_in_its_group() -> None
     group = group_of(stage.keeper.process.pid)
     assert len(group) == 2
     await stage.keeper.stop()
-    while alive(group):
-        await asyncio.sleep(0.01)
+    assert psutil.wait_procs(group, timeout=60)[1] == []
 
 
 async def test_a_dead_child_is_started_again_even_if_something_it_started_holds_its_output() -> None:
@@ -115,13 +114,7 @@ async def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
     assert [line async for line in lines(stream, longest=10)] == ["a" * 10, "a" * 10, "a" * 5]
 
 
-def group_of(leader: int) -> set[int]:
+def group_of(leader: int) -> list[psutil.Process]:
     """Every live process of this process group."""
-    found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            if int(stat.read_text().rpartition(")")[2].split()[2]) == leader:
-                found.add(int(stat.parent.name))
-        except OSError:
-            continue
-    return found
+    top = psutil.Process(leader)
+    return [each for each in [top, *top.children(recursive=True)] if os.getpgid(each.pid) == leader]
