@@ -221,7 +221,8 @@ def brick(x: Floats, y: Floats) -> Floats:
     tone = _hash(np.floor(along), row, 15) * 0.7 + _noise(x * 14, y * 14, 16) * 0.3
     colour = _mix((0.52, 0.19, 0.13), (0.76, 0.36, 0.25), tone)
     mortar = np.maximum(_line(y / 0.40, 0.16), _line(along, 0.08))[..., None]
-    return colour * (1 - mortar) + np.array((0.80, 0.76, 0.70)) * mortar
+    wall: Floats = colour * (1 - mortar) + np.array((0.80, 0.76, 0.70)) * mortar
+    return wall
 
 
 def carpet(x: Floats, y: Floats) -> Floats:

@@ -91,9 +91,8 @@ class Concept:
         return self.noun or rng.choice(NOUNS), self.colour or rng.choice(COLOURS), self.size or rng.choice(SIZES)
 
     def _strangers(self, rng: random.Random, count: int) -> list[tuple[str, str, str]]:
-        """Kinds of which none fits; fewer if they are hard to find."""
-        drawn = _kinds(rng, count * _TRIES)
-        return [kind for kind in drawn if not self.fits(Thing(*kind, 0, 0))][:count]
+        """Kinds of which none fits: at most `count`."""
+        return [kind for kind in _kinds(rng, count) if not self.fits(Thing(*kind, 0, 0))]
 
     @staticmethod
     def _company(rng: random.Random) -> int:

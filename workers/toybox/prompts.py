@@ -134,7 +134,7 @@ class _Parser:
         self._next = Group()
         self._waiting: tuple[str, Group] | None = None
         self._total = 0
-        for word, after in zip(words, [*words[1:], None], strict=True):
+        for word, after in zip(words, [*words, None][1:], strict=True):
             self._take(word, after)
         self._drop_adjectives()
 

@@ -1,0 +1,88 @@
+"""Toybox behind the tools: prompts and instructions in, pictures with their scenes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from workers.errors import Cancelled, ToolMisuse, ToolRefused
+from workers.image_models.toybox import load_editor, load_generator
+from workers.lab.imaging import image_key
+from workers.protocols import LabSettings, Picture
+from workers.toybox.scenes import Scene
+
+SETTINGS = LabSettings(state=Path("unused"))
+generator, editor = load_generator(SETTINGS), load_editor(SETTINGS)
+
+
+def test_it_draws_one_picture_for_each_prompt() -> None:
+    pictures = generator.generate(["a red ball", "a blue cube at night"], [1, 2])
+    assert [picture.image.size for picture in pictures] == [(224, 224)] * 2
+    assert [Scene.from_json(picture.scene).things[0].noun for picture in pictures] == ["ball", "cube"]
+    assert [picture.remark for picture in pictures] == ["", ""]
+
+
+def test_the_same_prompt_and_seed_give_the_same_pixels() -> None:
+    keys = [image_key(generator.generate(["a duck"], [seed])[0].image) for seed in (1, 1, 2)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_it_remarks_on_words_that_it_did_not_understand() -> None:
+    (picture,) = generator.generate(["a shiny red ball"], [0])
+    assert picture.remark == "toybox did not understand: shiny"
+
+
+def test_a_prompt_that_says_nothing_to_it_is_refused_with_what_it_knows() -> None:
+    with pytest.raises(ToolRefused, match=r"a photo of justice.*ball, cube.*red, orange.*For example"):
+        generator.generate(["a red ball", "a photo of justice"], [0, 0])
+
+
+def test_no_prompts_give_no_pictures() -> None:
+    assert generator.generate([], []) == []
+    assert editor.edit([], [], []) == []
+
+
+def test_an_edit_changes_the_scene_behind_the_picture() -> None:
+    originals = generator.generate(["a red ball on snow", "a car on grass"], [0, 1])
+    edited = editor.edit(originals, ["make the ball blue", "make it night"], [0, 0])
+    ball, car = (Scene.from_json(picture.scene) for picture in edited)
+    assert ball.things[0].colour == "blue"
+    assert car == Scene.from_json(originals[1].scene).under(light="night")
+    assert image_key(edited[0].image) != image_key(originals[0].image)
+
+
+def test_an_edit_can_be_edited_back() -> None:
+    (original,) = generator.generate(["a red ball on snow by day"], [5])
+    (there,) = editor.edit([original], ["change the background to grass"], [0])
+    (back,) = editor.edit([there], ["change the background to snow"], [0])
+    assert image_key(back.image) == image_key(original.image)
+
+
+def test_an_edit_of_mere_pixels_says_so() -> None:
+    with pytest.raises(ToolMisuse, match=r"Image 1 is mere pixels.*text2image"):
+        editor.edit([Picture(Image.new("RGB", (224, 224)))], ["make it night"], [0])
+
+
+def test_an_edit_of_a_broken_scene_says_so() -> None:
+    with pytest.raises(ToolMisuse, match="not a scene that toybox can draw"):
+        editor.edit([Picture(Image.new("RGB", (224, 224)), {"things": []})], ["make it night"], [0])
+
+
+def test_an_edit_remarks_on_words_that_it_did_not_understand() -> None:
+    (original,) = generator.generate(["a red ball"], [0])
+    (edited,) = editor.edit([original], ["make the ball shiny green"], [0])
+    assert edited.remark == "toybox did not understand: shiny"
+
+
+def test_progress_is_told_and_may_stop_the_work() -> None:
+    told: list[tuple[str, int, int]] = []
+    generator.generate(["a ball", "a cube"], [0, 0], lambda *step: told.append(step))
+    assert told == [("drawing", 0, 2), ("drawing", 1, 2), ("drawing", 2, 2)]
+
+    def stop(what: str, done: int, total: int) -> None:
+        raise Cancelled(what)
+
+    with pytest.raises(Cancelled):
+        generator.generate(["a ball"], [0], stop)
