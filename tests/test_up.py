@@ -119,25 +119,22 @@ def test_ctrl_c_stops_everything_and_leaves_no_process(tmp_path: Path) -> None:
         assert "Traceback" not in up.said()
 
 
-def test_killed_outright_it_leaves_no_process_either(tmp_path: Path) -> None:
+def test_killed_outright_it_leaves_no_process_and_the_next_start_tidies_up(tmp_path: Path) -> None:
     with installed(tmp_path) as up:
         up.link()
-        processes = family(up)
+        processes, folder = family(up), (tmp_path / "redis").readlink()
         assert len(processes) >= 5
         end(up, signal.SIGKILL)
         deadline = time.monotonic() + PATIENCE
         while alive(processes) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert alive(processes) == []
-
-
-def test_the_first_start_asks_an_example_and_the_second_does_not(tmp_path: Path) -> None:
-    for _ in range(2):
-        with installed(tmp_path) as up:
-            up.link()
-            questions = up.rows("SELECT question FROM experiments_run")
-    assert len(questions) == 1
-    assert up.rows("SELECT username, is_superuser FROM auth_user") == [("owner", 1)]
+    with installed(tmp_path) as up:
+        up.link()
+        assert up.rows("SELECT COUNT(*) FROM experiments_run") == [(1,)], "only the first start asks an example"
+        assert up.rows("SELECT username, is_superuser FROM auth_user") == [("owner", 1)]
+    assert not folder.exists()
+    assert not (tmp_path / "redis").is_symlink()
 
 
 @pytest.mark.parametrize(

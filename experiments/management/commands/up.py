@@ -50,7 +50,7 @@ class Command(BaseCommand):
             claims.free_port(port)
             redis = None
             if not os.environ.get("MAIA_REDIS_URL"):
-                folder = held.enter_context(redis_server.private_folder())
+                folder = held.enter_context(redis_server.private_folder(settings.STATE))
                 redis = redis_server.child(folder)
                 use_redis(redis_server.address(folder))
             call_command("migrate", verbosity=0, interactive=False)

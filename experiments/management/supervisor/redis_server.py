@@ -12,12 +12,21 @@ from experiments.management.supervisor.processes import Child
 
 
 @contextmanager
-def private_folder() -> Iterator[Path]:
-    """A new folder for the socket, mode 700, gone afterwards. Its path is short: a socket's may have 107 bytes."""
+def private_folder(state: Path) -> Iterator[Path]:
+    """A new folder for the socket, mode 700, gone afterwards. Its path is short: a socket's may have 107 bytes.
+
+    A link in the state folder leads there, so that the next start finds what a killed one left.
+    """
+    link = state / "redis"
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
     folder = Path(tempfile.mkdtemp(prefix="maia-", dir="/tmp"))
+    link.symlink_to(folder)
     try:
         yield folder
     finally:
+        link.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
