@@ -45,9 +45,9 @@ clean:  ## remove .venv and caches; what is in var/ stays
 $(STAMP): requirements.lock
 	@test "$$(uname -s)" = Linux || { echo "MAIA Web runs on Linux: the sandbox for the agent's programs needs its kernel.\
 	 On macOS or Windows use a Linux virtual machine or WSL 2."; exit 1; }
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is missing ($$(python3 --version 2>&1)).\
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "Python 3.11 or newer is missing ($$($(or $(PYTHON),python3) --version 2>&1)).\
 	 Install it, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments.\
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments.\
 	 On Debian or Ubuntu: apt install python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@if $(PIP) show --quiet torch 2>/dev/null; then true; \
