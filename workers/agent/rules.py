@@ -71,11 +71,10 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
         return None
     if attempts(events) >= ATTEMPTS:
         return _failed_for_good(events[-1].payload)
-    story = [event for event in events if event.kind != "trouble"]
-    latest = max((place for place, event in enumerate(story) if event.kind == "reply"), default=None)
+    latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
-    return _after_reply(story, latest, seconds)
+    return _after_reply(events, latest, seconds)
 
 
 def attempts(events: Sequence[Event]) -> int:
@@ -102,40 +101,40 @@ def threshold(events: Sequence[Event]) -> float | None:
     return next((result.threshold for result in results if result.threshold is not None), None)
 
 
-def _after_reply(story: Sequence[Event], latest: int, seconds: float) -> Step:
-    reply = story[latest].payload
+def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
+    reply = events[latest].payload
     assert isinstance(reply, Replied)
-    before, since = story[:latest], [event.payload for event in story[latest + 1 :]]
+    before, since = events[:latest], [event.payload for event in events[latest + 1 :]]
     if (note := _last_words(before)) is not None:
-        reason = exceeded(started(story).limits, story[:note], seconds) or "A limit of the run is reached."
+        reason = exceeded(started(events).limits, events[:note], seconds) or "A limit of the run is reached."
         return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
     if reply.code is not None:
-        return _unfinished(story, reply, since) or _between_rounds(story, reply, since, seconds)
+        return _unfinished(events, reply, since) or _between_rounds(events, reply, since, seconds)
     if reply.conclusion is not None:
         return Record("concluded", Ended(conclusion=reply.conclusion))
-    if _empty_replies(story) >= REMINDERS:
+    if _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
-    return _between_rounds(story, reply, since, seconds)
+    return _between_rounds(events, reply, since, seconds)
 
 
-def _unfinished(story: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
+def _unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
     """What is left to do of the reply's experiment."""
     assert reply.code is not None
     begun = next((payload for payload in since if isinstance(payload, ExperimentStarted)), None)
     if begun is None:
-        number = 1 + sum(event.kind == "experiment" for event in story)
+        number = 1 + sum(event.kind == "experiment" for event in events)
         return Record("experiment", ExperimentStarted(reply.round, number, reply.code))
     if not any(isinstance(payload, ExperimentEnded) for payload in since):
         return Run(begun)
     return None
 
 
-def _between_rounds(story: Sequence[Event], reply: Replied, since: Sequence[Payload], seconds: float) -> Step:
+def _between_rounds(events: Sequence[Event], reply: Replied, since: Sequence[Payload], seconds: float) -> Step:
     """The note that is due, if it is not there yet; then the next reply."""
     told = {payload.reason for payload in since if isinstance(payload, Noted)}
     if "last_words" in told:
         return Ask(reply.round + 1)
-    if reached := exceeded(started(story).limits, story, seconds):
+    if reached := exceeded(started(events).limits, events, seconds):
         return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
     note = _note(reply, next((payload for payload in since if isinstance(payload, ExperimentEnded)), None))
     if note is None or note.reason in told:
@@ -163,10 +162,10 @@ def _last_words(before: Sequence[Event]) -> int | None:
     return next((place for place, note in notes if note.reason == "last_words"), None)
 
 
-def _empty_replies(story: Sequence[Event]) -> int:
+def _empty_replies(events: Sequence[Event]) -> int:
     """How many of the latest replies in a row held neither a program nor a conclusion."""
     count = 0
-    for event in reversed(story):
+    for event in reversed(events):
         if isinstance(event.payload, Replied):
             if event.payload.code is not None or event.payload.conclusion is not None:
                 break
