@@ -20,7 +20,7 @@ LENGTH = 3_000
 
 def load(settings: LabSettings) -> ToyboxScenes:
     """The data set; nothing is drawn yet."""
-    return ToyboxScenes(settings.state)
+    return ToyboxScenes(settings.state, min(settings.data_set_images or LENGTH, LENGTH))
 
 
 class ToyboxScenes:
@@ -29,8 +29,9 @@ class ToyboxScenes:
     name = "toybox"
 
     def __init__(self, state: Path, length: int = LENGTH) -> None:
-        self.revision = examples.pictures_revision()
-        self._folder = state / "toybox" / f"validation-{self.revision}"
+        pictures = examples.pictures_revision()
+        self.revision = pictures if length == LENGTH else f"{pictures}-{length}"
+        self._folder = state / "toybox" / f"validation-{pictures}"
         self._length = length
 
     def __len__(self) -> int:
