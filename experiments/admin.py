@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
-from django.http import HttpRequest
 
 from experiments.models import Label, Layer, Member, Model, Run
 
@@ -16,20 +15,20 @@ class MemberInline(admin.StackedInline):  # type: ignore[type-arg]
     model = Member
 
 
-class PeopleAdmin(UserAdmin):
+class PeopleAdmin(UserAdmin):  # type: ignore[type-arg]
     inlines = [MemberInline]
 
 
 class LookOnly(admin.ModelAdmin):  # type: ignore[type-arg]
     """Events are append-only and the rest follows from them, so nothing is changed by hand."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, *_: Any) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, *_: Any) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, *_: Any) -> bool:
         return False
 
 

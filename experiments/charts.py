@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -15,7 +15,7 @@ SPREAD = 7.0
 
 @dataclass(frozen=True)
 class Scale:
-    """What the bars of a run are measured on: from `low` (0, or less where activations are) to its highest activation."""
+    """What the bars of a run are measured on: from `low` (0, or less where there is less) to its highest activation."""
 
     low: float
     high: float
@@ -80,10 +80,9 @@ def chart(values: Sequence[tuple[int, float, str]], scale: Scale) -> Chart:
 
 
 def spread(
-    group: Sequence[tuple[int, float, str]], middle: float, step: float, y: object
-) -> Iterable[tuple[float, float, str]]:
+    group: Sequence[tuple[int, float, str]], middle: float, step: float, y: Callable[[float], float]
+) -> Iterator[tuple[float, float, str]]:
     """Dots of one round, each moved aside as far as it takes not to cover the ones before it."""
-    assert callable(y)
     placed: list[tuple[float, float]] = []
     reach = max(step / 2 - 4, 0.0)
     for _, value, title in group:

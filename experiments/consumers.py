@@ -88,7 +88,7 @@ class RunConsumer(AsyncWebsocketConsumer):
             return
         self.work = asyncio.create_task(self.follow())
 
-    async def disconnect(self, code: int) -> None:
+    async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
         if self.work is not None:
             self.work.cancel()
             await asyncio.gather(self.work, return_exceptions=True)
@@ -102,7 +102,7 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self.tell({"type": "pong"})
 
     async def follow(self) -> None:
-        """Look and listen until the run is over; a failure of ours closes the socket, so that the browser comes back."""
+        """Look and listen until the run is over. If we fail, the socket closes, and the browser comes back."""
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self.look()), group.create_task(self.listen())]

@@ -44,10 +44,12 @@ class QueryForm(forms.Form):
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
     unit = forms.IntegerField(error_messages={"required": "Choose a unit.", "invalid": "A unit is a whole number."})
-    backbone = forms.ChoiceField(label="Agent", choices=lambda: registry.choices(registry.BACKBONES))
+    backbone = forms.ChoiceField(
+        choices=lambda: registry.choices(registry.BACKBONES), widget=forms.RadioSelect, initial="scripted"
+    )
     rounds = forms.IntegerField(required=False, initial=25, max_value=10**6)
     tokens = forms.IntegerField(required=False, initial=1_000_000, max_value=10**12)
-    cost = forms.FloatField(required=False, initial=5.0, max_value=10**6)
+    cost = forms.FloatField(required=False, initial=5, max_value=10**6)
     seconds = forms.IntegerField(required=False, initial=3600, max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
 

@@ -83,7 +83,7 @@ def draw(event: Event, run: Run, scale: Scale, codes: Mapping[int, str]) -> Safe
         context["seconds"] = payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0)
         context["entries"] = [laid_out(entry) for entry in payload.get("entries", ())]
     elif event.kind == "started":
-        context["told"] = told(run, payload)
+        context["told"] = told(payload)
     elif TEMPLATES[event.kind] == "end":
         context |= {"status": Status(event.kind), "strongest": strongest(run)}
     return render_to_string(f"events/{TEMPLATES[event.kind]}.html", context)
@@ -133,7 +133,7 @@ def strongest(run: Run) -> list[Shot]:
     ]
 
 
-def told(run: Run, payload: Json) -> list[tuple[str, str]]:
+def told(payload: Json) -> list[tuple[str, str]]:
     """What the agent was told before its first reply."""
     texts = ("Instructions", payload["instructions"]), ("First message", payload["assignment"])
     return [(name, text) for name, text in texts if text]

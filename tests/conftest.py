@@ -25,6 +25,9 @@ def pytest_configure() -> None:
 
     settings.STATE = STATE
     settings.MEDIA_ROOT = STATE / "images"
+    settings.STATIC_ROOT = STATE / "static"
+    settings.STATIC_ROOT.mkdir()
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     settings.LAB_WORDS_PER_SECOND = 0
 
 

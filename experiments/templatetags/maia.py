@@ -15,6 +15,7 @@ from experiments.charts import Scale
 
 register = template.Library()
 
+EN_DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 WAYS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -33,13 +34,13 @@ def highlight(code: str) -> SafeString:
 @register.filter
 def figure(value: float | None) -> str:
     """An activation: two decimals, a real minus sign."""
-    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+    return EN_DASH if value is None else f"{value:.2f}".replace("-", MINUS)
 
 
 @register.filter
 def change(value: float) -> str:
-    """A difference with its sign: +3.2 or −35.5."""
-    return f"{value:+.1f}".replace("-", "−")
+    """A difference with its sign: with a real minus sign."""
+    return f"{value:+.1f}".replace("-", MINUS)
 
 
 @register.filter

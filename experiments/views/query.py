@@ -15,6 +15,8 @@ from experiments.models import Layer, Model, Run, Unit
 from experiments.models.member import Role
 from workers.jobs import queue
 
+EARLIER = 3
+"""Runs on the same unit that are shown beside its exemplars."""
 ASK_AGAIN = 30
 """Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
 
@@ -38,9 +40,9 @@ def page(request: HttpRequest) -> HttpResponse:
 def beginning(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address."""
     before = request.GET.get("like", "")
-    if before.isascii() and before.isdigit() and len(before) < 19:
-        if run := Run.objects.filter(pk=int(before)).first():
-            return forms.like(run)
+    known = before.isascii() and before.isdigit() and len(before) < 19
+    if known and (run := Run.objects.filter(pk=int(before)).first()):
+        return forms.like(run)
     values = forms.first_choice()
     values |= {name: request.GET[name] for name in ("model", "layer", "unit", "task") if name in request.GET}
     if values.get("layer"):
@@ -95,6 +97,12 @@ def picked(model: str | None, layer: str | None, number: Any) -> dict[str, Any]:
     return context | known_unit(place, int(digits))
 
 
+def earlier(layer: Layer, number: int) -> list[Run]:
+    """The newest runs on this unit that ended in labels."""
+    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
+    return list(runs.distinct()[:EARLIER])
+
+
 def known_unit(layer: Layer, number: int) -> dict[str, Any]:
     """The unit, its exemplars once there are some, and the questions that fit it."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
@@ -107,5 +115,5 @@ def known_unit(layer: Layer, number: int) -> dict[str, Any]:
         "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
         "progress": None if found.indexed else live.reported(f"unit:{found.pk}"),
         "suggestions": forms.suggestions(layer.model.name, layer.name, number),
-        "labels": found.labels.filter(source="run").select_related("run").order_by("-pk")[:5],
+        "earlier": earlier(layer, number),
     }

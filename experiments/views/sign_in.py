@@ -9,12 +9,14 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django_htmx.http import HttpResponseClientRedirect
 
 from experiments.models import LoginLink
 
 
+@method_decorator(login_not_required, name="dispatch")
 class SignIn(LoginView):
     """The sign-in page. A part of a page that asks after the session has ended moves the whole page here."""
 
@@ -30,7 +32,7 @@ class SignIn(LoginView):
 @login_not_required
 @never_cache
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in at once with a good link. A spent one leads who is signed in already to the runs, others to an explanation."""
+    """Sign in at once with a good link. A spent one explains itself, unless its reader is signed in already."""
     user = LoginLink.redeem(token)
     if user is not None:
         login(request, user)

@@ -9,11 +9,10 @@ export class Draft {
     this.text = this.text.slice(0, offset) + text;
     this.section.hidden = !this.text;
     const parts = this.text.split(/^```\w*\n?/m);
-    this.words.replaceChildren(...parts.map((part, place) => (place % 2 ? program(part) : part)));
+    this.words.replaceChildren(...parts.flatMap((part, place) => (place % 2 ? [program(part)] : words(part))));
     const cursor = document.createElement("span");
     cursor.className = "cursor";
-    const last = this.words.lastElementChild;
-    (parts.length % 2 === 0 && last ? last : this.words).append(cursor);
+    (parts.length % 2 ? this.words : this.words.lastElementChild).append(cursor);
   }
 
   clear() {
@@ -21,6 +20,17 @@ export class Draft {
     this.section.hidden = true;
     this.words.replaceChildren();
   }
+}
+
+// The tags of the reply's grammar stand out as small heads.
+function words(text) {
+  return text.split(/^\[([A-Z][A-Z 0-9]*)\]:?[ \n]?/m).map((part, place) => {
+    if (place % 2 === 0) return part;
+    const head = document.createElement("span");
+    head.className = "section";
+    head.textContent = part;
+    return head;
+  });
 }
 
 function program(text) {

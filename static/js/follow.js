@@ -5,19 +5,23 @@ const NEAR = 90; // px from the foot that still count as there
 export class Follow {
   constructor(pill) {
     this.pill = pill;
-    this.following = this.atFoot();
+    this.following = this.fromFoot() < NEAR;
     this.fresh = 0;
+    this.top = scrollY;
     addEventListener("scroll", () => this.scrolled(), { passive: true });
     pill.addEventListener("click", () => { this.following = true; this.toFoot(); });
   }
 
-  atFoot() {
-    const page = document.documentElement;
-    return page.scrollHeight - innerHeight - scrollY < NEAR;
+  fromFoot() {
+    return document.documentElement.scrollHeight - innerHeight - scrollY;
   }
 
+  // The first step up ends the following, however small: a smooth scroll begins with one pixel.
   scrolled() {
-    this.following = this.atFoot();
+    const up = scrollY < this.top;
+    this.top = scrollY;
+    if (up && this.fromFoot() > 2) this.following = false;
+    else if (!up && this.fromFoot() < NEAR) this.following = true;
     if (this.following) this.clear();
   }
 

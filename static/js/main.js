@@ -4,7 +4,7 @@ const THEMES = ["auto", "light", "dark"];
 const theme = document.getElementById("theme");
 
 function showTheme() {
-  theme.querySelector("span").textContent = document.documentElement.dataset.theme || "auto";
+  theme.querySelector(".now").textContent = document.documentElement.dataset.theme || "auto";
 }
 
 if (theme) {

@@ -60,7 +60,8 @@ function insert(html) {
   const old = byId(fresh.id);
   if (!old) { events.append(fresh); return fresh; }
   const program = fresh.querySelector("details.program");
-  if (program && !follow.following) program.open = old.querySelector("details.program").open;
+  const { top, bottom } = old.getBoundingClientRect();
+  if (program && !follow.following && top < innerHeight && bottom > 0) program.open = old.querySelector("details.program").open;
   old.replaceWith(fresh);
   return fresh;
 }

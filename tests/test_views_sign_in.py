@@ -1,0 +1,91 @@
+"""Signing in: by password, by one-time link, and out again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from experiments.models import LoginLink
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def test_a_name_and_a_password_lead_to_the_page_that_was_asked_for(client: Client, owner: User) -> None:
+    form = {"username": "owner", "password": "correct horse battery", "next": "/query/"}
+    response = client.post("/sign-in/", form)
+    assert response.status_code == 302
+    assert response["Location"] == "/query/"
+
+
+def test_a_wrong_password_says_so_and_nothing_about_who_exists(client: Client, owner: User) -> None:
+    answers = [client.post("/sign-in/", {"username": name, "password": "wrong"}) for name in ("owner", "nobody")]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert all("do not match an account" in answer.content.decode() for answer in answers)
+
+
+def test_the_sign_in_page_leads_nowhere_outside(client: Client, owner: User) -> None:
+    form = {"username": "owner", "password": "correct horse battery", "next": "https://elsewhere.example/"}
+    assert client.post("/sign-in/", form)["Location"] == "/runs/"
+
+
+def test_a_link_signs_in_once(client: Client, owner: User) -> None:
+    token = LoginLink.issue(owner)
+    assert client.get(f"/enter/{token}/")["Location"] == "/runs/"
+    assert signed_in(client)
+    other = Client()
+    response = other.get(f"/enter/{token}/")
+    assert response.status_code == 410
+    assert "cannot be used any more" in response.content.decode()
+    assert not signed_in(other)
+
+
+def test_a_spent_link_leads_who_is_signed_in_on_to_the_runs(as_owner: Client) -> None:
+    assert as_owner.get("/enter/spent/")["Location"] == "/runs/"
+
+
+def test_a_link_grows_old(client: Client, owner: User) -> None:
+    token = LoginLink.issue(owner)
+    LoginLink.objects.update(created=timezone.now() - timedelta(hours=25))
+    assert client.get(f"/enter/{token}/").status_code == 410
+
+
+def test_a_link_of_somebody_who_left_is_of_no_use(client: Client, owner: User) -> None:
+    token = LoginLink.issue(owner)
+    User.objects.update(is_active=False)
+    assert client.get(f"/enter/{token}/").status_code == 410
+
+
+def test_the_token_itself_is_nowhere_in_the_database(owner: User) -> None:
+    token = LoginLink.issue(owner)
+    assert token not in str(list(LoginLink.objects.values()))
+
+
+def test_signing_out_takes_a_button(as_owner: Client) -> None:
+    assert as_owner.get("/sign-out/").status_code == 405
+    assert signed_in(as_owner)
+    as_owner.post("/sign-out/")
+    assert not signed_in(as_owner)
+
+
+def test_a_part_of_a_page_that_asks_without_a_session_moves_the_whole_page(client: Client, owner: User) -> None:
+    response = client.get("/sign-in/", headers={"HX-Request": "true"})
+    assert response["HX-Redirect"] == "/sign-in/"
+
+
+def test_the_root_leads_to_the_runs(as_owner: Client) -> None:
+    assert as_owner.get("/")["Location"] == "/runs/"
+
+
+def test_every_answer_carries_the_policy(as_owner: Client, client: Client) -> None:
+    for path in ("/runs/", "/sign-in/", "/nowhere/"):
+        policy = as_owner.get(path)["Content-Security-Policy"]
+        assert "script-src 'self';" in policy
+        assert "unsafe" not in policy
