@@ -1,7 +1,5 @@
 """The tools: every dialect, where each image came from, seeds, and every misuse."""
 
-import inspect
-
 import pytest
 from PIL import Image
 
@@ -11,10 +9,9 @@ from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import surface
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
-from workers.lab.reference import reference
 from workers.lab.studio import derived
 from workers.lab.tools import Tools
-from workers.protocols import LogEntry, Observation, Provenance
+from workers.protocols import LogEntry, Observation
 
 
 @pytest.fixture
@@ -354,49 +351,3 @@ def test_it_bounds_how_many_images_one_experiment_logs(tools):
         tools.log_experiment([1.0] * 64, [IMAGE] * 64, ["a"] * 64)
     with pytest.raises(ToolMisuse, match="has logged 256 images and 1 more came"):
         tools.log_experiment([1.0], [IMAGE], ["a"])
-
-
-# --- memory and reference -------------------------------------------------------------------------------
-
-
-def test_memory_keeps_what_it_knows_and_only_uploaded_gives_way():
-    memory = ImagesInMemory()
-    key = memory.remember(IMAGE, Provenance("uploaded"))
-    memory.remember(IMAGE, Provenance("generated", "red", 1))
-    memory.remember(IMAGE, Provenance("exemplar"))
-    memory.remember(IMAGE, Provenance("uploaded"))
-    assert memory.recall(key) == Provenance("generated", "red", 1)
-    assert memory.load(key).tobytes() == IMAGE.tobytes()
-    assert memory.recall("nothing") is None
-    with pytest.raises(KeyError):
-        memory.load("nothing")
-
-
-def test_the_reference_holds_every_docstring_and_signature_and_stays_short():
-    text = reference()
-    assert len(text) < 8_000
-    names = [
-        "dataset_exemplars",
-        "text2image",
-        "edit_images",
-        "describe_images",
-        "summarize_images",
-        "log_experiment",
-        "display",
-    ]
-    for name in names:
-        assert f"### tools.{name}(" in text
-        assert (inspect.getdoc(getattr(Tools, name)) or "").splitlines()[0] in text
-    assert "### system.neuron(image_list: list[Image]) -> tuple[list[float], list[str]]" in text
-    assert "self" not in text
-    assert "Sequence" not in text
-
-
-def test_the_examples_of_the_reference_run(bench):
-    """In order, in one namespace: later ones use what earlier ones made."""
-    code = "\n".join(part.partition("```")[0] for part in reference().split("```python\n")[1:])
-    swaps = {"a red ball on grass": "red", "blue ball": "blue", "make the ball blue": "make it blue"}
-    for ours, theirs in swaps.items():
-        code = code.replace(ours, theirs)
-    exec(code, {"system": bench.system, "tools": bench.tools})
-    assert len(bench.tools.entries) >= 4
