@@ -92,6 +92,7 @@ class Installation:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.interrupt)
+        self.console.say("Starting. The link follows when everything answers.")
         greeting = asyncio.create_task(self.greet())
         greeting.add_done_callback(self.greeted)
         for keeper in [*self.redis, *self.others]:
