@@ -46,12 +46,22 @@ def append(
         if run.has_ended:
             raise RunEndedError(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         run.last_seq += 1
+        run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
-        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=payload)
+        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(payload))
         records.keep(run, event, state)
         run.save()
         transaction.on_commit(partial(live.ring, run_id, event.seq))
     return event
+
+
+def storable(data: Any) -> Any:
+    """The same JSON without what no database takes: zero bytes and half characters, which programs may print."""
+    if isinstance(data, str):
+        return data.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if isinstance(data, dict):
+        return {key: storable(value) for key, value in data.items()}
+    return [storable(item) for item in data] if isinstance(data, list | tuple) else data
 
 
 def after(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:

@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from experiments import transcript
 from experiments.models import Run
-from tests.builders import make_run
+from tests.builders import as_json, make_run, started
 from workers.jobs import lease
 
 
@@ -62,3 +63,13 @@ def test_its_heartbeat_renews_the_lease_and_notices_its_loss(owner: User, monkey
         Run.objects.update(fence=99)
         assert lost.wait(10)
     assert Run.objects.get().lease_expires is not None, "the next holder's lease was given back by the last one"
+
+
+def test_it_counts_claims_until_an_event_is_recorded(owner: User) -> None:
+    run = make_run(owner)
+    for _ in range(3):
+        assert lease.claim(run.pk)
+        Run.objects.update(lease_expires=None)
+    assert Run.objects.get().claims == 3
+    transcript.append(run.pk, "started", as_json(started()))
+    assert Run.objects.get().claims == 0

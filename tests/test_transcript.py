@@ -116,3 +116,10 @@ def test_a_conclusion_ends_the_run_and_labels_the_unit(owner: User) -> None:
     assert run.ended is not None
     assert [label.text for label in unit.labels.all()] == ["red balls", "red cars"]
     assert Label.objects.filter(run=run, source="run").count() == 2
+
+
+def test_it_keeps_what_a_program_printed_even_where_no_database_takes_it(owner: User) -> None:
+    run = make_run(owner)
+    event = transcript.append(run.pk, "trouble", {"round": 1, "attempt": 1, "what": "a\x00b \ud83d c"})
+    assert transcript.after(run.pk, 0) == [event]
+    assert Event.objects.get().payload["what"] == "a\ufffdb ? c"

@@ -60,6 +60,7 @@ class Run(models.Model):
     lease_worker = models.CharField(max_length=100, blank=True)
     lease_expires = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
+    claims = models.PositiveIntegerField(default=0, help_text="claims since the last event")
 
     # What it took.
     last_seq = models.PositiveIntegerField(default=0)

@@ -16,19 +16,33 @@ from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, play_round, start
 from workers.errors import RequestError
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.notebook import DatabaseNotebook
 from workers.lab.reference import reference
 from workers.protocols import Bounds, SystemSpec
 from workers.sandbox.program import dialect
 
+POISON = (
+    "{claims} workers in a row ended while they held this run, without recording a step. The worker's output says why; "
+    "too little memory is the usual reason. What was recorded before is kept."
+)
+
 NotebookOf = Callable[[Run, ImagesInDatabase, Event], DatabaseNotebook]
 
 
-def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook) -> bool:
+def play(run: Run, lost: Event, notebook_of: POISON = (
+    "{claims} workers in a row ended while they held this run, without recording a step. The worker's output says why; "
+    "too little memory is the usual reason. What was recorded before is kept."
+)
+
+NotebookOf = DatabaseNotebook) -> bool:
     """Play one round. True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`."""
     images = ImagesInDatabase()
     notebook = notebook_of(run, images, lost)
+    if run.claims > MOST_CLAIMS:
+        notebook.append("failed", Ended(POISON.format(claims=run.claims - 1)))
+        return False
     if not run.last_seq and not begin(run, notebook):
         return False
     backbone = laboratory().backbone(run.backbone)
@@ -48,6 +62,7 @@ def begin(run: Run, notebook: DatabaseNotebook) -> bool:
 def first_event(run: Run) -> Started:
     """What the agent is told. Raises RequestError if the question, a limit or the system makes no sense."""
     laboratory().check(spec_of(run))
+    laboratory().backbone(run.backbone)
     model = laboratory().model(run.model)
     return start(
         run.question,
@@ -80,7 +95,7 @@ class Runner:
         result = sandbox().run(
             code,
             bench.calls(dialect(code)),
-            bench.facts | {"experiment.seed": self.run.seed},
+            bench.facts | {"experiment.seed": self.run.seed + number},
             bounds=Bounds(),
             state=state,
             cancelled=self.notebook.cancelled,

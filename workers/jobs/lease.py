@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 LASTS = timedelta(seconds=30)
 """How long a lease is good for without a heartbeat."""
 
+MOST_CLAIMS = 5
+"""Claims without any event in between, after which a run is taken to kill its workers."""
+
 HEARTBEAT = 10.0
 """Seconds between renewals."""
 
@@ -42,7 +45,11 @@ def claim(run_id: int) -> Run | None:
     now = timezone.now()
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=now)
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
-        status=Status.RUNNING, lease_worker=worker_name(), lease_expires=now + LASTS, fence=F("fence") + 1
+        status=Status.RUNNING,
+        lease_worker=worker_name(),
+        lease_expires=now + LASTS,
+        fence=F("fence") + 1,
+        claims=F("claims") + 1,
     )
     return Run.objects.get(pk=run_id) if taken else None
 
