@@ -1,0 +1,58 @@
+"""The scripted scientist: a backbone without a language model that experiments honestly in the toybox world.
+
+It knows what the conversation says and toybox's vocabulary, nothing of weights, indexes or images. It reads results,
+ranks labels by how well they part high from low activations, designs the next experiment and writes it as a program.
+How it does so lies in `scripted_scientist/`; here are the contract and the streaming.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from PIL.Image import Image
+
+from workers.backbones.scripted_scientist import describing
+from workers.backbones.scripted_scientist.reading import read
+from workers.backbones.scripted_scientist.report import written
+from workers.backbones.scripted_scientist.view import View
+from workers.protocols import LabSettings, Message, Reply, Usage
+
+_SHORTEST_SLEEP = 0.05
+"""Pieces are gathered until they are worth a sleep, in seconds."""
+
+
+class ScriptedScientist:
+    """See `protocols.Backbone`. The same conversation and seed give the same reply. Words stand in for tokens."""
+
+    label = "Scripted scientist (no language model)"
+
+    def __init__(self, words_per_second: float) -> None:
+        """At 0 words a second it writes at once."""
+        self._words_per_second = words_per_second
+
+    def reply(
+        self, messages: Sequence[Message], load: Callable[[str], Image], emit: Callable[[str], None], seed: int
+    ) -> Reply:
+        """The next reply; images are never looked at. Raises what `emit` raises."""
+        del load
+        text = written(describing.next_move(View(read(messages), seed)))
+        self._write(text, emit)
+        heard = sum(len(message.text.split()) for message in messages)
+        return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
+
+    def _write(self, text: str, emit: Callable[[str], None]) -> None:
+        """Word by word at the set speed."""
+        rest = 0.0
+        for word in re.findall(r"\s*\S+", text):
+            emit(word)
+            rest += 1 / self._words_per_second if self._words_per_second > 0 else 0.0
+            if rest >= _SHORTEST_SLEEP:
+                time.sleep(rest)
+                rest = 0.0
+
+
+def load(settings: LabSettings) -> ScriptedScientist:
+    """The scientist, writing as fast as the installation wants."""
+    return ScriptedScientist(settings.words_per_second)

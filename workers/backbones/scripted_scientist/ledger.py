@@ -1,0 +1,70 @@
+"""The list of hypotheses: read from the last reply, judged anew by all trials, carried on under the same numbers.
+
+A hypothesis is a label. One that somebody else wrote is judged if toybox understands its words, else left as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workers.backbones.scripted_scientist.reading import Hypothesis
+from workers.backbones.scripted_scientist.weighing import Evidence, Label, Measure, tidy
+from workers.toybox.concepts import parse, phrase_all
+
+ENOUGH = 6
+"""Images that a label must describe before anything is said of it."""
+_GOOD = 0.8
+_BAD = 0.7
+_MOST = 12
+
+_SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
+
+
+def update(before: Sequence[Hypothesis], leading: Sequence[Label], evidence: Evidence) -> list[Hypothesis]:
+    """The old hypotheses judged anew, and the leading labels that are not among them."""
+    judged = [_judged(each, evidence) for each in before]
+    known = {label_of(each.text) for each in before}
+    number = max((each.number for each in before), default=0)
+    for label in leading:
+        if label not in known and len(judged) < _MOST:
+            number += 1
+            judged.append(_judged(Hypothesis(number, f"the unit responds to {phrase_all(label)}"), evidence))
+    return judged
+
+
+def label_of(text: str) -> Label:
+    """The label that a hypothesis names; empty if toybox does not understand it."""
+    return tidy(parse(_SUBJECT.sub("", text)))
+
+
+def _judged(hypothesis: Hypothesis, evidence: Evidence) -> Hypothesis:
+    label = label_of(hypothesis.text)
+    if not label or not len(evidence):
+        return hypothesis
+    found = evidence.measure(label)
+    return replace(hypothesis, fate=fate(found), reason=figures(found) if found.count else "")
+
+
+def fate(found: Measure) -> str:
+    """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
+    if found.count < ENOUGH or found.others < ENOUGH:
+        return "open"
+    if found.auc - found.error > _BAD and found.auc >= _GOOD:
+        return "supported"
+    return "refuted" if found.auc + found.error < _GOOD and found.auc < _BAD else "open"
+
+
+def figures(found: Measure) -> str:
+    """The figures that decide, in brief."""
+    return f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; AUC {found.auc:.2f}"
+
+
+def listed(hypotheses: Sequence[Hypothesis]) -> str:
+    """The list as a reply has it."""
+    lines = []
+    for each in hypotheses:
+        mark = f"{each.fate}: {each.reason}" if each.reason else each.fate
+        lines.append(f"Hypothesis_{each.number}: {each.text} [{mark}]")
+    return "\n".join(lines)

@@ -1,0 +1,152 @@
+"""Reads a conversation: what was asked, which experiments were run, what they showed.
+
+Knows the words of the conversation and nothing else: no model, no scene, no image. Everything here was written by
+others or by a program, so an odd line is skipped, never believed to be more than words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workers.protocols import ImagePart, Message
+
+_TASK = re.compile(r"^#* ?Task: (describe|bias|spurious|free)\s*$", re.MULTILINE)
+_QUESTION = re.compile(r"^> ?(.*)$", re.MULTILINE)
+_HEADER = re.compile(r"^Experiment (\d+): ([a-z ]+)$", re.MULTILINE)
+_OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?)(?: \(edited from (\d+)\))?$")
+_THRESHOLD = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?)$", re.MULTILINE)
+_SECTION = re.compile(r"^(Notes|Output):\s?(.*)$")
+_HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
+_STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
+_LAST_WORDS = "No more experiments will be run"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One observation as the conversation tells it; `source` is the place of the image it was edited from."""
+
+    place: int
+    title: str
+    activation: float
+    source: int | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of one experiment."""
+
+    number: int
+    status: str
+    step: str
+    """The step that its program names, empty for a program that somebody else wrote."""
+    seen: tuple[Seen, ...] = ()
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A line of a list, with what became of it."""
+
+    number: int
+    text: str
+    fate: str = "open"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """All the scientist knows."""
+
+    task: str = "describe"
+    question: str = ""
+    reports: tuple[Report, ...] = ()
+    threshold: float | None = None
+    """Mean activation of the exemplars, once they were seen."""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    """As last written by any author, refuted ones included."""
+    hurry: bool = False
+    """The last message asks for the last words."""
+
+    def tried(self, step: str) -> int:
+        """How many experiments of this step were run, failed ones included."""
+        return sum(report.step == step for report in self.reports)
+
+    def done(self, step: str) -> int:
+        """How many experiments of this step ended well or left observations."""
+        return sum(report.step == step and (bool(report.seen) or report.status == "ok") for report in self.reports)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the latest experiment left nothing to see because something went wrong."""
+        return bool(self.reports) and self.reports[-1].status != "ok" and not self.reports[-1].seen
+
+
+def read(messages: Sequence[Message]) -> Case:
+    """The case as the conversation tells it, from the first message to the last."""
+    reports: list[Report] = []
+    hypotheses: dict[int, Hypothesis] = {}
+    threshold: float | None = None
+    step = ""
+    for message in messages:
+        text = _words(message)
+        if message.role == "assistant":
+            found = _STEP.search(text)
+            step = found.group(1) if found else ""
+            hypotheses.update((each.number, each) for each in _hypotheses(text))
+        elif message.role == "user" and (report := _report(text, step)):
+            reports.append(report)
+            mean = _THRESHOLD.search(text)
+            threshold = _number(mean.group(1)) if mean else threshold
+    task, question = _assignment(messages)
+    hurry = bool(messages) and messages[-1].role == "user" and _LAST_WORDS in _last_part(messages[-1])
+    return Case(task, question, tuple(reports), threshold, tuple(hypotheses.values()), hurry)
+
+
+def _assignment(messages: Sequence[Message]) -> tuple[str, str]:
+    """The task and the words of the question."""
+    for message in messages:
+        text = _words(message)
+        if message.role == "user" and (task := _TASK.search(text)):
+            return task.group(1), "\n".join(_QUESTION.findall(text))
+    return "describe", ""
+
+
+def _words(message: Message) -> str:
+    """The text of a message, captions of its images in their places."""
+    return "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
+
+
+def _last_part(message: Message) -> str:
+    part = message.parts[-1] if message.parts else ""
+    return part if isinstance(part, str) else ""
+
+
+def _hypotheses(text: str) -> Iterator[Hypothesis]:
+    for number, words, fate, reason in _HYPOTHESIS.findall(text):
+        yield Hypothesis(int(number), words.strip(), fate or "open", reason)
+
+
+def _report(text: str, step: str) -> Report | None:
+    """The result that a message reports, None if it reports none."""
+    header = _HEADER.search(text)
+    if header is None:
+        return None
+    seen: dict[int, Seen] = {}
+    output: list[str] = []
+    section = ""
+    for line in text[header.end() :].splitlines():
+        if match := _SECTION.match(line):
+            section = match.group(1)
+        if section == "Output":
+            output.append(line)
+        elif match := _OBSERVATION.match(line):
+            # An image's caption repeats the line before it; notes end where the next image's line stands.
+            place, title, activation, source = match.groups()
+            seen.setdefault(int(place), Seen(int(place), title, _number(activation), int(source) if source else None))
+    return Report(int(header.group(1)), header.group(2), step, tuple(seen.values()), "\n".join(output))
+
+
+def _number(text: str) -> float:
+    return float(text)

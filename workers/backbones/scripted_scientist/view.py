@@ -1,0 +1,74 @@
+"""The scientist's view of a case: trials weighed, hints and labels ranked, and the luck for the next design."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cached_property
+
+from workers.backbones.scripted_scientist.hints import suggested
+from workers.backbones.scripted_scientist.reading import Case
+from workers.backbones.scripted_scientist.trials import drawn, exemplars
+from workers.backbones.scripted_scientist.weighing import Evidence, Label, search, tidy
+from workers.toybox.concepts import Concept
+from workers.toybox.scenes import Scene
+
+ATTEMPTS = 2
+"""How often a step that fails is tried."""
+LEADING = 3
+
+
+@dataclass(frozen=True)
+class View:
+    """The case, and what follows from it. The same case and seed give the same view."""
+
+    case: Case
+    seed: int
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return Evidence(drawn(self.case))
+
+    @cached_property
+    def fresh(self) -> Evidence:
+        """The trials of validations: drawn after the hypotheses were made."""
+        return Evidence([trial for trial in self.evidence.trials if trial.step == "validate"])
+
+    @cached_property
+    def exemplars(self) -> list[tuple[Scene, float]]:
+        return exemplars(self.case)
+
+    @cached_property
+    def hints(self) -> list[tuple[Concept, int]]:
+        """What the exemplars share, with the number of exemplars that do."""
+        return suggested([scene for scene, _ in self.exemplars])
+
+    @cached_property
+    def labels(self) -> list[Label]:
+        """Every label worth weighing, best first; what the exemplars suggest, where nothing was drawn yet."""
+        hints = [concept for concept, _ in self.hints]
+        if not len(self.evidence):
+            return [tidy((concept,)) for concept in hints]
+        return search(self.evidence, hints)
+
+    @property
+    def leading(self) -> list[Label]:
+        return self.labels[:LEADING]
+
+    @property
+    def silent(self) -> bool:
+        """Whether the unit never answered: no exemplars, and the same activation for everything drawn."""
+        activations = self.evidence.activations
+        return not self.exemplars and len(activations) > 0 and float(activations.max() - activations.min()) < 1e-9
+
+    def luck(self, step: str) -> random.Random:
+        """For the design of a step; another attempt has other luck."""
+        return random.Random(f"scripted scientist {self.seed} {step} {self.case.tried(step)}")
+
+    def due(self, step: str, times: int = 1) -> bool:
+        """Whether a step is still to be done, and has not failed too often."""
+        return self.case.done(step) < times and self.case.tried(step) - self.case.done(step) < ATTEMPTS
+
+    def fewer(self, step: str, count: int) -> int:
+        """So many, or half of it after a failure."""
+        return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)

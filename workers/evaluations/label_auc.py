@@ -1,0 +1,92 @@
+"""Judges a label by scenes that nobody chose: how often does a scene that it describes outdo one that it does not?
+
+Toybox only: `workers.toybox.concepts` reads the label and draws the scenes. It knows no agent and no run; a label
+is a text. Called by the benchmark of the scripted scientist.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from workers.errors import RequestError
+from workers.toybox.concepts import Concept, matches_any, parse
+from workers.toybox.scenes import Scene
+
+EACH = 20
+"""Scenes on either side."""
+_TRIES = 200
+
+Respond = Callable[[Sequence[Scene]], Sequence[float]]
+"""A unit: an activation for each scene."""
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Scenes to judge a label by, half of `others` near misses."""
+
+    described: tuple[Scene, ...]
+    others: tuple[Scene, ...]
+
+
+def set_exam(label: str, seed: int, each: int = EACH) -> Exam:
+    """Fresh scenes for a label, spread evenly over its alternatives; the same label and seed give the same scenes.
+
+    A near miss lacks one property that an alternative names, and no alternative describes it. Raises RequestError if
+    toybox does not understand the label, or it describes nearly everything.
+    """
+    concepts = parse(label)
+    if not concepts:
+        raise RequestError(f"Toybox does not understand the label {label!r}. Name toys, colours, grounds or lights.")
+    rng = random.Random(f"label exam {seed} {label}")
+    turns = [concepts[place % len(concepts)] for place in range(each)]
+    near = [_outside(concept.near_miss, concepts, label, rng) for concept in turns[: each // 2]]
+    far = [_outside(concept.miss, concepts, label, rng) for concept in turns[each // 2 :]]
+    return Exam(tuple(concept.sample(rng) for concept in turns), (*near, *far))
+
+
+def label_auc(label: str, respond: Respond, seed: int, each: int = EACH) -> float:
+    """The AUC of a unit's activations on scenes that the label describes against scenes that it does not.
+
+    1 if every described scene outdoes every other one, 0.5 for a label that says nothing. Raises as `set_exam` does.
+    """
+    exam = set_exam(label, seed, each)
+    activations = list(respond([*exam.described, *exam.others]))
+    return auc(activations[:each], activations[each:])
+
+
+def auc(high: Sequence[float], low: Sequence[float]) -> float:
+    """The share of pairs in which one of `high` exceeds one of `low`, ties counting half (Mann and Whitney 1947).
+
+    NaN if either is empty.
+    """
+    if not high or not low:
+        return math.nan
+    won = sum((a > b) + 0.5 * (a == b) for a in high for b in low)
+    return won / (len(high) * len(low))
+
+
+def shuffled(count: int, seed: int) -> list[int]:
+    """For each of `count` units the number of the unit whose label it gets, never its own; [0] for a single unit.
+
+    Labels dealt to the wrong units give the floor: what an AUC is worth that has nothing to do with the unit.
+    """
+    order = list(range(count))
+    random.Random(f"shuffled labels {seed}").shuffle(order)
+    dealt = [0] * count
+    for place, unit in enumerate(order):
+        dealt[unit] = order[(place + 1) % count]
+    return dealt
+
+
+def _outside(
+    draw: Callable[[random.Random], Scene], concepts: Sequence[Concept], label: str, rng: random.Random
+) -> Scene:
+    """A scene that no alternative describes."""
+    for _ in range(_TRIES):
+        scene = draw(rng)
+        if not matches_any(concepts, scene):
+            return scene
+    raise RequestError(f"The label {label!r} describes nearly everything, so no scene lies outside it. Narrow it.")
