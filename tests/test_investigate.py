@@ -1,0 +1,125 @@
+"""`manage.py investigate`: the whole path in the foreground, without Redis or a worker, on the real laboratory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from experiments import live
+from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
+from tests.installation import ROOT
+from workers.jobs import laboratory as place
+
+pytestmark = pytest.mark.django_db(transaction=True)
+UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
+
+
+@pytest.fixture(autouse=True)
+def quick(quick_laboratory: Path, settings) -> Iterator[None]:
+    from tests.conftest import QUICK_IMAGES
+
+    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
+    place.build_laboratory.cache_clear()
+    yield
+    place.build_laboratory.cache_clear()
+    live.muted.clear()
+
+
+def investigate(*options: str) -> str:
+    out = StringIO()
+    call_command("investigate", *options, stdout=out)
+    return out.getvalue()
+
+
+def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(investigate(*UNIT, "--json"))
+    run = Run.objects.get()
+    assert set(told) == {
+        "run", "status", "reason", "rounds", "experiments", "observations", "description", "labels", "seconds",
+    }  # fmt: skip
+    assert (told["run"], told["status"], told["labels"]) == (run.pk, "concluded", run.labels)
+    assert told["rounds"] == run.rounds == Event.objects.filter(kind="reply").count()
+    assert told["experiments"] == Experiment.objects.count() > 1
+    assert told["observations"] == Observation.objects.count() > 20
+    assert told["description"]
+    assert Hypothesis.objects.exists()
+    assert Label.objects.filter(run=run).count() == len(told["labels"]) > 0
+    assert not Observation.objects.filter(masked=None).exists()
+    raw = set(Observation.objects.values_list("image_id", flat=True))
+    assert set(Image.objects.filter(key__in=raw).values_list("raw", flat=True)) == {""}
+    assert "Round 1" in capsys.readouterr().err
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    first, second = (json.loads(investigate(*UNIT, "--json", "--seed", "5")) for _ in range(2))
+    for told in (first, second):
+        told.pop("run"), told.pop("seconds")
+    assert first == second
+
+
+def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
+    told = json.loads(investigate(*UNIT, "--json", "--max-rounds", "2"))
+    assert told["status"] == "limit_reached"
+    assert "2 rounds" in told["reason"]
+    assert told["description"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--model", "toybix", "--layer", "layer4", "--unit", "1"), "Choose one of: toybox"),
+        (("--layer", "layer9", "--unit", "1"), "layer4"),
+        (("--layer", "layer4", "--unit", "100000"), "Choose one from 0 to"),
+        (("--layer", "layer4", "--unit", "-1"), "Choose one from 0 to"),
+        ((*UNIT, "--question", "  "), "question is empty"),
+        ((*UNIT, "--question", "x" * 100_000), "Shorten it"),
+        ((*UNIT, "--max-rounds", "0"), "above 0"),
+        (("--layer", "layer4"), "Say which unit"),
+        (("--resume", "77"), "There is no run 77"),
+    ],
+)
+def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        investigate(*options)
+    assert not Run.objects.exists()
+
+
+def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
+    environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200", "MAIA_WORDS_PER_SECOND": "40"}
+    command = [sys.executable, "manage.py", "investigate"]
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    with subprocess.Popen(
+        [*command, *UNIT], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        while "Experiment 1: ok" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "investigate --resume 1" in errors
+    assert status_of(quick_state_copy) == ("paused",)
+    fast = environment | {"MAIA_WORDS_PER_SECOND": "0"}
+    resumed = subprocess.run(
+        [*command, "--resume", "1", "--json"], cwd=ROOT, env=fast, capture_output=True, text=True, check=True
+    )
+    assert json.loads(resumed.stdout)["status"] == "concluded"
+    assert status_of(quick_state_copy) == ("concluded",)
+
+
+def status_of(state: Path) -> tuple[str]:
+    with closing(sqlite3.connect(state / "maia.sqlite3")) as database:
+        found: tuple[str] = database.execute("SELECT status FROM experiments_run").fetchone()
+    return found
