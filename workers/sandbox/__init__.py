@@ -1,12 +1,22 @@
-"""Runs a program that a model wrote in a child process of its own. Used by the agent and by people's own experiments.
+"""Runs a program that a model wrote in a jailed process of its own. Used by the agent and by people's own experiments.
 
-Covered now: the child is forked from an interpreter that was started with an empty environment before any
-secret was loaded; it holds one socket and no other descriptor, gets bounded memory, CPU time, file size and
-descriptors, may not gain privileges, and dies with the worker. Whatever it sends is bounded in size before
-memory is spent on it, decoded as plain data and images (nothing is ever unpickled), and cannot do more to the
-worker than end its own experiment. Wall-clock, output, calls and pixels are bounded by the worker. What a
-program starts is killed with it, but a process that stopped the zygote would hold up other experiments.
+The child is forked from an interpreter that was started with an empty environment before any secret was loaded. Before
+the program's first line, while there is one thread, it loses every privilege and gets the layers of `jail`:
 
-Not covered yet: the program may still read and write files, open network connections, start processes and
-signal others with the rights of the worker's user. `jail.restrict` is where those doors are to be shut.
+- Landlock: it reads the standard library, installed packages and shared libraries, writes in its own folder, and opens
+  nothing else: no code or state of ours, no home folder, no /proc, no /etc.
+- seccomp, an allow-list: no new process or program, no socket, no signal to another process, no change of owner, mode,
+  times or names, no links, no other process's memory, no shared memory, no io_uring.
+- rlimits and the zygote's watch: memory, processor time, files in size and number, descriptors, threads.
+- Its own user, network, process and ipc namespaces where the kernel allows; nothing relies on them.
+
+One socket leads out. Whatever comes from it is bounded in size before memory is spent on it, decoded as plain data and
+images (nothing is ever unpickled), and cannot do more to the worker than end its own experiment. Where a required
+layer is missing no program runs. Afterwards no process and no file is left, also when the worker is killed.
+
+Not covered: a program can see whether a path exists and its size and owner, the kernel's version, memory and load, and
+that other experiments take time. It can read all that lies in the installed packages. A hole in the kernel, or in
+the processor, is a hole here. Between two looks of the watch (50 ms) it may make more threads or files than it
+may keep. What the functions of `system` and `tools` do with their arguments is their affair: they get plain data of
+bounded size, and any text.
 """

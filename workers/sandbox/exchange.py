@@ -95,7 +95,7 @@ class Exchange:
             raise SandboxBroke(f"the sandbox's child ended before its program began: {error}") from error
         if not isinstance(message, wire.Ready):
             reason = message.reason if isinstance(message, wire.Broken) else "it did not say that it is restricted"
-            raise SandboxBroke(f"the sandbox cannot restrict its child: {reason}")
+            raise SandboxBroke(f"the sandbox runs no program: {reason}")
         self._seconds = self.bounds.seconds
         self._started = time.monotonic()
 

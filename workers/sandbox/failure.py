@@ -6,6 +6,11 @@ import linecache
 import traceback
 
 FILE_NAME = "experiment.py"
+DOORS = (
+    "The sandbox did not allow this. A program has `system`, `tools` and the installed packages, and may write files "
+    "in its own folder; other files, the network, processes and devices are closed to it."
+)
+"""What is added where a program ran into a wall."""
 ERROR_CHARS = 20_000
 _FRAMES = 2_000
 
@@ -22,6 +27,8 @@ def told(error: BaseException) -> str:
     report = traceback.TracebackException.from_exception(error, limit=-_FRAMES, compact=True)
     _prune(report)
     text = "".join(report.format())
+    if isinstance(error, PermissionError):
+        text += f"({DOORS})\n"
     if len(text) > ERROR_CHARS:
         text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()

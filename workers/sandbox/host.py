@@ -26,11 +26,12 @@ class ZygoteSandbox:
     """Runs each program in a child of its own, forked from one clean interpreter.
 
     The interpreter starts with the first program and stops with `close` or the end of the `with` block. Programs
-    may run at the same time, from several threads.
+    may run at the same time, from several threads. Where a required layer of the jail is missing no program runs,
+    unless `override` says that the operator wants it so; `least` has no more used than the oldest kernel offers.
     """
 
-    def __init__(self) -> None:
-        self._launcher = Launcher()
+    def __init__(self, *, override: bool = False, least: bool = False) -> None:
+        self._launcher = Launcher(override, least)
 
     def __enter__(self) -> ZygoteSandbox:
         return self
@@ -116,11 +117,15 @@ def _verdict(child: Child, bounds: Bounds) -> StopError:
     ended = child.wait(_EXIT_SECONDS)
     if ended is None:
         return StopError("killed", "The program closed its connection to the tools.")
+    if ended.excess:
+        return StopError("killed", f"The program {ended.excess}. Make it do with less.")
     number = ended.wait_status & 0x7F
     if number == signal.SIGXCPU:
         return StopError("timeout", "The program used more processor time than it may. Make it do less at once.")
     if number == signal.SIGKILL and ended.peak_bytes > bounds.memory_bytes // 2:
         return StopError("memory", _memory_words(bounds))
+    if number == signal.SIGSYS:
+        return StopError("killed", "The program made a system call of another kind of machine.")
     if number:
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
         return StopError("killed", f"The program's process was ended by signal {name} before the program was done.")

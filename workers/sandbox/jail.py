@@ -1,22 +1,33 @@
-"""What a child gives up before the first line of its program, while it has a single thread.
+"""What a child gives up before the first line of its program, while it has a single thread: the layers of the sandbox.
 
-Now: new privileges, memory beyond a bound, CPU time beyond a bound, large files, many descriptors, core
-files, and outliving the zygote. Not yet: the file system, the network, other processes. Called by `zygote`.
+Each layer is tried; what became of it is reported. Whether a program may run without one is decided by `refusal`.
+Called by `zygote` in each child, and by `layers` in a process that exists for nothing else. Standard library alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import json
 import os
 import resource
 import signal
+import site
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
-from workers.sandbox.wire import Fork
+from workers.sandbox import kernel, landlock, namespaces, seccomp
 
 FILE_BYTES = 64 << 20
 DESCRIPTORS = 64
+PENDING_SIGNALS = 64
+NICENESS = 10
+"""A program gives way to the worker and the zygote."""
 RESERVE_BYTES = 64 << 20
 """Memory kept back for telling that memory ran out."""
 
@@ -24,24 +35,105 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 
+_ROOT = Path(__file__).resolve().parents[2]
+_TRIAL = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from workers.sandbox import jail; jail.trial()"
+_TRIAL_SECONDS = 30
 
-def restrict(terms: Fork, zygote: int) -> None:
-    """Apply every restriction. Raises OSError naming the one that the kernel refused."""
-    _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != zygote:  # it died before the line above: nobody would kill this process
-        os._exit(0)
-    _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
+_SYSTEM = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/usr/share/fonts"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/dev/zero", "/dev/random", "/dev/urandom"),
+)
+"""What shared libraries, times and texts in images need."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one child may use."""
+
+    scratch: str
+    """The one folder it may write to."""
+    memory_bytes: int
+    cpu_seconds: int
+    override: bool = False
+    """The operator wants programs to run although a required layer is missing."""
+    least: bool = False
+    """Use no more than the oldest kernel offers that programs may run on."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One wall of the sandbox. `detail` says what stands, or why nothing does; `remedy`, what the operator can do."""
+
+    name: str
+    required: bool
+    state: Literal["on", "missing"]
+    detail: str
+    remedy: str = ""
+
+
+# --- the report ---------------------------------------------------------------------------------------
+
+
+def layers() -> list[Layer]:
+    """What each layer is like on this machine, found out by a process that jails itself; asked once, some 50 ms."""
+    return list(_tried())
+
+
+def summary(found: Iterable[Layer]) -> str:
+    """For the record of a run: "5 of 5 layers", or which are missing."""
+    found = list(found)
+    missing = [layer.name for layer in found if layer.state == "missing"]
+    words = f"{len(found) - len(missing)} of {len(found)} layers"
+    return f"{words}, without {' and '.join(missing)}" if missing else words
+
+
+def refusal(found: Iterable[Layer]) -> str:
+    """Why no program may run here, with the remedy; empty if every required layer is on."""
+    missing = [layer for layer in found if layer.required and layer.state == "missing"]
+    words = [f"its layer {layer.name} is missing: {layer.detail}. {layer.remedy}" for layer in missing]
+    if words:
+        words.append("To run programs all the same, with what is left, set MAIA_SANDBOX_OVERRIDE=yes.")
+    return " ".join(words)
+
+
+@cache
+def _tried() -> tuple[Layer, ...]:
+    try:
+        done = subprocess.run(  # noqa: S603 our own interpreter and our own words
+            [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
+        )
+        return tuple(Layer(**fields) for fields in json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return (Layer("trial", True, "missing", f"the layers cannot be tried out: {error}", "See the worker's log."),)
+
+
+def trial() -> None:
+    """Jail this process for good and print what came of it, as JSON."""
+    reason = namespaces.refusal()
+    found = restrict(Terms(scratch="", memory_bytes=1 << 30, cpu_seconds=60), os.getppid(), namespaced=not reason)
+    print(json.dumps([asdict(layer) for layer in found]))
+
+
+# --- the layers ---------------------------------------------------------------------------------------
+
+
+def restrict(terms: Terms, parent: int, *, namespaced: bool) -> list[Layer]:
+    """Apply every layer, in this order; none can be taken back. The process dies with `parent`."""
+    _die_with(parent)
     with contextlib.suppress(OSError):
         _offer_to_the_oom_killer()
-    space = address_space() + terms.memory_bytes
-    for kind, soft, hard in (
-        (resource.RLIMIT_AS, space, space + RESERVE_BYTES),
-        (resource.RLIMIT_CPU, terms.cpu_seconds, terms.cpu_seconds + 1),
-        (resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES),
-        (resource.RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS),
-        (resource.RLIMIT_CORE, 0, 0),
-    ):
-        resource.setrlimit(kind, (soft, hard))
+    return [
+        _entered(namespaced),
+        _shut("no_new_privs", "Use Linux 3.5 or newer.", _renounce),
+        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, terms)),
+        _shut(
+            "landlock",
+            "Use Linux 5.13 or newer, booted with landlock among its security modules (lsm=landlock,…); "
+            "in a container, a seccomp profile that allows landlock_restrict_self, as Docker's own does.",
+            partial(_close_files, terms),
+        ),
+        _shut("seccomp", "Use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM.", _filter),
+    ]
 
 
 def release_reserve() -> None:
@@ -52,7 +144,7 @@ def release_reserve() -> None:
 
 def adopt_orphans() -> None:
     """Make orphans of a program children of the caller, the zygote, which kills them."""
-    _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
+    kernel.prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
 
 
 def address_space() -> int:
@@ -60,10 +152,74 @@ def address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def _prctl(name: str, option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"the kernel refuses {name}")
+@cache
+def readable() -> tuple[Path, ...]:
+    """What every program may read: the standard library, installed packages, shared libraries. Never our own code."""
+    paths = sysconfig.get_paths()
+    roots = {sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix}
+    folders = [Path(root, name) for root in sorted(roots) for name in ("lib", "lib64")]
+    folders += [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders += [Path(name) for name in (*site.getsitepackages(), *_SYSTEM)]
+    return tuple(dict.fromkeys(folder.resolve() for folder in folders if folder.exists()))
+
+
+def _shut(name: str, remedy: str, apply: Callable[[], str]) -> Layer:
+    try:
+        return Layer(name, True, "on", apply())
+    except (OSError, ValueError, NotImplementedError) as error:
+        return Layer(name, True, "missing", str(error), remedy)
+
+
+def _entered(namespaced: bool) -> Layer:
+    if namespaced:
+        return Layer("namespaces", False, "on", "user, network, process and ipc namespaces")
+    remedy = "Not needed. To have it, let ordinary users make user namespaces."
+    return Layer("namespaces", False, "missing", "the kernel or the container allows no user namespaces", remedy)
+
+
+def _renounce() -> str:
+    kernel.prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
+    kernel.drop_capabilities()
+    return "no privileges and no way to gain any"
+
+
+def _limit(terms: Terms) -> str:
+    os.nice(NICENESS)
+    space = address_space() + terms.memory_bytes
+    for kind, soft, hard in (
+        (resource.RLIMIT_AS, space, space + RESERVE_BYTES),
+        (resource.RLIMIT_CPU, terms.cpu_seconds, terms.cpu_seconds + 1),
+        (resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES),
+        (resource.RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS),
+        (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
+        (resource.RLIMIT_MEMLOCK, 0, 0),
+        (resource.RLIMIT_CORE, 0, 0),
+    ):
+        most = resource.getrlimit(kind)[1]
+        bounded = hard if most == resource.RLIM_INFINITY else min(hard, most)
+        resource.setrlimit(kind, (min(soft, bounded), bounded))
+    return "memory, processor time, file size, descriptors, pending signals"
+
+
+def _close_files(terms: Terms) -> str:
+    version = 1 if terms.least else landlock.version()
+    rules = [(path, landlock.READ) for path in readable()]
+    rules.append((Path("/dev/null"), landlock.WRITE))
+    if terms.scratch:
+        rules.append((Path(terms.scratch), landlock.WRITE))
+    landlock.restrict(rules, version)
+    return f"version {version}"
+
+
+def _filter() -> str:
+    seccomp.restrict()
+    return "an allow-list of system calls"
+
+
+def _die_with(parent: int) -> None:
+    kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above: nobody would kill this process
+        os._exit(0)
 
 
 def _offer_to_the_oom_killer() -> None:

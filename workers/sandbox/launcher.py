@@ -6,9 +6,7 @@ It knows nothing of programs or messages between host and guest.
 from __future__ import annotations
 
 import contextlib
-import os
 import select
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,11 +19,21 @@ from typing import TypeVar
 
 from workers.errors import SandboxBroke
 from workers.sandbox import wire
+from workers.sandbox.jail import Terms
+from workers.sandbox.scratch import remove
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """All that the zygote gets: the same order of sets each time, and no thread that a fork would lose."""
-_BOOT = "import sys; sys.path.insert(0, {root!r}); from workers.sandbox.zygote import main; del sys.path[0]; main({fd})"
+_BOOT = """
+import sys
+sys.path.insert(0, {root!r})
+from workers.sandbox import namespaces
+namespaced = not {least} and namespaces.enter({fd})
+from workers.sandbox.zygote import main
+del sys.path[0]
+main({fd}, namespaced)
+"""
 _START_SECONDS = 60.0
 _FORK_SECONDS = 30.0
 _BUFFER_BYTES = 1 << 20
@@ -61,72 +69,74 @@ class Child:
 
 @dataclass
 class Zygote:
-    """A running zygote: the process and its control socket."""
+    """A running zygote: the process, its control socket, and the folder with its children's scratch folders."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
+    folder: Path
 
     def stop(self) -> None:
+        """End it and with it every child; remove the folder."""
         self.control.close()
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        remove(self.folder)
 
 
 @dataclass
 class Launcher:
-    """Owns one zygote and the folder with the children's scratch folders. Safe to share between threads."""
+    """Owns one zygote. Safe to share between threads. `override` and `least` are those of `jail.Terms`."""
 
+    override: bool = False
+    least: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _zygote: Zygote | None = None
-    _folder: Path | None = None
     _closed: bool = False
 
     @contextlib.contextmanager
     def child(self, memory_bytes: int, cpu_seconds: int) -> Iterator[Child]:
         """A fresh child with an empty scratch folder; both are gone afterwards. Raises SandboxBroke."""
-        zygote, folder = self._running()
-        scratch = Path(tempfile.mkdtemp(dir=folder))
-        terms = wire.datagram(wire.Fork(str(scratch), memory_bytes, cpu_seconds))
         child = None
         try:
             try:
-                child = _fork(zygote, terms, scratch)
-            except (OSError, SandboxBroke):  # it died since its last fork: one fresh zygote, one more attempt
-                self._discard(zygote)
-                child = _fork(self._running()[0], terms, scratch)
+                child = self._born(memory_bytes, cpu_seconds)
+            except (OSError, SandboxBroke):  # the zygote died since its last fork: one fresh zygote, one more attempt
+                child = self._born(memory_bytes, cpu_seconds)
             yield child
         finally:
-            try:
-                if child is not None:
-                    _bury(child)
-            finally:
-                _remove(scratch)
+            if child is not None:
+                _bury(child)
 
     def close(self) -> None:
-        """Stop the zygote and with it every child; remove the folder."""
+        """Stop the zygote and with it every child; nothing is left behind."""
         with self._lock:
             self._closed = True
             zygote, self._zygote = self._zygote, None
-            folder, self._folder = self._folder, None
         if zygote is not None:
             zygote.stop()
-        if folder is not None:
-            _remove(folder)
 
-    def _running(self) -> tuple[Zygote, Path]:
+    def _born(self, memory_bytes: int, cpu_seconds: int) -> Child:
+        """A child of the running zygote. Raises OSError or SandboxBroke, and lets the zygote go, if that is dead."""
+        zygote = self._running()
+        try:
+            scratch = Path(tempfile.mkdtemp(dir=zygote.folder))
+            return _fork(zygote, Terms(str(scratch), memory_bytes, cpu_seconds, self.override, self.least))
+        except (OSError, SandboxBroke):
+            self._discard(zygote)
+            raise
+
+    def _running(self) -> Zygote:
         with self._lock:
             if self._closed:
                 raise SandboxBroke("this sandbox is closed; make a new one")
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="maia-sandbox-"))
             if self._zygote is None or self._zygote.process.poll() is not None:
                 if self._zygote is not None:
                     self._zygote.stop()
-                self._zygote = _start(self._folder)
-            return self._zygote, self._folder
+                self._zygote = _start(self.least)
+            return self._zygote
 
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
@@ -135,11 +145,12 @@ class Launcher:
                 zygote.stop()
 
 
-def _start(folder: Path) -> Zygote:
+def _start(least: bool) -> Zygote:
     """A zygote that has loaded everything. Raises SandboxBroke with what it said on its standard error."""
+    folder = Path(tempfile.mkdtemp(prefix="maia-sandbox-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     log = folder / "zygote.log"
-    boot = _BOOT.format(root=str(_ROOT), fd=theirs.fileno())
+    boot = _BOOT.format(root=str(_ROOT), fd=theirs.fileno(), least=least)
     with theirs, log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", boot],
@@ -151,16 +162,17 @@ def _start(folder: Path) -> Zygote:
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
-    zygote = Zygote(process, ours)
+    zygote = Zygote(process, ours, folder)
     ours.settimeout(_START_SECONDS)
     with contextlib.suppress(OSError):
         if ours.recv(16) == b"ready":
             return zygote
+    said = log.read_text(errors="replace")[-2000:].strip()
     zygote.stop()
-    raise SandboxBroke(f"the sandbox's zygote does not start: {log.read_text(errors='replace')[-2000:].strip()}")
+    raise SandboxBroke(f"the sandbox's zygote does not start: {said}")
 
 
-def _fork(zygote: Zygote, terms: bytes, scratch: Path) -> Child:
+def _fork(zygote: Zygote, terms: Terms) -> Child:
     """Ask for a child and wait until it runs. Raises OSError or SandboxBroke if the zygote is dead."""
     channel, inside = socket.socketpair()
     fate, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -170,8 +182,8 @@ def _fork(zygote: Zygote, terms: bytes, scratch: Path) -> Child:
     channel.setblocking(False)
     try:
         with inside, told:
-            socket.send_fds(zygote.control, [terms], [inside.fileno(), told.fileno()])
-        return Child(channel, fate, scratch, _told(fate, wire.Forked).pid)
+            socket.send_fds(zygote.control, [wire.datagram(wire.Fork(terms))], [inside.fileno(), told.fileno()])
+        return Child(channel, fate, Path(terms.scratch), _told(fate, wire.Forked).pid)
     except BaseException:
         channel.close()
         fate.close()
@@ -190,18 +202,10 @@ def _told(fate: socket.socket, kind: type[M]) -> M:
 
 
 def _bury(child: Child) -> None:
-    """See the child to its end and close both sockets."""
+    """See the child to its end; close both sockets; remove its folder."""
     try:
         child.end()
     finally:
         child.channel.close()
         child.fate.close()
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, also where a program took its own rights away from what it made."""
-    for parent, names, _ in os.walk(folder):
-        for path in (Path(parent, name) for name in names):
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+        remove(child.scratch)

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from workers.sandbox import values
+from workers.sandbox.jail import Terms
 from workers.sandbox.values import Buffer
 
 HEADER_BYTES = 1 << 20
@@ -101,9 +102,7 @@ class Finished(Message, frozen=True, tag="finished"):
 class Fork(Message, frozen=True, tag="fork"):
     """Launcher to zygote, with the child's socket and the socket for its fate."""
 
-    scratch: str
-    memory_bytes: int
-    cpu_seconds: int
+    terms: Terms
 
 
 class Forked(Message, frozen=True, tag="forked"):
@@ -113,10 +112,14 @@ class Forked(Message, frozen=True, tag="forked"):
 
 
 class Ended(Message, frozen=True, tag="ended"):
-    """Zygote to launcher: the child is gone and reaped. `peak_bytes` is its largest resident memory."""
+    """Zygote to launcher: the child is gone and reaped. `peak_bytes` is its largest resident memory.
+
+    `excess` says what it did too much of, if the zygote ended it for that.
+    """
 
     wait_status: int
     peak_bytes: int
+    excess: str = ""
 
 
 GuestMessage = Ready | Broken | Call | Output | Finished

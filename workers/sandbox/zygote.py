@@ -3,7 +3,8 @@
 Runs with an empty environment and one descriptor, its control socket. Each message there asks for
 a fork and brings two sockets: the child's own, and one for its fate, on which the zygote tells the child's pid
 and later its end. When the other side of the fate socket closes, the child is killed; when the control
-socket closes, the zygote ends and the kernel kills every child. It never reads what a child says.
+socket closes, the zygote removes its folder and ends, and the kernel kills every child. It never reads what a child
+says; while there are children it looks after those bounds that the kernel does not keep.
 """
 
 from __future__ import annotations
@@ -20,10 +21,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from workers.sandbox import guest, jail, wire
+from workers.sandbox import guest, jail, watch, wire
+from workers.sandbox.scratch import remove
 
 CHANNEL = 3
 """The child's only descriptor beside the three standard ones, which lead nowhere."""
+
+
+@dataclass
+class Young:
+    """One living child."""
+
+    pid: int
+    descriptor: int
+    """A pidfd: readable once the child is gone."""
+    fate: socket.socket
+    scratch: str
+    excess: str = ""
 
 
 @dataclass
@@ -31,86 +45,104 @@ class Brood:
     """The zygote's children and the loop that looks after them."""
 
     control: socket.socket
+    namespaced: bool
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-    living: set[int] = field(default_factory=set)
+    living: dict[int, Young] = field(default_factory=dict)
 
     def tend(self) -> None:
-        """Fork, kill and reap until the control socket closes."""
+        """Fork, watch, kill and reap until the control socket closes."""
         self.selector.register(self.control, selectors.EVENT_READ, self.fork)
         while True:
-            for key, _ in self.selector.select():
+            for key, _ in self.selector.select(watch.LOOK_SECONDS if self.living else None):
                 if self.selector.get_map().get(key.fd) == key:  # an earlier event may have closed it
                     key.data()
+            for young in self.living.values():
+                self.look_at(young)
 
     def fork(self) -> None:
         request, descriptors, _, _ = socket.recv_fds(self.control, 8192, 2)
         if not request:
-            os._exit(0)
+            self.end()
         channel, fate = (socket.socket(fileno=number) for number in descriptors)
+        terms = wire.read_datagram(request, wire.Fork).terms
         zygote = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
-                enter(channel, request, zygote)
+                enter(channel, terms, zygote, self.namespaced)
             finally:
                 os._exit(70)  # never back into the zygote's loop
         channel.close()
-        self.watch(pid, fate)
+        self.adopt(Young(pid, os.pidfd_open(pid), fate, terms.scratch))
 
-    def watch(self, pid: int, fate: socket.socket) -> None:
-        self.living.add(pid)
-        descriptor = os.pidfd_open(pid)
-        self.selector.register(fate, selectors.EVENT_READ, lambda: self.kill(pid, fate))
-        self.selector.register(descriptor, selectors.EVENT_READ, lambda: self.reap(pid, descriptor, fate))
+    def adopt(self, young: Young) -> None:
+        self.living[young.pid] = young
+        self.selector.register(young.fate, selectors.EVENT_READ, lambda: self.kill(young))
+        self.selector.register(young.descriptor, selectors.EVENT_READ, lambda: self.reap(young))
         with contextlib.suppress(OSError):
-            fate.send(wire.datagram(wire.Forked(pid)))
+            young.fate.send(wire.datagram(wire.Forked(young.pid)))
 
-    def kill(self, pid: int, fate: socket.socket) -> None:
+    def look_at(self, young: Young) -> None:
+        """End a child that has too much; `watch` says of what."""
+        if not young.excess:
+            young.excess = watch.excess(young.descriptor, young.scratch)
+            if young.excess:
+                os.kill(young.pid, signal.SIGKILL)
+
+    def kill(self, young: Young) -> None:
         """The host wants the child gone, or is gone itself. The reaping follows by itself."""
-        self.selector.unregister(fate)
-        os.kill(pid, signal.SIGKILL)
+        self.selector.unregister(young.fate)
+        os.kill(young.pid, signal.SIGKILL)
 
-    def reap(self, pid: int, descriptor: int, fate: socket.socket) -> None:
-        if fate.fileno() in self.selector.get_map():
-            self.selector.unregister(fate)
-        self.selector.unregister(descriptor)
-        os.close(descriptor)
+    def reap(self, young: Young) -> None:
+        if young.fate.fileno() in self.selector.get_map():
+            self.selector.unregister(young.fate)
+        self.selector.unregister(young.descriptor)
+        os.close(young.descriptor)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)  # before the pid is free again
-        _, status, usage = os.wait4(pid, 0)
-        self.living.discard(pid)
+            os.killpg(young.pid, signal.SIGKILL)  # before the pid is free again
+        _, status, usage = os.wait4(young.pid, 0)
+        del self.living[young.pid]
         self.sweep()
         with contextlib.suppress(OSError):
-            fate.send(wire.datagram(wire.Ended(status, usage.ru_maxrss * 1024)))
-        fate.close()
+            young.fate.send(wire.datagram(wire.Ended(status, usage.ru_maxrss * 1024, young.excess)))
+        young.fate.close()
 
     def sweep(self) -> None:
-        """Kill and reap what programs left behind: orphans come to the zygote, their subreaper."""
-        while strays := _children() - self.living:
+        """Kill and reap what programs left behind, where nothing keeps them from it: orphans come to the zygote."""
+        while strays := _children() - self.living.keys():
             for pid in strays:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
 
+    def end(self) -> NoReturn:
+        """The worker has closed the sandbox, or is dead: nothing stays, neither child nor file."""
+        for pid in self.living:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        remove(Path.cwd())
+        os._exit(0)
+
 
 def _children() -> set[int]:
+    """Pids as this process knows them; /proc may belong to a namespace around its own."""
     try:
-        return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+        numbers = Path("/proc/thread-self/children").read_text().split()
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
         return set()
+    return {int(watch.field_of(Path("/proc", number, "status"), "NSpid")[-1]) for number in numbers}
 
 
-def enter(channel: socket.socket, request: bytes, zygote: int) -> NoReturn:
+def enter(channel: socket.socket, terms: jail.Terms, zygote: int, namespaced: bool) -> NoReturn:
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     channel = _only(channel)
     gc.enable()
-    terms = wire.read_datagram(request, wire.Fork)
     os.chdir(terms.scratch)
-    try:
-        jail.restrict(terms, zygote)
-    except Exception as error:  # noqa: BLE001 told to the host, which refuses to run programs
-        guest.decline(channel, str(error))
+    layers = jail.restrict(terms, zygote, namespaced=namespaced)
+    if not terms.override and (reason := jail.refusal(layers)):
+        guest.decline(channel, reason)
     for name in [name for name in sys.modules if name.split(".")[0] == "workers"]:
         del sys.modules[name]
     guest.serve(channel)
@@ -127,15 +159,16 @@ def _only(channel: socket.socket) -> socket.socket:
     return socket.socket(fileno=CHANNEL)
 
 
-def main(control: int) -> None:
+def main(control: int, namespaced: bool) -> None:
     """Load what programs commonly use, once, then tend the children."""
     os.environ.clear()
     guest.warm_up()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
     jail.adopt_orphans()
+    jail.readable()
     gc.collect()
     gc.freeze()
-    brood = Brood(socket.socket(fileno=control))
+    brood = Brood(socket.socket(fileno=control), namespaced)
     brood.control.send(b"ready")
     brood.tend()

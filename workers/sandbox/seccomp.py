@@ -1,0 +1,121 @@
+"""A filter of system calls: an allow-list, assembled for the kernel's small virtual machine. Called by `jail`.
+
+A call that is not on the list fails with EPERM, so that a program gets an exception and lives on; a call in the
+convention of another architecture, whose numbers mean other things, ends it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import socket
+import struct
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workers.sandbox import kernel, syscalls
+
+ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+"""What the filter answers; FAIL with an errno added to it."""
+
+_LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_X32 = 0x40000000
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+
+Instruction = tuple[int, int, int, int]
+"""Code, jumps if true and if false, constant."""
+
+
+@dataclass(frozen=True)
+class Only:
+    """A condition: an argument, masked, must be one of the values. Looks at the lower 32 bits."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What tells one convention of system calls from another; `column` is its place in `syscalls.Numbers`."""
+
+    code: int
+    column: int
+
+
+ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 0), "aarch64": Architecture(0xC00000B7, 1)}
+"""By the name that the kernel gives the machine."""
+
+_THREAD, _NEW_NAMESPACES = 0x00010000, 0x7E020000
+_UNNAMED_FILE = os.O_TMPFILE & ~os.O_DIRECTORY
+_SET_NAME, _GET_NAME = 15, 16
+_SOCKET_KINDS = 0xF
+
+
+def conditions(pid: int) -> dict[str, tuple[Only, ...]]:
+    """For each of `syscalls.SOMETIMES` what must hold, all of it, in the process `pid`."""
+    # Emptying a file takes the right to write, and before its third version Landlock does not look.
+    opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
+    described = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
+    devices = (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX, termios.FIONCLEX)
+    return {
+        "clone": (Only(0, (_THREAD,), mask=_THREAD | _NEW_NAMESPACES),),
+        "open": (Only(1, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
+        "openat": (Only(2, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
+        "fcntl": (Only(1, described),),
+        "ioctl": (Only(1, devices),),
+        "prctl": (Only(0, (_SET_NAME, _GET_NAME)),),
+        "prlimit64": (Only(0, (0, pid)),),
+        "kill": (Only(0, (pid,)),),
+        "tgkill": (Only(0, (pid,)),),
+        # A pair of streams reaches itself alone; datagrams could be sent to anybody's socket.
+        "socketpair": (Only(0, (socket.AF_UNIX,)), Only(1, (socket.SOCK_STREAM,), mask=_SOCKET_KINDS)),
+    }
+
+
+def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
+    """The filter for the process `pid`."""
+    known = conditions(pid)
+    code: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_IF_EQUAL, 1, 0, architecture.code),
+        (_RETURN, 0, 0, KILL),
+        (_LOAD, 0, 0, _NUMBER_AT),
+        (_IF_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, KILL),
+    ]
+    for name, numbers in (syscalls.SOMETIMES | syscalls.ALWAYS | syscalls.UNKNOWN).items():
+        number = numbers[architecture.column]
+        if number is not None:
+            answer = FAIL + errno.ENOSYS if name in syscalls.UNKNOWN else ALLOW
+            body = [*_checks(known.get(name, ())), (_RETURN, 0, 0, answer)]
+            code += [(_IF_EQUAL, 0, len(body), number), *body]
+    return [*code, (_RETURN, 0, 0, FAIL + errno.EPERM)]
+
+
+def _checks(conditions: tuple[Only, ...]) -> Iterator[Instruction]:
+    for only in conditions:
+        yield (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * only.argument)
+        yield (_AND, 0, 0, only.mask)
+        for left, value in zip(range(len(only.values), 0, -1), only.values, strict=True):
+            yield (_IF_EQUAL, left, 0, value)
+        yield (_RETURN, 0, 0, FAIL + errno.EPERM)
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
+
+
+def restrict() -> None:
+    """Filter every later call of this process, for good. Raises OSError; NotImplementedError on other machines."""
+    machine = platform.machine()
+    if machine not in ARCHITECTURES:
+        raise NotImplementedError(f"there is no table of system calls for {machine}")
+    code = assemble(ARCHITECTURES[machine], os.getpid())
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+    kernel.prctl("a seccomp filter", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(_Filter(len(code), packed)))

@@ -1,0 +1,73 @@
+"""Bounds that the kernel does not keep for an ordinary user: threads, and what lies in the scratch folder in all.
+
+The zygote looks every so often; between two looks a program may overshoot. Programs cannot rename, so whatever
+is in the folder stays where it is looked for. Knows processes and folders, nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+LOOK_SECONDS = 0.05
+THREADS = 64
+SCRATCH_BYTES = 256 << 20
+SCRATCH_FILES = 1000
+
+
+def excess(pidfd: int, scratch: str) -> str:
+    """What the process behind `pidfd` did too much of; empty if nothing, or if it is gone."""
+    try:
+        process = Path("/proc", field_of(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
+        threads = int(field_of(process / "status", "Threads")[0])
+    except (OSError, ValueError):
+        return ""
+    if threads > THREADS:
+        return f"started more than {THREADS} threads"
+    try:
+        return _too_much([*_on_disk(scratch), *_nameless(process)])
+    except OSError:
+        return "made folders that cannot be looked into"
+
+
+def _too_much(sizes: list[int]) -> str:
+    if len(sizes) > SCRATCH_FILES:
+        return f"made more than {SCRATCH_FILES} files and folders"
+    return f"wrote more than {SCRATCH_BYTES >> 20} MiB of files" if sum(sizes) > SCRATCH_BYTES else ""
+
+
+def _on_disk(scratch: str) -> Iterator[int]:
+    """Bytes of each file and folder, at most a few too many. Raises OSError for a folder that hides what is in it."""
+    left, count = [scratch], 0
+    while left and count <= SCRATCH_FILES:
+        with contextlib.suppress(FileNotFoundError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    yield entry.stat(follow_symlinks=False).st_blocks * 512
+                count += 1
+                if count > SCRATCH_FILES:
+                    return
+
+
+def _nameless(process: Path) -> Iterator[int]:
+    """Bytes of each open file that was deleted."""
+    with contextlib.suppress(OSError), os.scandir(process / "fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                found = Path(entry.path).stat()
+                if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+                    yield found.st_blocks * 512
+
+
+def field_of(path: Path, name: str) -> list[str]:
+    """The words of a line "name: words" of a file in /proc. Raises OSError, ValueError."""
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.split()
+    raise ValueError(f"{path} has no {name}")
