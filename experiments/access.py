@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
@@ -17,7 +17,7 @@ from experiments.models import Member, Run
 from experiments.models.member import Role
 
 
-def role_of(user: User | AnonymousUser | Any) -> Role | None:
+def role_of(user: Any) -> Role | None:
     """The user's role, None for strangers and anonymous visitors."""
     if not user.is_authenticated or not user.is_active:
         return None

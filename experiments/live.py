@@ -59,7 +59,7 @@ def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
         text, report = redis().mget(f"maia:draft:{run_id}", f"maia:progress:{run_id}")
     except RedisError:
         return "", None
-    return text or "", json.loads(report) if report else None
+    return str(text or ""), json.loads(report) if report else None
 
 
 def report(topic: str, what: str, done: int, total: int) -> None:

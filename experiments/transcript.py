@@ -16,11 +16,11 @@ from experiments import live, records
 from experiments.models import Event, Run
 
 
-class LeaseLostError(Exception):
+class LeaseLost(Exception):
     """Raised when the writer's fencing number is not the run's any more: another worker has taken over."""
 
 
-class RunEndedError(Exception):
+class RunEnded(Exception):
     """Raised when an event is appended to a run whose end is already recorded."""
 
 
@@ -36,15 +36,15 @@ def append(
     """Record one event with the next `seq`, whole or not at all.
 
     `fence` is the writer's fencing number; None for the web, which holds no lease. `seconds` is the work done on the
-    run so far. `state` is what an experiment leaves to the next. Raises LeaseLostError, RunEndedError, Run.DoesNotExist.
+    run so far. `state` is what an experiment leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
     """
     with transaction.atomic():
         # The row is locked: the web and a worker may append at the same time.
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
-            raise LeaseLostError(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
+            raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended:
-            raise RunEndedError(f"Run {run_id} has ended ({run.status}): nothing can follow.")
+            raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         run.last_seq += 1
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds

@@ -54,7 +54,7 @@ def test_it_rings_only_after_commit_and_never_sends_the_data(owner: User) -> Non
 
 def test_it_refuses_a_writer_whose_fence_is_old(owner: User) -> None:
     run = make_run(owner, fence=3)
-    with pytest.raises(transcript.LeaseLostError, match="held by another worker"):
+    with pytest.raises(transcript.LeaseLost, match="held by another worker"):
         transcript.append(run.pk, "started", as_json(started()), fence=2)
     assert not run.events.exists()
 
@@ -62,7 +62,7 @@ def test_it_refuses_a_writer_whose_fence_is_old(owner: User) -> None:
 def test_it_takes_nothing_after_the_end(owner: User) -> None:
     run = make_run(owner)
     transcript.append(run.pk, "cancelled", as_json(Ended("Stopped.")))
-    with pytest.raises(transcript.RunEndedError):
+    with pytest.raises(transcript.RunEnded):
         transcript.append(run.pk, "reply", as_json(replied()))
     assert Run.objects.get().status == "cancelled"
 

@@ -105,7 +105,11 @@ class ImageGenerator(Protocol):
 
 class ImageEditor(Protocol):
     def edit(
-        self, originals: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int], progress: Progress = silent
+        self,
+        originals: Sequence[Picture],
+        instructions: Sequence[str],
+        seeds: Sequence[int],
+        progress: Progress = silent,
     ) -> list[Picture]:
         """Apply one instruction to each original; everything else in the image stays.
 
@@ -358,9 +362,9 @@ class Sandbox(Protocol):
         """Run a program that the agent wrote in a child of its own.
 
         `calls` maps "system.neuron", "tools.text2image", … to the functions that serve them; their arguments
-        and results are numbers, text, None, PIL images, and lists and dicts of these. `facts` are the plain attributes the
-        proxies show, as {"system.layer": "layer4", …}. A ToolError raised by a call is raised again in the program.
-        Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run at all;
+        and results are numbers, text, None, PIL images, and lists and dicts of these. `facts` are the plain attributes
+        that the proxies show, as {"system.layer": "layer4", …}. A ToolError raised by a call is raised again in the
+        program. Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run at all;
         any other exception of a call kills the child and passes through.
         """
         ...

@@ -16,8 +16,8 @@ from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, play_round, start
 from workers.errors import RequestError
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.laboratory import laboratory, sandbox
+from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.notebook import DatabaseNotebook
 from workers.lab.reference import reference
 from workers.protocols import Bounds, SystemSpec
@@ -31,12 +31,7 @@ POISON = (
 NotebookOf = Callable[[Run, ImagesInDatabase, Event], DatabaseNotebook]
 
 
-def play(run: Run, lost: Event, notebook_of: POISON = (
-    "{claims} workers in a row ended while they held this run, without recording a step. The worker's output says why; "
-    "too little memory is the usual reason. What was recorded before is kept."
-)
-
-NotebookOf = DatabaseNotebook) -> bool:
+def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook) -> bool:
     """Play one round. True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`."""
     images = ImagesInDatabase()
     notebook = notebook_of(run, images, lost)
@@ -95,7 +90,7 @@ class Runner:
         result = sandbox().run(
             code,
             bench.calls(dialect(code)),
-            bench.facts | {"experiment.seed": self.run.seed + number},
+            {**bench.facts, "experiment.seed": self.run.seed + number},
             bounds=Bounds(),
             state=state,
             cancelled=self.notebook.cancelled,

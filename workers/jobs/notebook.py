@@ -48,7 +48,7 @@ class DatabaseNotebook:
             row = transcript.append(
                 self.run.pk, kind, to_json(payload), fence=self.run.fence, seconds=self.seconds(), state=state
             )
-        except (transcript.LeaseLostError, transcript.RunEndedError) as error:
+        except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
         return Event(row.seq, kind, payload)
 

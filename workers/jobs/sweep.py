@@ -42,5 +42,5 @@ def sweep() -> None:
 def queued() -> set[int]:
     """Ids of the runs whose next round waits in Redis."""
     with current_app.connection_for_read() as connection:
-        messages = connection.default_channel.client.lrange("rounds", 0, -1)
+        messages = connection.default_channel.client.lrange("rounds", 0, -1)  # type: ignore[attr-defined]
     return {row_of(json.loads(message)["headers"]["id"]) for message in messages}
