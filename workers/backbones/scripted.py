@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from PIL.Image import Image
 
-from workers.backbones.scripted_scientist import describing
+from workers.backbones.scripted_scientist import bias, describing, spurious
 from workers.backbones.scripted_scientist.reading import read
-from workers.backbones.scripted_scientist.report import written
+from workers.backbones.scripted_scientist.report import Move, written
 from workers.backbones.scripted_scientist.view import View
 from workers.protocols import LabSettings, Message, Reply, Usage
+
+_PLANS: Mapping[str, Callable[[View], Move]] = {
+    "describe": describing.next_move,
+    "free": describing.next_move,
+    "bias": bias.next_move,
+    "spurious": spurious.next_move,
+}
 
 _SHORTEST_SLEEP = 0.05
 """Pieces are gathered until they are worth a sleep, in seconds."""
@@ -37,7 +44,8 @@ class ScriptedScientist:
     ) -> Reply:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
-        text = written(describing.next_move(View(read(messages), seed)))
+        case = read(messages)
+        text = written(_PLANS[case.task](View(case, seed)))
         self._write(text, emit)
         heard = sum(len(message.text.split()) for message in messages)
         return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))

@@ -12,12 +12,12 @@ from dataclasses import replace
 from workers.backbones.scripted_scientist import designs, findings, ledger, programs
 from workers.backbones.scripted_scientist.report import Move
 from workers.backbones.scripted_scientist.view import View
-from workers.backbones.scripted_scientist.weighing import Label, tidy
+from workers.backbones.scripted_scientist.weighing import Label
 from workers.toybox.concepts import Concept, phrase_all
 
 VALIDATIONS = 2
-_SCREEN = (1,) * 64 + (3,) * 64
-"""Things in each scene of the screening: alone they are clear, in company they are many."""
+_SCREENED = 64
+"""Scenes of one toy in the screening, and as many of three: alone toys are clear, in company they are many."""
 _CANDIDATES = 12
 _EDITED = 6
 _EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
@@ -28,9 +28,9 @@ def next_move(view: View) -> Move:
     if view.case.hurry:
         return conclude(view)
     if view.due("exemplars"):
-        return _look_at_exemplars(view)
+        return look_at_exemplars(view)
     if view.due("screen"):
-        return _screen(view)
+        return screen(view)
     if view.silent or not view.labels:
         return conclude(view)
     if view.due("refine"):
@@ -42,7 +42,7 @@ def next_move(view: View) -> Move:
     return conclude(view)
 
 
-def _look_at_exemplars(view: View) -> Move:
+def look_at_exemplars(view: View) -> Move:
     prose = (
         "I begin with the images of the data set that drive this unit most, and have their bright regions described by "
         "an observer who knows none of my ideas."
@@ -50,10 +50,10 @@ def _look_at_exemplars(view: View) -> Move:
     return _move(view, prose, programs.exemplars())
 
 
-def _screen(view: View) -> Move:
+def screen(view: View) -> Move:
     luck = view.luck("screen")
-    sizes = _SCREEN[: len(_SCREEN)] if view.fewer("screen", 2) == 2 else _SCREEN[32:96]
-    prompts = designs.captions(designs.balanced(luck, sizes))
+    each = view.fewer("screen", _SCREENED)
+    prompts = designs.captions(designs.balanced(luck, [1] * each + [3] * each))
     prose = findings.of_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
         f"{len(prompts)} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
@@ -94,7 +94,7 @@ def _merged(one: Concept, other: Concept) -> Concept | None:
 def _edit(view: View) -> Move:
     luck, label = view.luck("edit"), view.labels[0]
     count = view.fewer("edit", _EDITED)
-    scenes = [scene for place in range(count) for scene in designs.alone(label[place % len(label)], 1, luck)]
+    scenes = designs.alone([label[place % len(label)] for place in range(count)], 1, luck)
     plan = {designs.captions([scene])[0]: designs.changes(scene, luck, _EDITS) for scene in scenes}
     prose = findings.of_leading(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
@@ -111,8 +111,8 @@ def _validate(view: View) -> Move:
     scenes = [scene for label in labels for scene in designs.contrasts(label, each, each // 2, luck)]
     scenes += designs.misses(labels, each, luck)
     prose = findings.of_edits(view) + (
-        "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, near misses of it, "
-        f"and scenes that none describes. The labels: {'; '.join(phrase_all(label) for label in labels)}."
+        "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, near misses of "
+        f"it, and scenes that none describes. The labels: {'; '.join(phrase_all(label) for label in labels)}."
     )
     prompts = designs.captions(scenes)
     return _move(view, prose, programs.draw("validate", "fresh scenes for and against the leading labels", prompts))
@@ -133,9 +133,7 @@ def _validated(view: View) -> bool:
 
 
 def _move(view: View, prose: str, code: str) -> Move:
-    return Move(
-        prose, ledger.update(view.case.hypotheses, [tidy(label) for label in view.leading], view.evidence), code
-    )
+    return Move(prose, ledger.update(view.case.hypotheses, view.leading, view.evidence), code)
 
 
 def conclude(view: View) -> Move:

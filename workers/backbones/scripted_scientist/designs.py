@@ -7,7 +7,7 @@ activation: what to test is for the tasks to say.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workers.backbones.scripted_scientist.weighing import CHOICES, Label
 from workers.toybox.concepts import Concept, matches_any
@@ -47,10 +47,16 @@ def balanced(luck: random.Random, sizes: Iterable[int]) -> list[Scene]:
     return [decks.scene([decks.kind() for _ in range(size)]) for size in sizes]
 
 
-def alone(concept: Concept, count: int, luck: random.Random) -> list[Scene]:
-    """Scenes of one thing that show the concept, the rest dealt evenly."""
+def alone(concepts: Sequence[Concept], each: int, luck: random.Random) -> list[Scene]:
+    """For each concept so many scenes of one thing that show it, the rest dealt evenly over all of them."""
     decks = Decks(luck)
-    return [decks.scene([decks.kind(concept)], concept) for _ in range(count)]
+    return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
+
+
+def empty(grounds: Sequence[str], each: int, luck: random.Random) -> list[Scene]:
+    """Grounds without anything on them."""
+    decks = Decks(luck)
+    return [decks.scene([], Concept(ground=ground)) for _ in range(each) for ground in grounds]
 
 
 def contrasts(label: Label, shown: int, near: int, luck: random.Random) -> list[Scene]:
@@ -72,27 +78,32 @@ def captions(scenes: Iterable[Scene]) -> list[str]:
     return list(dict.fromkeys(caption(scene) for scene in scenes))
 
 
-def changes(scene: Scene, luck: random.Random, each: dict[str, int]) -> list[str]:
+def changes(scene: Scene, luck: random.Random, each: Mapping[str, int]) -> list[str]:
     """Instructions that change one property of a scene of one thing, so many for each property."""
     return [
-        _instruction(scene, name, word) for name, count in each.items() for word in _others(scene, name, luck)[:count]
+        instruction(scene, Concept(**{name: word}))
+        for name, count in each.items()
+        for word in _others(scene, name, luck)[:count]
     ]
 
 
-def _others(scene: Scene, name: str, luck: random.Random) -> list[str]:
-    there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
-    words = [word for word in CHOICES[name] if word != there]
-    luck.shuffle(words)
-    return words
-
-
-def _instruction(scene: Scene, name: str, word: str) -> str:
-    noun = scene.things[0].noun
+def instruction(scene: Scene, into: Concept) -> str:
+    """The words that bring a scene of one thing to show a concept of one property."""
+    (name,), noun = into.named, scene.things[0].noun
+    word = getattr(into, name)
     if name == "noun":
         return f"replace the {noun} with a {word}"
     if name in ("colour", "size"):
         return f"make the {noun} {word}"
     return f"change the background to {word}" if name == "ground" else f"change the light to {word}"
+
+
+def _others(scene: Scene, name: str, luck: random.Random) -> list[str]:
+    """The words for a property that the scene does not have, in any order."""
+    there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
+    words = [word for word in CHOICES[name] if word != there]
+    luck.shuffle(words)
+    return words
 
 
 def _near_miss(concept: Concept, label: Label, luck: random.Random) -> Scene | None:

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workers.backbones.scripted_scientist.reading import Hypothesis
-from workers.backbones.scripted_scientist.weighing import Evidence, Label, Measure, tidy
+from workers.backbones.scripted_scientist.weighing import Evidence, Label, Measure, auc, tidy
 from workers.toybox.concepts import parse, phrase_all
 
 ENOUGH = 6
 """Images that a label must describe before anything is said of it."""
 _GOOD = 0.8
 _BAD = 0.7
+_NO_DIFFERENCE = 0.6
+"""An AUC, with a property against without it, below which the property is idle."""
 _MOST = 12
 
 _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
@@ -44,7 +46,22 @@ def _judged(hypothesis: Hypothesis, evidence: Evidence) -> Hypothesis:
     if not label or not len(evidence):
         return hypothesis
     found = evidence.measure(label)
+    if idle := _idle(label, evidence):
+        return replace(hypothesis, fate="refuted", reason=idle)
     return replace(hypothesis, fate=fate(found), reason=figures(found) if found.count else "")
+
+
+def _idle(label: Label, evidence: Evidence) -> str:
+    """The figures that show a property of the label to make no difference; empty if each of them does."""
+    for concept in label:
+        for name in concept.named if len(concept.named) > 1 else ():
+            shown, without = evidence.with_and_without(label, concept, name)
+            if min(len(shown), len(without)) >= ENOUGH and auc(shown, without) < _NO_DIFFERENCE:
+                return (
+                    f"the {name} makes no difference: {shown.mean():.2f} on average with it, n={len(shown)}, "
+                    f"{without.mean():.2f} without, n={len(without)}"
+                )
+    return ""
 
 
 def fate(found: Measure) -> str:
@@ -58,7 +75,10 @@ def fate(found: Measure) -> str:
 
 def figures(found: Measure) -> str:
     """The figures that decide, in brief."""
-    return f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; AUC {found.auc:.2f}"
+    return (
+        f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; "
+        f"AUC {found.auc:.2f}"
+    )
 
 
 def listed(hypotheses: Sequence[Hypothesis]) -> str:

@@ -21,6 +21,7 @@ from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
 
 Label = tuple[Concept, ...]
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 CHOICES = {"noun": NOUNS, "colour": COLOURS, "size": SIZES, "ground": GROUNDS, "light": LIGHTS}
 SINGLES = tuple(Concept(**{name: word}) for name, words in CHOICES.items() for word in words)
@@ -107,12 +108,20 @@ class Evidence:
 
     def described(self, label: Iterable[Concept]) -> Mask:
         """Which trials at least one alternative describes."""
-        return np.logical_or.reduce([np.zeros(len(self), dtype=bool), *(self.shows(each) for each in label)])
+        there = np.zeros(len(self), dtype=bool)
+        for concept in label:
+            there |= self.shows(concept)
+        return there
 
     def nearly(self, label: Label) -> Mask:
         """Which trials lack exactly one property of an alternative, and are described by none."""
         loose = [replace(each, **{name: None}) for each in label for name in each.named]
         return self.described(loose) & ~self.described(label)
+
+    def with_and_without(self, label: Label, concept: Concept, name: str) -> tuple[Floats, Floats]:
+        """Activations where one alternative is shown, and where it lacks that property alone and none is shown."""
+        without = self.shows(replace(concept, **{name: None})) & ~self.described(label)
+        return self.activations[self.shows(concept)], self.activations[without]
 
     def auc(self, label: Label) -> float:
         """See the module. NaN if an alternative was never shown, or nothing else was."""
@@ -147,7 +156,7 @@ class Evidence:
         return doubted - _PRICE * (sum(len(each.named) for each in label) - 1)
 
 
-def auc(high: NDArray[np.float64], low: NDArray[np.float64]) -> float:
+def auc(high: Floats, low: Floats) -> float:
     """The chance that one of `high` exceeds one of `low`, ties counting half; NaN if either is empty."""
     if not len(high) or not len(low):
         return math.nan
@@ -214,5 +223,5 @@ def includes(wide: Concept, narrow: Concept) -> bool:
     return all(getattr(wide, name) == getattr(narrow, name) for name in wide.named)
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
