@@ -14,13 +14,14 @@ from PIL.Image import Image
 
 from workers.protocols import LabSettings
 from workers.toybox import nets
+from workers.toybox.prompts import caption
+from workers.toybox.scenes import Scene, Thing
 from workers.toybox.sight import SeenScene, look
 
 _WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
-_NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _BATCH = 32
 _MOST = 8
-"""Lines of a summary."""
+"""Parts of a summary."""
 
 
 def load(settings: LabSettings) -> ToyboxDescriber:
@@ -37,7 +38,7 @@ class ToyboxDescriber:
         self._lock = Lock()
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """Such as "a large red ball and two small blue cars on snow at night"."""
+        """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
         return [sentence(seen) for seen in self._look(images)]
 
     def summarize(self, images: Sequence[Image]) -> str:
@@ -54,16 +55,12 @@ class ToyboxDescriber:
 
 def sentence(seen: SeenScene) -> str:
     """One scene in words."""
-    counts = Counter((thing.size, thing.colour, thing.noun) for thing in seen.things)
-    things = [_counted(count, *words) for words, count in counts.items()]
-    where = seen.ground, _WHEN.get(seen.light, seen.light)
-    if not things:
-        return f"only {where[0]} {where[1]}"
-    return f"{_listed(things)} on {where[0]} {where[1]}"
+    things = tuple(Thing(thing.noun, thing.colour, thing.size, 0.0, 0.0) for thing in seen.things)
+    return caption(Scene(things, seen.ground, seen.light))
 
 
 def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
-    """What at least two of the scenes share, or a single scene has."""
+    """What at least two of the scenes share, or all that a single scene has."""
     if not scenes:
         return "There are no images."
     counts = Counter(word for seen in scenes for word in sorted(seen.words, key=words.classes.index))
@@ -79,25 +76,4 @@ def _said(word: str, words: nets.Vocabulary) -> str:
         return f"are {_WHEN.get(word, word)}"
     if word in words.grounds:
         return f"are on {word}"
-    return f"show something {word}" if word in words.colours else f"show {_article(word)} {word}"
-
-
-def _counted(count: int, size: str, colour: str, noun: str) -> str:
-    """Such as "a large red ball" or "two small blue cars"."""
-    if count == 1:
-        return f"{_article(size)} {size} {colour} {noun}"
-    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
-    return f"{number} {size} {colour} {_plural(noun)}"
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
-
-
-def _plural(noun: str) -> str:
-    return noun[:-3] + "men" if noun.endswith("man") else noun + "s"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """Joined with commas and a last "and"."""
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"show something {word}" if word in words.colours else f"show a {word}"

@@ -14,21 +14,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from workers.toybox import examples
-from workers.toybox.examples import Examples
+from workers.toybox.examples import Examples, close_ups
 from workers.toybox.nets import Sight, ToyboxEyes, ToyboxNet, normalise
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained; the defaults are those of toybox-net."""
+    """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
 
-    scenes: int = 20_000
-    epochs: int = 12
+    scenes: int = 10_000
+    close_up_epochs: int = 8
+    epochs: int = 8
+    close_up_batch: int = 128
     batch: int = 64
-    rate: float = 4e-3
-    """Highest learning rate of the one cycle."""
-    decay: float = 1e-4
-    sparse_units: float = 0.02
+    close_up_rate: float = 6e-3
+    """Highest learning rate; each lesson is one cycle."""
+    rate: float = 3e-3
+    decay: float = 1e-3
+    sparse_units: float = 0.004
     """Weight of the mean of layer4's maxima in the loss: units stay silent unless they are needed."""
     sparse_head: float = 2e-4
     """Weight of the sum of the head's weights: a unit speaks for few classes."""
@@ -37,14 +40,33 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """Some epochs on some examples."""
+
+    name: str
+    learnt: Examples
+    epochs: int
+    batch: int
+    rate: float
+
+
+@dataclass(frozen=True)
 class Course:
     """One network and what its training needs to know of it."""
 
     network: ToyboxNet | ToyboxEyes
     loss: Callable[[Tensor, Examples, Tensor, bool], Tensor]
-    """Of pixels (batch, 96, 96, 3), the examples, their numbers (batch,), and whether left and right are swapped."""
-    recipe: Recipe
+    """Of pixels (batch, side, side, 3), examples, their numbers (batch,), and whether left and right are swapped."""
     after_step: Callable[[], None] = lambda: None
+
+
+def lessons(recipe: Recipe, whole: Examples) -> list[Lesson]:
+    """What is learnt, in order."""
+    near = close_ups(whole, recipe.seed)
+    return [
+        Lesson("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate),
+        Lesson("scenes", whole, recipe.epochs, recipe.batch, recipe.rate),
+    ]
 
 
 def net_course(recipe: Recipe) -> Course:
@@ -62,12 +84,12 @@ def net_course(recipe: Recipe) -> Course:
         with torch.no_grad():
             network.logits.weight.clamp_(min=0)
 
-    nn.init.uniform_(network.logits.weight, 0, 0.2)
-    nn.init.constant_(network.logits.bias, -2.0)
-    return Course(network, loss, recipe, keep_head_positive)
+    nn.init.uniform_(network.logits.weight, 0, 0.03)
+    nn.init.constant_(network.logits.bias, -4.0)
+    return Course(network, loss, keep_head_positive)
 
 
-def eyes_course(recipe: Recipe) -> Course:
+def eyes_course(_recipe: Recipe) -> Course:
     """toybox-eyes: what every pixel belongs to, and where the scene is."""
     network = ToyboxEyes(examples.vocabulary())
 
@@ -84,16 +106,16 @@ def eyes_course(recipe: Recipe) -> Course:
         ]
         return torch.stack(parts).sum()
 
-    return Course(network, loss, recipe)
+    return Course(network, loss)
 
 
 def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Noun, colour and size of every pixel, each (batch, 48, 48); see `Examples.words`."""
+    """Noun, colour and size of every pixel, each (batch, height, width); see `Examples.words`."""
     rows = numbers.numpy()
     things = np.asarray(learnt.things[rows], dtype=np.int64)
     if flipped:
         things = things[:, :, ::-1]
-    words = torch.from_numpy(learnt.words[rows[:, None, None], things])  # (batch, 48, 48, 3)
+    words = torch.from_numpy(learnt.words[rows[:, None, None], things])  # (batch, height, width, 3)
     noun, colour, size = words.unbind(dim=3)
     return noun, colour, size
 

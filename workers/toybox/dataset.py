@@ -13,7 +13,7 @@ from PIL import Image
 
 from workers.lab.imaging import encode_png
 from workers.protocols import LabSettings, Picture, Progress, silent
-from workers.toybox import examples
+from workers.toybox import splits
 
 LENGTH = 3_000
 
@@ -29,7 +29,7 @@ class ToyboxScenes:
     name = "toybox"
 
     def __init__(self, state: Path, length: int = LENGTH) -> None:
-        pictures = examples.pictures_revision()
+        pictures = splits.pictures_revision()
         self.revision = pictures if length == LENGTH else f"{pictures}-{length}"
         self._folder = state / "toybox" / f"validation-{pictures}"
         self._length = length
@@ -41,7 +41,7 @@ class ToyboxScenes:
         """The picture and its scene. Raises IndexError outside 0 … length - 1."""
         if not 0 <= index < self._length:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
-        scene = examples.scene("validation", index)
+        scene = splits.scene("validation", index)
         path = self._path(index)
         if not path.exists():
             self._draw(index)
@@ -63,7 +63,7 @@ class ToyboxScenes:
         """Draw one picture; others see the whole file or none."""
         from workers.toybox import render
 
-        image = render.render(examples.scene("validation", index), examples.NATIVE)
+        image = render.render(splits.scene("validation", index), splits.NATIVE)
         self._folder.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=self._folder, suffix=".partial", delete=False) as file:
             file.write(encode_png(image))

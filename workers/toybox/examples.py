@@ -1,19 +1,15 @@
 """Labelled scenes for training and for testing the toybox networks: drawn once, in parallel, and kept on disk.
 
-Every example follows from its split and its number, so that splits never share a scene. Called by `train` and, for
-the scenes of the validation set, by `dataset`. Knows no network.
+Called by `train`. Knows no network but the sizes it sees.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import random
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -22,14 +18,14 @@ from PIL import Image
 
 from workers.protocols import Progress, silent
 from workers.toybox.nets import EYES_OUTPUT, INPUT, Vocabulary
-from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES, Scene, compose, random_scene
+from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES, Scene
+from workers.toybox.splits import NATIVE, Split, pictures_revision, scene
 
-Split = Literal["train", "mixed", "single", "validation"]
-"""Training scenes; held-out scenes of any number of toys; held-out scenes of one toy; the data set people see."""
-
-NATIVE = 224
-"""Side of a toybox picture as people and tools see it, in pixels."""
+CLOSE_UP = 40
+"""Side of a close-up, in pixels of the networks' input; even the largest toy fits."""
 _CHUNK = 200
+_SEEN = 6
+"""Toys with fewer of the eyes' pixels are not seen at all."""
 
 
 def vocabulary() -> Vocabulary:
@@ -37,38 +33,14 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(tuple(NOUNS), tuple(COLOURS), tuple(SIZES), tuple(GROUNDS), tuple(LIGHTS))
 
 
-def scene(split: Split, number: int) -> Scene:
-    """The scene behind an example."""
-    rng = random.Random(f"toybox {split} {number}")
-    if split == "single":
-        return random_scene(rng, 1)
-    return _training_scene(rng) if split == "train" else random_scene(rng)
-
-
-def _training_scene(rng: random.Random) -> Scene:
-    """Mostly random scenes, and enough of what is rare among them: one toy, no toy, one toy on another."""
-    kind = rng.choices(("random", "one", "none", "stack"), (75, 12, 3, 10))[0]
-    if kind == "stack":
-        kinds = [(rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)) for _ in range(rng.randint(2, 3))]
-        return compose(kinds, rng, on={1: 0})
-    return random_scene(rng, {"random": None, "one": 1, "none": 0}[kind])
-
-
-def pictures_revision() -> str:
-    """Changes whenever scenes or their pictures may: a hash of the modules that make them, and of this one."""
-    here = Path(__file__).parent
-    names = ("scenes", "stage", "solids", "toys", "backdrops", "render", "examples")
-    return sha256(b"".join((here / f"{name}.py").read_bytes() for name in names)).hexdigest()[:12]
-
-
 @dataclass(frozen=True)
 class Examples:
     """Examples of one split, in order."""
 
     images: NDArray[np.uint8]
-    """(examples, 96, 96, 3), as `nets.preprocess` sees them."""
+    """(examples, side, side, 3), as `nets.preprocess` sees them; the side is 96, or 40 in close-ups."""
     things: NDArray[np.uint8]
-    """(examples, 48, 48): 0 where no toy is, else 1 + the position of the toy in its scene."""
+    """(examples, side / 2, side / 2): 0 where no toy is, else 1 + the position of the toy in its scene."""
     scenes: tuple[Scene, ...]
 
     def __len__(self) -> int:
@@ -79,9 +51,9 @@ class Examples:
         """(examples, classes): which of `Vocabulary.classes` each scene shows."""
         place = {word: position for position, word in enumerate(vocabulary().classes)}
         found = np.zeros((len(self.scenes), len(place)), dtype=bool)
-        for row, scene in zip(found, self.scenes, strict=True):
-            words = {scene.ground, scene.light} | {
-                word for thing in scene.things for word in (thing.noun, thing.colour)
+        for row, shown in zip(found, self.scenes, strict=True):
+            words = {shown.ground, shown.light} | {
+                word for thing in shown.things for word in (thing.noun, thing.colour)
             }
             row[[place[word] for word in words]] = True
         return found
@@ -92,10 +64,10 @@ class Examples:
 
         Nouns count from 1, with 0 for no toy; colours and sizes count from 0, with -1 for no toy.
         """
-        most = max((len(scene.things) for scene in self.scenes), default=0)
+        most = max((len(each.things) for each in self.scenes), default=0)
         table = np.tile(np.array([0, -1, -1]), (len(self.scenes), 1 + most, 1))
-        for row, scene in zip(table, self.scenes, strict=True):
-            for position, thing in enumerate(scene.things, start=1):
+        for row, shown in zip(table, self.scenes, strict=True):
+            for position, thing in enumerate(shown.things, start=1):
                 row[position] = (
                     1 + NOUNS.index(thing.noun), COLOURS.index(thing.colour), SIZES.index(thing.size)
                 )  # fmt: skip
@@ -126,6 +98,37 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
             pool.shutdown(cancel_futures=True)
             raise
     return Examples(images, things, tuple(scene(split, number) for number in range(count)))
+
+
+def close_ups(whole: Examples, seed: int = 0) -> Examples:
+    """One example of 40 x 40 pixels for each toy that is seen, with the toy near its middle."""
+    luck = np.random.default_rng(seed)
+    cuts = [
+        _cut(whole, row, position, luck)
+        for row, shown in enumerate(whole.scenes)
+        for position in range(1, 1 + len(shown.things))
+        if (whole.things[row] == position).sum() >= _SEEN
+    ]
+    images, things, scenes = zip(*cuts, strict=True)
+    return Examples(np.stack(images), np.stack(things), scenes)
+
+
+def _cut(
+    whole: Examples, row: int, position: int, luck: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
+    """The surroundings of one toy, and a scene of only the toys that are seen in them."""
+    side = CLOSE_UP * EYES_OUTPUT // INPUT
+    ys, xs = np.nonzero(whole.things[row] == position)
+    middle = np.array([ys.min() + ys.max() + 1, xs.min() + xs.max() + 1]) // 2
+    top, left = np.clip(middle - side // 2 + luck.integers(-3, 4, 2), 0, EYES_OUTPUT - side)
+    things = whole.things[row, top : top + side, left : left + side]
+    counts = np.bincount(things.ravel(), minlength=1 + len(whole.scenes[row].things))
+    kept = [number for number in range(1, len(counts)) if counts[number] >= _SEEN]
+    renumbered = np.zeros(len(counts), np.uint8)
+    renumbered[kept] = range(1, 1 + len(kept))
+    cut = replace(whole.scenes[row], things=tuple(replace(whole.scenes[row].things[k - 1], on=None) for k in kept))
+    top, left, side = (number * INPUT // EYES_OUTPUT for number in (top, left, side))
+    return whole.images[row, top : top + side, left : left + side], renumbered[things], cut
 
 
 def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
-from workers.toybox import examples
-from workers.toybox.courses import Course, Recipe, eyes_course, net_course
+from workers.toybox import examples, splits
+from workers.toybox.courses import Course, Lesson, Recipe, eyes_course, lessons, net_course
 from workers.toybox.examples import Examples
 from workers.toybox.exams import Figures, eyes_figures, net_figures
 from workers.toybox.nets import EYES_FILE, NET_FILE, save_weights
@@ -40,7 +42,7 @@ class Plan:
 
 PLANS = {
     "net": Plan(Recipe(), net_course, net_figures, NET_FILE),
-    "eyes": Plan(Recipe(epochs=8, rate=3e-3), eyes_course, eyes_figures, EYES_FILE),
+    "eyes": Plan(Recipe(), eyes_course, eyes_figures, EYES_FILE),
 }
 HELD_OUT = {"mixed": 2_000, "single": 1_000}
 """Scenes of each held-out split that figures are measured on."""
@@ -54,7 +56,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
     checkpoint = state / "toybox" / f"toybox-{name}-{_fingerprint(recipe)}.checkpoint"
-    fit(course, learnt, checkpoint, f"toybox-{name}")
+    fit(course, lessons(recipe, learnt), recipe, checkpoint)
     figures = plan.figures(course.network, mixed, single)
     figures["parameters"] = sum(parameter.numel() for parameter in course.network.parameters())
     save_weights(course.network, plan.target)
@@ -64,7 +66,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     return figures
 
 
-def _examples(split: examples.Split, count: int, state: Path, recipe: Recipe) -> Examples:
+def _examples(split: splits.Split, count: int, state: Path, recipe: Recipe) -> Examples:
     with tqdm(total=count, desc=f"drawing {split} scenes", unit="scene") as bar:
 
         def show(_what: str, done: int, _total: int) -> None:
@@ -74,44 +76,41 @@ def _examples(split: examples.Split, count: int, state: Path, recipe: Recipe) ->
 
 
 def _fingerprint(recipe: Recipe) -> str:
-    return sha256(f"{recipe} {examples.pictures_revision()}".encode()).hexdigest()[:12]
+    return sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
 
 
-def fit(course: Course, learnt: Examples, checkpoint: Path, name: str) -> None:
-    """Train the network of a course in place; goes on from `checkpoint` if that is of the same recipe."""
-    recipe, network = course.recipe, course.network
+def fit(course: Course, lessons: Sequence[Lesson], recipe: Recipe, checkpoint: Path) -> None:
+    """Train the network of a course in place; goes on from `checkpoint` if there is one."""
     torch.set_num_threads(recipe.threads)
-    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    steps = len(learnt) // recipe.batch
-    optimizer = torch.optim.AdamW(network.parameters(), recipe.rate, weight_decay=recipe.decay)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, recipe.rate, total_steps=steps * recipe.epochs, pct_start=0.2
-    )
-    keep = {"network": network, "optimizer": optimizer, "schedule": schedule}
-    for epoch in range(_resume(checkpoint, keep, recipe), recipe.epochs):
-        _epoch(course, learnt, optimizer, schedule, epoch, f"{name}, epoch {epoch + 1} of {recipe.epochs}")
-        _save_checkpoint(checkpoint, keep, recipe, epoch + 1)
-    network.eval()
+    course.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    for number, lesson in enumerate(lessons):
+        optimizer = torch.optim.AdamW(course.network.parameters(), lesson.rate, weight_decay=recipe.decay)
+        steps = lesson.epochs * (len(lesson.learnt) // lesson.batch)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lesson.rate, max(1, steps), pct_start=0.2)
+        keep = {"network": course.network, "optimizer": optimizer, "schedule": schedule}
+        for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
+            luck = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
+            _epoch(course, lesson, optimizer, schedule, luck, f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}")
+            _save_checkpoint(checkpoint, keep, number, epoch + 1)
+    course.network.eval()
 
 
 def _epoch(
     course: Course,
-    learnt: Examples,
+    lesson: Lesson,
     optimizer: torch.optim.Optimizer,
     schedule: torch.optim.lr_scheduler.LRScheduler,
-    epoch: int,
+    luck: torch.Generator,
     title: str,
 ) -> None:
-    """One pass over the examples in an order that follows from seed and epoch alone."""
-    recipe = course.recipe
-    luck = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-    order = torch.randperm(len(learnt), generator=luck)
+    """One pass over the examples, in an order that follows from `luck` alone."""
+    order: Tensor = torch.randperm(len(lesson.learnt), generator=luck)
     course.network.train()
-    with tqdm(order.split(recipe.batch)[: len(learnt) // recipe.batch], desc=title, unit="batch") as bar:
+    with tqdm(torch.split(order, lesson.batch)[: len(order) // lesson.batch], desc=title, unit="batch") as bar:
         for numbers in bar:
             flipped = bool(torch.rand((), generator=luck) < 0.5)
-            pixels = torch.from_numpy(learnt.images[numbers.numpy()])
-            loss = course.loss(pixels.flip(2) if flipped else pixels, learnt, numbers, flipped)
+            pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
+            loss = course.loss(pixels.flip(2) if flipped else pixels, lesson.learnt, numbers, flipped)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -120,36 +119,27 @@ def _epoch(
             bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
 
 
-def _resume(checkpoint: Path, keep: dict[str, Any], recipe: Recipe) -> int:
-    """Restore what a checkpoint of the same recipe holds; return the epoch to go on with."""
+def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
+    """Restore what a checkpoint in this lesson holds, and return the epoch to go on with."""
     if not checkpoint.exists():
         return 0
     saved = torch.load(checkpoint, weights_only=True)
-    if saved["recipe"] != asdict(recipe):
-        return 0
+    if saved["lesson"] != lesson:
+        return sys.maxsize if saved["lesson"] > lesson else 0
     for name, part in keep.items():
         part.load_state_dict(saved[name])
     return int(saved["epoch"])
 
 
-def _save_checkpoint(checkpoint: Path, keep: dict[str, Any], recipe: Recipe, epoch: int) -> None:
+def _save_checkpoint(checkpoint: Path, keep: dict[str, Any], lesson: int, epoch: int) -> None:
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     partial = checkpoint.with_suffix(".partial")
     states = {name: part.state_dict() for name, part in keep.items()}
-    torch.save(states | {"recipe": asdict(recipe), "epoch": epoch}, partial)
+    torch.save(states | {"lesson": lesson, "epoch": epoch}, partial)
     partial.replace(checkpoint)
 
 
 # --- the command --------------------------------------------------------------------------------------
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command, for this module's parser and Django's alike."""
-    parser.add_argument("--only", choices=sorted(PLANS), help="train this network alone")
-    parser.add_argument("--scenes", type=int, help="training scenes (default: the recipe's)")
-    parser.add_argument("--epochs", type=int, help="passes over them (default: the recipe's)")
-    parser.add_argument("--threads", type=int, default=2, help="processor cores to use (default: 2)")
-    parser.add_argument("--into", type=Path, help="folder for weights and figures (default: the committed ones)")
 
 
 def run(only: str | None, changes: dict[str, int | None], into: Path | None, state: Path) -> None:
@@ -170,7 +160,11 @@ def run(only: str | None, changes: dict[str, int | None], into: Path | None, sta
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line. Ctrl+C ends it in one sentence."""
     parser = argparse.ArgumentParser(prog="python -m workers.toybox.train", description=__doc__.partition("\n")[0])
-    add_arguments(parser)
+    parser.add_argument("--only", choices=sorted(PLANS), help="train this network alone")
+    parser.add_argument("--into", type=Path, help="folder for weights and figures (default: the committed ones)")
+    parser.add_argument("--scenes", type=int, help="training scenes (default: the recipe's)")
+    parser.add_argument("--epochs", type=int, help="passes over the scenes (default: the recipe's)")
+    parser.add_argument("--threads", type=int, help="processor cores to use (default: 2)")
     parser.add_argument(
         "--state", type=Path, default=Path("var"), help="folder for scenes and checkpoints (default: var)"
     )
