@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -21,6 +22,7 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
+from django.db import DatabaseError
 from redis import RedisError
 
 from experiments import access, live, rendering, transcript
@@ -32,6 +34,8 @@ LOOK_EVERY = 3.0
 """Seconds between two looks at the database that no bell asked for."""
 JOIN_EVERY = 30.0
 """Seconds after which the group is joined again: Redis may have been emptied."""
+CANCEL_AGAIN = 0.5
+"""Seconds after which a task that is still there is cancelled again."""
 BATCH = 25
 """Events read and sent at once."""
 NOT_YOURS, TOO_MUCH, BROKEN = 4404, 4408, 1011
@@ -90,8 +94,7 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
         if self.work is not None:
-            self.work.cancel()
-            await asyncio.gather(self.work, return_exceptions=True)
+            await end(self.work)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer a ping; ignore everything else; end a browser that talks too much."""
@@ -103,24 +106,26 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     async def follow(self) -> None:
         """Look and listen until the run is over. If we fail, the socket closes, and the browser comes back."""
+        listening = asyncio.create_task(self.listen())
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self.look()), group.create_task(self.listen())]
-                await self.over.wait()
-                for task in tasks:
-                    task.cancel()
+            await self.look()
             await self.tell({"type": "end"})
             await self.close()
-        except* Exception:
+        except OSError as error:
+            log.info("The viewer of run %s has gone: %s", self.run_id, error)
+        except Exception:
             log.exception("The stream of run %s broke off; its viewer comes back.", self.run_id)
             await self.close(BROKEN)
+        finally:
+            await end(listening)
 
     async def look(self) -> None:
-        """Catch up at once and every few seconds."""
-        while True:
+        """Catch up at once and every few seconds, until the run is over."""
+        while not self.over.is_set():
             await self.catch_up()
-            await asyncio.sleep(LOOK_EVERY)
             self.heard = 0
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), LOOK_EVERY)
 
     async def catch_up(self) -> None:
         """Send everything the viewer does not have, and note once nothing can follow."""
@@ -154,7 +159,7 @@ class RunConsumer(AsyncWebsocketConsumer):
         while True:
             try:
                 await self.hear()
-            except (RedisError, OSError) as error:
+            except (RedisError, OSError, DatabaseError) as error:
                 log.info("No bell for a viewer of run %s: %s", self.run_id, error)
                 await asyncio.sleep(LOOK_EVERY)
 
@@ -166,14 +171,18 @@ class RunConsumer(AsyncWebsocketConsumer):
         await layer.group_add(group, channel)
         await self.catch_up()
         await self.show_current()
+        receiving = None
         try:
             while True:
-                try:
-                    await self.answer(await asyncio.wait_for(layer.receive(channel), JOIN_EVERY))
-                except TimeoutError:
+                receiving = asyncio.create_task(layer.receive(channel))
+                while not (await asyncio.wait({receiving}, timeout=JOIN_EVERY))[0]:
                     await layer.group_add(group, channel)
+                await self.answer(receiving.result())
         finally:
-            await asyncio.shield(leave(layer, group, channel))
+            if receiving is not None:
+                await end(receiving)
+            with suppress(RedisError, OSError):
+                await layer.group_discard(group, channel)
 
     async def answer(self, message: dict[str, Any]) -> None:
         if message["type"] == "run.event":
@@ -200,11 +209,13 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self.tell({"type": "progress", **report})
 
 
-async def leave(layer: Any, group: str, channel: str) -> None:
-    try:
-        await layer.group_discard(group, channel)
-    except (RedisError, OSError):
-        return
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and wait until it is gone. A single cancel may be swallowed (asyncio.wait_for in Python 3.11)."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_AGAIN)
+    if not task.cancelled() and (error := task.exception()):
+        log.info("Ended with %s", error)
 
 
 def after_of(query: bytes) -> int:

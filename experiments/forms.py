@@ -38,7 +38,10 @@ class QueryForm(forms.Form):
     question = forms.CharField(
         max_length=QUESTION_CHARS,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
-        error_messages={"required": "Write a question: the agent is given it word for word."},
+        error_messages={
+            "required": "Write a question: the agent is given it word for word.",
+            "max_length": "This question has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it.",
+        },
     )
     task = forms.ChoiceField(choices=list(registry.TASKS.items()), widget=forms.RadioSelect, initial="describe")
     model = forms.CharField(max_length=200)
@@ -61,9 +64,6 @@ class QueryForm(forms.Form):
             for name in self.errors:
                 if name in self.fields:
                     self.fields[name].widget.attrs["aria-invalid"] = "true"
-        self.fields["question"].error_messages["max_length"] = (
-            "This question has %(show_value)d characters; the agent takes at most %(limit_value)d. Shorten it."
-        )
 
     def clean_rounds(self) -> int | None:
         return self._limit("rounds")

@@ -209,7 +209,8 @@ STORAGES = {
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
-        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 5, "socket_connect_timeout": 2}], "expiry": 30},
+        # Viewers wait for the bell 5 s at a time: a read that gives up sooner would miss it.
+        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 8, "socket_connect_timeout": 2}], "expiry": 30},
     }
 }
 

@@ -110,7 +110,8 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
     from experiments import live
 
     settings.REDIS_URL = redis_server
-    layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [redis_server]}}
+    host = {"address": redis_server, "socket_timeout": 8}
+    layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
     live.redis.cache_clear()

@@ -48,5 +48,5 @@ def end_now(run: Run, reason: str) -> None:
     conclusion = {"description": "", "labels": [], "reasoning": "", "bias": ""}
     try:
         transcript.append(run.pk, "cancelled", {"reason": reason, "conclusion": conclusion})
-    except transcript.RunEndedError:
+    except transcript.RunEnded:
         return

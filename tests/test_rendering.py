@@ -1,0 +1,222 @@
+"""Events as HTML: one renderer, and nothing in an event can become more than text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass, replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from experiments import rendering, transcript
+from experiments.models import Event, Run
+from tests.builders import as_json, experiment, make_run, replied, started
+from tests.pictures import logged, seen, stored
+from workers.agent.events import PAYLOADS, Conclusion, Ended, Hypothesis, Noted, Payload, Troubled
+from workers.protocols import Observation, ToolCall
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "</p></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'><b style=x>{{ 7 }}"
+
+
+@pytest.fixture
+def run(owner: User) -> Run:
+    return make_run(owner)
+
+
+def drawn(run: Run, kind: str, payload: Payload) -> str:
+    event = transcript.append(run.pk, kind, as_json(payload))
+    return rendering.render_event(event, Run.objects.get(pk=run.pk))
+
+
+def hostile(value: Any) -> Any:
+    """The same payload with every text replaced by an attack; keys of images and names stay."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {"image", "masked", "original", "status", "fate", "task", "reason", "origin"}
+        changes = {f.name: hostile(getattr(value, f.name)) for f in fields(value) if f.name not in kept}
+        return replace(value, **changes)
+    if isinstance(value, tuple):
+        return tuple(hostile(each) for each in value)
+    if isinstance(value, str):
+        return HOSTILE
+    return value
+
+
+class Markup(HTMLParser):
+    """What a browser would make of a piece of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+        self.sources: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self.sources += [value or "" for name, value in attrs if name == "src"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def of_every_kind() -> dict[str, Payload]:
+    conclusion = Conclusion("words", ("label",), "reasoning", "bias")
+    result = logged(
+        seen("title", 3.0, "red"), text="text", output="output", error="error", calls=(ToolCall("n", "a", 1.0),)
+    )
+    reply = replied(hypotheses=(Hypothesis(1, "text", "open", "why"),), code="code", conclusion=conclusion)
+    ends = {kind: Ended("reason", conclusion) for kind in ("concluded", "limit_reached", "cancelled", "failed")}
+    steps: dict[str, Payload] = {"started": started(), "reply": reply, "experiment": experiment(), "result": result}
+    notes: dict[str, Payload] = {"note": Noted(1, "continue", "text"), "trouble": Troubled(1, 1, "what")}
+    return steps | notes | ends
+
+
+def test_there_is_a_template_for_every_kind_of_event() -> None:
+    assert rendering.TEMPLATES.keys() == PAYLOADS.keys()
+
+
+@pytest.mark.parametrize("kind", PAYLOADS)
+def test_nothing_in_an_event_becomes_markup(run: Run, kind: str) -> None:
+    payload = of_every_kind()[kind]
+    if kind == "result":
+        transcript.append(run.pk, "experiment", as_json(hostile(experiment())))
+    html = drawn(run, kind, hostile(payload))
+    page = Markup()
+    page.feed(html)
+    assert "alert" in page.text
+    assert "script" not in page.tags
+    assert not [name for name in page.attributes if name == "style" or name.startswith("on")]
+    assert all(source.startswith("/images/") for source in page.sources)
+
+
+@pytest.mark.parametrize("kind", PAYLOADS)
+def test_an_event_is_one_element_with_an_id_and_a_permanent_link(run: Run, kind: str) -> None:
+    if kind == "result":
+        transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, kind, of_every_kind()[kind]).strip()
+    seq = Run.objects.get(pk=run.pk).last_seq
+    assert re.match(r'<article class="[^"]*" id="(event|experiment)-\d+" data-seq="\d+" data-round=', html)
+    assert html.endswith("</article>")
+    assert html.count("<article") == 1
+    assert f'id="event-{seq}"' in html
+    assert f'href="#event-{seq}"' in html
+
+
+def test_a_result_takes_the_place_of_its_experiment(run: Run) -> None:
+    running = drawn(run, "experiment", experiment())
+    ended = drawn(run, "result", logged(seen("a red ball", 38.4, "red")))
+    assert 'id="experiment-1"' in running
+    assert 'id="experiment-1"' in ended
+    assert "running" in running
+    assert "tools" in ended, "the program stays on the card"
+    events = list(Event.objects.filter(run=run))
+    assert [event.kind for event, _ in rendering.render_events(run, events)] == ["result"]
+
+
+def test_the_first_load_and_the_stream_draw_the_same(run: Run) -> None:
+    drawn(run, "started", started())
+    drawn(run, "reply", replied())
+    run.refresh_from_db()
+    events = list(Event.objects.filter(run=run))
+    together = [html for _, html in rendering.render_events(run, events)]
+    assert together == [rendering.render_event(event, run) for event in events]
+
+
+def test_an_edit_stands_beside_its_original_with_the_change_between_them(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    before = seen("a red ball", 37.7, "red")
+    after = seen("make the ball green", 2.24, "green", original=before.image)
+    alone = seen("a snowman", 1.0, "gray")
+    html = drawn(run, "result", logged(before, after, alone))
+    assert html.count('class="pair"') == 1
+    assert "<b>−35.5</b>" in html  # noqa: RUF001 - a real minus sign
+    assert html.count("<figure") == 3
+    assert html.index("a red ball") < html.index("−35.5") < html.index("make the ball green")  # noqa: RUF001
+
+
+def test_an_edit_of_an_image_from_elsewhere_stands_alone(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=stored("red"))))
+    assert 'class="pair"' not in html
+    assert html.count("<figure") == 1
+
+
+def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    shot = seen("a red ball", 38.4, "red")
+    html = drawn(run, "result", logged(shot, Observation("bare", 1.0, shot.image)))
+    assert f'<img src="/images/{shot.masked}.png"' in html
+    assert f'data-raw="/images/{shot.image}.png"' in html
+    assert f'<img src="/images/{shot.image}.png"' in html, "an image without a mask is shown as it is"
+
+
+def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, "result", logged(seen("a", 30.0, "red"), seen("b", 3.0, "blue"), threshold=20.0))
+    assert html.count('viewBox="0 0 30 1"') == 2
+    assert 'width="3"' in html
+    assert 'class="tick" x1="20"' in html
+
+
+def test_many_images_are_folded_after_the_first_twenty(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, "result", logged(*[seen(f"n{n}", 1.0, "red") for n in range(50)]))
+    assert "30 more images" in html
+    assert html.count("<figure") == 50
+
+
+def test_cut_output_says_so(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    assert "only the first 6 characters were kept" in drawn(
+        run, "result", logged(output="printe", output_truncated=True)
+    )
+
+
+def test_the_side_tells_the_last_word_on_each_hypothesis(run: Run) -> None:
+    drawn(run, "reply", replied(1, hypotheses=(Hypothesis(1, "red"), Hypothesis(2, "round"))))
+    drawn(run, "reply", replied(2, hypotheses=(Hypothesis(1, "red", "supported"), Hypothesis(2, "round", "refuted"))))
+    side = rendering.side(Run.objects.get(pk=run.pk))
+    assert side.count("<li>") == 2
+    assert "supported" in side
+    assert "refuted" in side
+
+
+def test_the_outline_names_each_round_with_its_best_activation(run: Run) -> None:
+    drawn(run, "reply", replied(prose="**Start** from the exemplars. Then go on."))
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    drawn(run, "result", logged(seen("a", 36.92, "red"), seen("b", 1.0, "blue")))
+    outline = rendering.outline(Run.objects.get(pk=run.pk))
+    assert "Start from the exemplars</span>" in outline
+    assert "36.9" in outline
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (replied(prose="", code="x"), "Experiment"),
+        (replied(prose="", conclusion=Conclusion("d")), "Conclusion"),
+        (replied(prose=""), "Reply"),
+        (replied(prose="word " * 40), "word word word word word word word word word word word…"),
+    ],
+)
+def test_a_round_always_has_a_headline(reply: Payload, words: str) -> None:
+    assert rendering.headline(as_json(reply)) == words
+
+
+def test_the_head_shows_what_is_used_of_each_limit(run: Run) -> None:
+    run.limits = {"rounds": 25, "tokens": None, "cost": 2.0, "seconds": 3600}
+    run.rounds, run.prompt_tokens, run.cost, run.seconds = 4, 18_200, 0.06, 48.0
+    head = " ".join(rendering.head(run).split())
+    for words in ("<b>4</b> of 25", "<b>18.2k</b></dd>", "<b>$0.06</b> of $2.00", ">0:48</b> of 1:00:00"):
+        assert words in head
+    assert head.count('class="gauge') == 3
+
+
+def test_the_tail_says_how_many_runs_are_ahead(run: Run, owner: User) -> None:
+    second = make_run(owner)
+    assert "1 run ahead" in rendering.tail(second)
+    assert "ahead" not in rendering.tail(run)
