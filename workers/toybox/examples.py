@@ -6,7 +6,7 @@ Called by `train`. Knows no network but the sizes it sees.
 from __future__ import annotations
 
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -85,7 +85,7 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
     things = _array(folder / "things.npy", (count, EYES_OUTPUT, EYES_OUTPUT))
     done = _array(folder / "done.npy", (-(-count // _CHUNK),))
     missing = [int(chunk) for chunk in np.flatnonzero(done == 0)]
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with _workers(processes) as pool:
         futures = {pool.submit(_draw, split, range(c * _CHUNK, min(count, (c + 1) * _CHUNK))): c for c in missing}
         try:
             for future in as_completed(futures):
@@ -93,7 +93,7 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
                 here = slice(chunk * _CHUNK, (chunk + 1) * _CHUNK)
                 images[here], things[here] = future.result()
                 done[chunk] = 1
-                progress(f"drawing {split} scenes", int(done.sum()) * _CHUNK, len(done) * _CHUNK)
+                progress(f"drawing {split} scenes", min(count, int(done.sum()) * _CHUNK), count)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -131,6 +131,13 @@ def _cut(
     return whole.images[row, top : top + side, left : left + side], renumbered[things], cut
 
 
+def _workers(processes: int) -> Executor:
+    """One worker needs no process of its own."""
+    if processes == 1:
+        return ThreadPoolExecutor(1)
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+
+
 def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """An array on disk, of zeros when new."""
     array: NDArray[np.uint8] = open_memmap(path, "r+" if path.exists() else "w+", np.uint8, shape)
@@ -138,7 +145,7 @@ def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 def _draw(split: Split, numbers: range) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Pictures and masks of some examples; runs in a process of its own."""
+    """Pictures and masks of some examples."""
     from workers.toybox import render
 
     scenes = [scene(split, number) for number in numbers]
