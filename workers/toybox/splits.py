@@ -17,7 +17,8 @@ Split = Literal["train", "mixed", "single", "validation"]
 
 NATIVE = 224
 """Side of a toybox picture as people and tools see it, in pixels."""
-_MAKERS = ("splits", "scenes", "stage", "solids", "toys", "meshes", "backdrops", "render")
+MAKERS = ("splits", "scenes", "stage", "solids", "toys", "meshes", "backdrops", "render")
+"""The modules of this folder that have a part in what a scene looks like."""
 
 
 def scene(split: Split, number: int) -> Scene:
@@ -40,4 +41,4 @@ def _training_scene(rng: random.Random) -> Scene:
 def pictures_revision() -> str:
     """Changes whenever scenes or their pictures may: a hash of the modules that make them."""
     here = Path(__file__).parent
-    return sha256(b"".join((here / f"{name}.py").read_bytes() for name in _MAKERS)).hexdigest()[:12]
+    return sha256(b"".join((here / f"{name}.py").read_bytes() for name in MAKERS)).hexdigest()[:12]
