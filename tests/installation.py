@@ -33,7 +33,12 @@ class Installation:
         self.url = f"http://127.0.0.1:{self.port}"
         self.state = state
         self.lines: list[str] = []
-        self.environment = {"MAIA_WORDS_PER_SECOND": "0", "MAIA_DATA_SET_IMAGES": "200", **environment, "MAIA_STATE": str(state)}
+        self.environment = {
+            "MAIA_WORDS_PER_SECOND": "0",
+            "MAIA_DATA_SET_IMAGES": "200",
+            **environment,
+            "MAIA_STATE": str(state),
+        }
         command = [sys.executable, "manage.py", "up", "--port", str(self.port), *options]
         own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
         self.process = subprocess.Popen(

@@ -134,7 +134,9 @@ class Installation:
         self.console.say(f"\n    {link}\n")
         self.console.say(f"Open this link: it signs {self.user} in, once. Ctrl+C stops everything.")
         if not self.user.has_usable_password():
-            self.console.say(f"To sign in without a link, set a password: python manage.py changepassword {self.user}")
+            self.console.say(
+                f"To sign in without a link, set a password: .venv/bin/python manage.py changepassword {self.user}"
+            )
 
     def greeted(self, greeting: asyncio.Task[None]) -> None:
         """A greeting that failed is the end: without a link nobody gets in."""
