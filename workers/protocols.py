@@ -364,7 +364,7 @@ class Sandbox(Protocol):
         `calls` maps "system.neuron", "tools.text2image", … to the functions that serve them; their arguments
         and results are numbers, text, None, PIL images, and lists and dicts of these. `facts` are the plain attributes
         that the proxies show, as {"system.layer": "layer4", …}. A ToolError raised by a call is raised again in the
-        program. Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run at all;
-        any other exception of a call kills the child and passes through.
+        program. Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run
+        at all; any other exception of a call kills the child and passes through.
         """
         ...

@@ -112,7 +112,7 @@ def _epoch(
             pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
             loss = course.loss(pixels.flip(2) if flipped else pixels, lesson.learnt, numbers, flipped)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
             course.after_step()
