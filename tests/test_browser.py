@@ -41,7 +41,7 @@ def session(site: Installation, browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.link())
-    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
     page.close()
     yield context
     context.close()
@@ -130,9 +130,9 @@ def test_a_run_stops_when_a_person_says_so(site: Installation, page: Page) -> No
 
 def test_it_says_what_is_wrong_with_a_query_and_keeps_what_was_typed(site: Installation, page: Page) -> None:
     page.goto(f"{site.url}/query/")
-    page.get_by_label("Question").fill("Is it red?")
+    page.get_by_role("textbox", name="Question").fill("Is it red?")
     page.get_by_label("Unit", exact=True).fill("99999")
     expect(page.locator("#unit-note")).to_contain_text("to")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    expect(page.get_by_label("Question")).to_have_value("Is it red?")
+    expect(page.get_by_role("textbox", name="Question")).to_have_value("Is it red?")
