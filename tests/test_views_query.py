@@ -63,7 +63,6 @@ def test_a_bad_query_starts_nothing_and_keeps_what_was_typed(as_owner: Client, l
     bad = GOOD | {"question": "Keep me " + "x" * 100_000, "unit": "99", "cost": "0", "rounds": "12"}
     response = as_owner.post("/query/", bad)
     text = response.content.decode()
-    assert response.status_code == 422
     assert not Run.objects.exists()
     assert bad["question"] in text
     assert "has units 0 to 15" in text

@@ -32,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
                 run = form.save(owner)
                 queue.enqueue(run.pk)
             return redirect(run)
-        return render(request, "query.html", around(form, form.data), status=422)
+        return render(request, "query.html", around(form, form.data))
     initial = beginning(request)
     return render(request, "query.html", around(forms.QueryForm(initial=initial), initial))
 

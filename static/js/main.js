@@ -38,6 +38,9 @@ async function copied(text) {
   }
 }
 
+// Without a network nothing is asked for: the next poll comes soon enough.
+document.addEventListener("htmx:beforeRequest", (event) => { if (!navigator.onLine) event.preventDefault(); });
+
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[method=post]:not([hx-post])"))
     for (const button of event.target.querySelectorAll("button")) button.disabled = true;

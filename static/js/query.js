@@ -28,12 +28,13 @@ if (form) {
   // What somebody has typed is never replaced.
   function suggest() {
     const next = suggestion();
-    if (next && (question.value === suggested || !question.value.trim()) && document.activeElement !== question) {
+    if (!next || next === suggested) return;
+    if ((question.value === suggested || !question.value.trim()) && document.activeElement !== question) {
       question.value = next;
       byId("command").dispatchEvent(new Event("input"));
       form.dispatchEvent(new Event("input"));
     }
-    if (next) suggested = next;
+    suggested = next;
   }
 
   function invalid() {

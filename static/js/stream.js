@@ -38,7 +38,9 @@ export class Stream {
     if (this.over) return;
     if (code === NOT_YOURS) { this.over = true; this.report("refused"); return; }
     this.report(navigator.onLine ? "waiting" : "offline");
-    const wait = Math.min(LONGEST_WAIT, 300 * 2 ** this.attempts++) * (0.7 + 0.6 * Math.random());
+    // Many viewers lose a server at the same moment: they do not come back at the same moment.
+    const soon = navigator.onLine ? 300 * 2 ** this.attempts++ : LONGEST_WAIT;
+    const wait = Math.min(LONGEST_WAIT, soon) * (0.7 + 0.6 * Math.random());
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.connect(), wait);
   }
