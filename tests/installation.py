@@ -33,18 +33,14 @@ class Installation:
         self.url = f"http://127.0.0.1:{self.port}"
         self.state = state
         self.lines: list[str] = []
-        self.environment = {
-            "MAIA_WORDS_PER_SECOND": "0",
-            "MAIA_DATA_SET_IMAGES": "200",
-            **environment,
-            "MAIA_STATE": str(state),
-        }
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port), *options]
         own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
+        quick = {"MAIA_WORDS_PER_SECOND": "0", "MAIA_DATA_SET_IMAGES": "200"}
+        self.environment = own | quick | environment | {"MAIA_STATE": str(state)}
+        command = [sys.executable, "manage.py", "up", "--port", str(self.port), *options]
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=own | self.environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -83,6 +79,13 @@ class Installation:
     def change(self, query: str, *values: Any) -> None:
         with closing(sqlite3.connect(self.state / "maia.sqlite3", timeout=20)) as database, database:
             database.execute(query, values)
+
+    def manage(self, *words: str) -> str:
+        """What a command of this installation prints."""
+        command = [sys.executable, "manage.py", *words]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=True, capture_output=True, text=True
+        ).stdout
 
     def child(self, *words: str) -> psutil.Process:
         """The process under the supervisor whose command line has all these words."""

@@ -20,23 +20,19 @@ def site(quick_state: Path):
         yield installation
 
 
-QUERY = {"question": "What?", "task": "describe", "model": "toybox", "layer": "layer4", "limits": '{"rounds": 25}'}
-BLANK = {"system_kind": "unit", "tool_set": "toybox", "backbone": "scripted", "status": "queued", "conclusion": "{}"}
-LONG_AGO = "2026-01-01"
+LONG_AGO = "2026-01-01 00:00:00+00:00"
+ASK = """
+from django.contrib.auth.models import User
+from experiments.models import Run
+run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
+    unit={unit}, backbone="scripted", limits={{"rounds": 25}}, enqueued="{enqueued}")
+print(run.pk)
+"""
 
 
 def ask(site: Installation, unit: int = 12) -> int:
     """Queue a run as the page does, but without the message to Redis: the sweeper has to find it."""
-    owner = site.rows("SELECT id FROM auth_user")[0][0]
-    row = {**QUERY, **BLANK, "owner_id": owner, "unit": unit, "created": LONG_AGO, "enqueued": LONG_AGO}
-    row |= dict.fromkeys(("options", "versions"), "{}") | dict.fromkeys(
-        ("backbone_model", "reason", "lease_worker"), ""
-    )
-    counts = ("seed", "cancel_requested", "fence", "last_seq", "rounds", "experiment_count", "observation_count")
-    row |= dict.fromkeys((*counts, "prompt_tokens", "completion_tokens", "cost", "seconds"), 0)
-    names, marks = ", ".join(row), ", ".join("?" * len(row))
-    site.change(f"INSERT INTO experiments_run ({names}) VALUES ({marks})", *row.values())
-    return int(site.rows("SELECT max(id) FROM experiments_run")[0][0])
+    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO)))
 
 
 def status(site: Installation, run: int) -> str:
