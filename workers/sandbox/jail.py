@@ -160,7 +160,8 @@ def readable() -> tuple[Path, ...]:
     folders = [Path(root, name) for root in sorted(roots) for name in ("lib", "lib64")]
     folders += [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += [Path(name) for name in (*site.getsitepackages(), *_SYSTEM)]
-    return tuple(dict.fromkeys(folder.resolve() for folder in folders if folder.exists()))
+    found = dict.fromkeys(folder.resolve() for folder in folders if folder.exists())
+    return tuple(folder for folder in found if not found.keys() & set(folder.parents))
 
 
 def _shut(name: str, remedy: str, apply: Callable[[], str]) -> Layer:

@@ -23,8 +23,13 @@ from workers.sandbox.jail import Terms
 from workers.sandbox.scratch import remove
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ENVIRONMENT = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""All that the zygote gets: the same order of sets each time, and no thread that a fork would lose."""
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",  # the same order of sets each time
+    "OPENBLAS_NUM_THREADS": "1",  # no thread that a fork would lose
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",  # each thread would otherwise reserve 128 MiB of the address space it may use
+}
+"""All that the zygote gets."""
 _BOOT = """
 import sys
 sys.path.insert(0, {root!r})
