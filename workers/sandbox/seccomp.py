@@ -107,7 +107,9 @@ def _checks(conditions: tuple[Only, ...]) -> Iterator[Instruction]:
         yield (_RETURN, 0, 0, FAIL + errno.EPERM)
 
 
-class _Filter(ctypes.Structure):
+class Filter(ctypes.Structure):
+    """A program as the kernel takes it: how many instructions, and where they are."""
+
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
@@ -118,4 +120,4 @@ def restrict() -> None:
         raise NotImplementedError(f"there is no table of system calls for {machine}")
     code = assemble(ARCHITECTURES[machine], os.getpid())
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
-    kernel.prctl("a seccomp filter", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(_Filter(len(code), packed)))
+    kernel.prctl("a seccomp filter", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(Filter(len(code), packed)))
