@@ -17,7 +17,7 @@ from workers.backbones.scripted_scientist.reading import Hypothesis
 from workers.backbones.scripted_scientist.report import Move
 from workers.backbones.scripted_scientist.trials import pairs
 from workers.backbones.scripted_scientist.view import View
-from workers.backbones.scripted_scientist.weighing import SINGLES
+from workers.backbones.scripted_scientist.weighing import CHOICES, SINGLES
 from workers.toybox.concepts import Concept, parse
 from workers.toybox.scenes import Scene
 
@@ -91,7 +91,14 @@ def suspects(view: View, known: Concept) -> list[Difference]:
     found = [each for context in SINGLES if (each := _difference(view, known, context))]
     mean = abs(_mean(view, known))
     clear = [each for each in found if abs(each.errors) > _CERTAIN and abs(each.size) > _MATTERS * mean]
-    return sorted(clear, key=lambda each: -abs(each.errors))[:_SUSPECTS]
+    ranked = sorted(clear, key=lambda each: -abs(each.errors))
+    return [each for place, each in enumerate(ranked) if not _mirrors(each, ranked[:place])][:_SUSPECTS]
+
+
+def _mirrors(found: Difference, before: Sequence[Difference]) -> bool:
+    """Whether a difference is but the other side of one before it: small against large, large against small."""
+    (name,) = found.context.named
+    return len(CHOICES[name]) == 2 and any(each.context.named == (name,) for each in before)
 
 
 def _difference(view: View, known: Concept, context: Concept) -> Difference | None:
@@ -121,7 +128,9 @@ def _contexts(view: View, known: Concept) -> Move:
         "evenly, so that every context can be compared with all the others."
     )
     purpose = f"{known.phrase()} in every context, dealt evenly"
-    return Move(prose, _hypotheses(view, known), programs.draw("contexts", purpose, designs.captions(scenes)))
+    return Move(
+        prose, _hypotheses(view, known), programs.draw("contexts", purpose, {known.phrase(): designs.captions(scenes)})
+    )
 
 
 def _contrast(view: View, known: Concept) -> Move:

@@ -53,26 +53,32 @@ def look_at_exemplars(view: View) -> Move:
 def screen(view: View) -> Move:
     luck = view.luck("screen")
     each = view.fewer("screen", _SCREENED)
-    prompts = designs.captions(designs.balanced(luck, [1] * each + [3] * each))
+    groups = {
+        "one toy": designs.captions(designs.balanced(luck, [1] * each)),
+        "three toys": designs.captions(designs.balanced(luck, [3] * each)),
+    }
     prose = findings.of_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
-        f"{len(prompts)} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
+        f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
     )
-    return _move(
-        view, prose, programs.draw("screen", "every toy, colour, size, ground and light, dealt evenly", prompts)
-    )
+    purpose = "every toy, colour, size, ground and light, dealt evenly"
+    return _move(view, prose, programs.draw("screen", purpose, groups))
 
 
 def _refine(view: View) -> Move:
     luck, candidates = view.luck("refine"), _candidates(view)
     each = view.fewer("refine", 6)
-    scenes = [scene for concept in candidates for scene in designs.contrasts((concept,), each, each // 2, luck)]
+    groups = {
+        f"{concept.phrase()}, and near misses": designs.captions(
+            designs.described((concept,), each, luck) + designs.near_misses((concept,), each // 2, luck)
+        )
+        for concept in candidates
+    }
     prose = findings.of_screening(view) + (
         "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
-        f"each other, against near misses: {phrase_all(candidates[:6])}{', and more' if len(candidates) > 6 else ''}."
+        f"each other, against near misses: {', '.join(each.phrase() for each in candidates)}."
     )
-    prompts = designs.captions(scenes)
-    return _move(view, prose, programs.draw("refine", "the likeliest concepts against near misses", prompts))
+    return _move(view, prose, programs.draw("refine", "the likeliest concepts against near misses", groups))
 
 
 def _candidates(view: View) -> list[Concept]:
@@ -108,14 +114,16 @@ def _edit(view: View) -> Move:
 def _validate(view: View) -> Move:
     luck, labels = view.luck("validate"), _rivals(view)
     each = view.fewer("validate", 12)
-    scenes = [scene for label in labels for scene in designs.contrasts(label, each, each // 2, luck)]
-    scenes += designs.misses(labels, each, luck)
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups[phrase_all(label)] = designs.captions(designs.described(label, each, luck))
+        groups[f"near misses of {phrase_all(label)}"] = designs.captions(designs.near_misses(label, each // 2, luck))
+    groups["none of these"] = designs.captions(designs.misses(labels, each, luck))
     prose = findings.of_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, near misses of "
         f"it, and scenes that none describes. The labels: {'; '.join(phrase_all(label) for label in labels)}."
     )
-    prompts = designs.captions(scenes)
-    return _move(view, prose, programs.draw("validate", "fresh scenes for and against the leading labels", prompts))
+    return _move(view, prose, programs.draw("validate", "fresh scenes for and against the leading labels", groups))
 
 
 def _rivals(view: View) -> list[Label]:

@@ -59,11 +59,15 @@ def empty(grounds: Sequence[str], each: int, luck: random.Random) -> list[Scene]
     return [decks.scene([], Concept(ground=ground)) for _ in range(each) for ground in grounds]
 
 
-def contrasts(label: Label, shown: int, near: int, luck: random.Random) -> list[Scene]:
-    """Scenes that the label describes, spread over its alternatives, and scenes that lack one property of it."""
-    turns = [label[place % len(label)] for place in range(max(shown, near))]
-    scenes = [concept.sample(luck) for concept in turns[:shown]]
-    return scenes + [scene for concept in turns[:near] if (scene := _near_miss(concept, label, luck))]
+def described(label: Label, count: int, luck: random.Random) -> list[Scene]:
+    """Scenes that the label describes, spread over its alternatives; usually other toys stand beside."""
+    return [label[place % len(label)].sample(luck) for place in range(count)]
+
+
+def near_misses(label: Label, count: int, luck: random.Random) -> list[Scene]:
+    """Scenes that lack one property of an alternative, and that no alternative describes."""
+    drawn = (_near_miss(label[place % len(label)], label, luck) for place in range(count))
+    return [scene for scene in drawn if scene is not None]
 
 
 def misses(labels: Sequence[Label], count: int, luck: random.Random) -> list[Scene]:

@@ -11,7 +11,7 @@ from workers.backbones.scripted_scientist.ledger import ENOUGH
 from workers.backbones.scripted_scientist.trials import changed, pairs
 from workers.backbones.scripted_scientist.view import View
 from workers.backbones.scripted_scientist.weighing import SINGLES, Label, Measure
-from workers.toybox.concepts import phrase_all
+from workers.toybox.concepts import matches_any, phrase_all
 
 _WORTHLESS = 0.6
 """Below this AUC a label says so little that there had better be none."""
@@ -99,11 +99,26 @@ def description(view: View) -> str:
     said = [f"The unit responds to {phrase_all(best)}: {_fully(view.evidence.measure(best))}."]
     if len(best) > 1:
         said.append(f"Apart: {_apart(view, best)}.")
-    if effects := _effects(view):
-        said.append(f"Edits that change one property: {'; '.join(effects)}.")
+    said += _caused(view, best)
     if rival := _rejected(view, best):
         said.append(rival)
     return " ".join([*said, _certainty(view, best)])
+
+
+def _caused(view: View, best: Label) -> list[str]:
+    """What edits did that took the label away from an image, and what those did that left it."""
+    said = []
+    both = [(old, new) for old, new in pairs(view.evidence.trials) if matches_any(best, old.scene)]
+    for still, words in ((False, "leave nothing of it in an image"), (True, "leave it in the image")):
+        found = [(old.activation, new.activation) for old, new in both if matches_any(best, new.scene) == still]
+        if found:
+            before, after = np.mean(found, axis=0)
+            fell = sum(new < old for old, new in found)
+            said.append(
+                f"Edits of one property that {words} take it from {before:.2f} to {after:.2f} on average "
+                f"({fell} of {len(found)} fell)."
+            )
+    return said
 
 
 def _silence(view: View) -> str:

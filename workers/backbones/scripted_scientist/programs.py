@@ -5,8 +5,9 @@ The docstring of a program names its step, which is how a later reply knows what
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 _EXEMPLARS = '''
 def run_experiment(system, tools):
@@ -23,14 +24,13 @@ def run_experiment(system, tools):
 _DRAW = '''
 def run_experiment(system, tools):
     """Step {step}: {purpose}"""
-    prompts = """
-{prompts}
-    """.strip().splitlines()
-    prompts = [prompt.strip() for prompt in prompts]
-    for start in range(0, len(prompts), {at_once}):
-        batch = prompts[start : start + {at_once}]
-        activations, images = system.neuron(tools.text2image(batch))
-        tools.log_experiment(activations, images, batch, "")
+    groups = {{
+{groups}
+    }}
+    for group, lines in groups.items():
+        prompts = [line.strip() for line in lines.strip().splitlines()]
+        activations, images = system.neuron(tools.text2image(prompts))
+        tools.log_experiment(activations, images, prompts, group)
 '''
 
 _EDIT = '''
@@ -55,13 +55,23 @@ def exemplars() -> str:
     return _EXEMPLARS.strip()
 
 
-def draw(step: str, purpose: str, prompts: Sequence[str]) -> str:
-    """The program that draws prompts, measures and logs them."""
-    lines = textwrap.indent("\n".join(prompts), " " * 8)
-    return _DRAW.format(step=step, purpose=purpose, prompts=lines, at_once=AT_ONCE).strip()
+def draw(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """The program that draws groups of prompts, measures them, and logs each group under its name."""
+    parts = [part for name, prompts in groups.items() for part in _parts(name, prompts)]
+    return _DRAW.format(step=step, purpose=purpose, groups="\n".join(parts)).strip()
+
+
+def _parts(name: str, prompts: Sequence[str]) -> Iterator[str]:
+    """A group as lines of the program; one too large for a call goes in parts."""
+    for start in range(0, len(prompts), AT_ONCE):
+        lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
+        again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""
+        yield f'        {json.dumps(name + again)}: """\n{lines}\n        """,'
 
 
 def edit(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
     """The program that draws each prompt once, and edits that image by each of its instructions."""
-    lines = "\n".join(f"        {prompt!r}: {list(instructions)!r}," for prompt, instructions in plan.items())
+    lines = "\n".join(
+        f"        {json.dumps(prompt)}: {json.dumps(list(instructions))}," for prompt, instructions in plan.items()
+    )
     return _EDIT.format(step=step, purpose=purpose, plan=lines).strip()

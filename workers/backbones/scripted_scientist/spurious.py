@@ -67,31 +67,32 @@ def _cross(view: View) -> Move:
     luck, (nouns, grounds) = view.luck("cross"), _named(view)
     each = max(1, view.fewer("cross", _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    scenes = designs.alone(cells, min(each, _AGAIN), luck)
+    groups = {"classes in settings": designs.captions(designs.alone(cells, min(each, _AGAIN), luck))}
     prose = (
         f"A selective system responds to one class alone, and in every setting. So I cross {len(nouns)} classes with "
         f"{len(grounds)} settings; colour, size and light are dealt evenly."
     )
-    purpose = "every class in every setting"
-    return Move(prose, view.case.hypotheses, programs.draw("cross", purpose, designs.captions(scenes)))
+    return Move(prose, view.case.hypotheses, programs.draw("cross", "every class in every setting", groups))
 
 
 def _confirm(view: View) -> Move:
     luck, table, (nouns, grounds) = view.luck("confirm"), _table(view), _named(view)
     own, others = _ranked(table, nouns, grounds)
     again = view.fewer("confirm", _AGAIN)
-    cells = [Concept(noun=own, ground=ground) for ground in grounds] * again
-    cells += [Concept(noun=noun, ground=ground) for noun in others[:_OTHERS] for ground in grounds]
-    scenes = [*designs.alone(cells, 1, luck), *designs.empty(grounds, again, luck)]
+    cells = [Concept(noun=own, ground=ground) for ground in grounds]
+    rivals = [Concept(noun=noun, ground=ground) for noun in others[:_OTHERS] for ground in grounds]
+    groups = {
+        plural(own): designs.captions(designs.alone(cells, again, luck)),
+        "other classes": designs.captions(designs.alone(rivals, 1, luck)),
+        "no toy": designs.captions(designs.empty(grounds, again, luck)),
+    }
     share, count = table.share([own], grounds)
     prose = (
         f"It was active on {share:.0%} of {count} images of {plural(own)}, more than for any other class. I draw those "
         "again in every setting, with the next classes beside them, and the settings without any toy."
     )
     purpose = "the leading class in every setting, its rivals, and the settings alone"
-    return Move(
-        prose, _hypotheses(table, own, nouns, grounds), programs.draw("confirm", purpose, designs.captions(scenes))
-    )
+    return Move(prose, _hypotheses(table, own, nouns, grounds), programs.draw("confirm", purpose, groups))
 
 
 def _table(view: View) -> Table:

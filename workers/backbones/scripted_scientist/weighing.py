@@ -213,8 +213,14 @@ def _wider(concept: Concept) -> Iterable[Concept]:
 
 
 def tidy(label: Label) -> Label:
-    """The alternatives in a fixed order, without those that another one includes."""
-    kept = [each for each in set(label) if not any(each != other and includes(other, each) for other in label)]
+    """The alternatives in a fixed order; those that another includes go, those that exhaust a property become one."""
+    whole = set(label)
+    for concept in label:
+        for name in concept.named:
+            every = {replace(concept, **{name: word}) for word in CHOICES[name]}
+            if every <= whole and len(concept.named) > 1:
+                whole = whole - every | {replace(concept, **{name: None})}
+    kept = [each for each in whole if not any(each != other and includes(other, each) for other in whole)]
     return tuple(sorted(kept, key=repr))
 
 
