@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from experiments.models import Layer, Model, Run
+from experiments.models.run import LIMITS, QUESTION_CHARS
 from workers import registry
 
-QUESTION_CHARS = 4_000
 TASK_LINES = {
     "describe": "What makes the unit fire? Ends in a description and one or more labels.",
     "bias": "In which contexts does the model treat a class differently? Ends in a description of the bias.",
@@ -28,7 +28,6 @@ SUGGESTIONS = {
     "spurious": "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
     "free": "Which change to an image lowers unit {unit} of {layer} in {model} the most?",
 }
-LIMITS = ("rounds", "tokens", "cost", "seconds")
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 
 
@@ -50,10 +49,10 @@ class QueryForm(forms.Form):
     backbone = forms.ChoiceField(
         choices=lambda: registry.choices(registry.BACKBONES), widget=forms.RadioSelect, initial="scripted"
     )
-    rounds = forms.IntegerField(required=False, initial=25, max_value=10**6)
-    tokens = forms.IntegerField(required=False, initial=1_000_000, max_value=10**12)
-    cost = forms.FloatField(required=False, initial=5, max_value=10**6)
-    seconds = forms.IntegerField(required=False, initial=3600, max_value=10**8)
+    rounds = forms.IntegerField(required=False, initial=LIMITS["rounds"], max_value=10**6)
+    tokens = forms.IntegerField(required=False, initial=LIMITS["tokens"], max_value=10**12)
+    cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
+    seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -154,7 +153,7 @@ def command_line(values: dict[str, Any]) -> str:
     words = ["python", "manage.py", "investigate"]
     for name in ("model", "layer", "unit"):
         words += [f"--{name}", str(values.get(name) or "0")]
-    optional = {"task": "describe", "backbone": "scripted", "seed": "0", "rounds": "25"}
+    optional = {"task": "describe", "backbone": "scripted", "seed": "0", "rounds": str(LIMITS["rounds"])}
     for name, default in optional.items():
         value = str(values.get(name) or default)
         if value != default:

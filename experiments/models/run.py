@@ -25,6 +25,18 @@ ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Sta
 ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 
 
+LIMITS: dict[str, int | float] = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
+"""What a run may use unless its owner says otherwise: rounds, tokens, US dollars, seconds of work."""
+
+QUESTION_CHARS = 4_000
+"""Longest question; the agent refuses longer ones too."""
+
+
+def limits() -> dict[str, int | float]:
+    """The limits of a new run."""
+    return dict(LIMITS)
+
+
 class Run(models.Model):
     """What was asked, how it stands, who works on it, what it took and what came of it.
 
@@ -45,7 +57,7 @@ class Run(models.Model):
     tool_set = models.CharField(max_length=40, default="toybox")
     backbone = models.CharField(max_length=40)
     backbone_model = models.CharField(max_length=200, blank=True)
-    limits = models.JSONField(default=dict)
+    limits = models.JSONField(default=limits)
     seed = models.BigIntegerField(default=0)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="forks")
     fork_round = models.PositiveIntegerField(null=True, blank=True)

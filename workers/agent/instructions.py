@@ -13,7 +13,7 @@ from workers.agent.events import Limits, Task
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
 
-MOST_QUESTION_CHARS = 10_000
+MOST_QUESTION_CHARS = 4_000
 
 _FOLDER = Path(__file__).parent / "prompts"
 

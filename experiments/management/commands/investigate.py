@@ -6,11 +6,11 @@ import json
 import sys
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from experiments.models import Member, Run
-from experiments.models.member import Role
+from experiments.management.supervisor import welcome
+from experiments.models import Run
+from experiments.models.run import LIMITS
 from workers import registry
 from workers.errors import MaiaError
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--question", help="default: what the unit responds to")
         parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--max-rounds", type=int, default=25, metavar="N")
+        parser.add_argument("--max-rounds", type=int, default=LIMITS["rounds"], metavar="N")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
         parser.add_argument("--resume", type=int, metavar="RUN", help="go on with a run that was paused")
 
@@ -55,9 +55,9 @@ def asked(options: dict[str, Any]) -> Run:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (manage.py investigate --help lists the rest).")
     where = f"unit {options['unit']} of {options['layer']} in {options['model']}"
     run = Run(
-        owner=first_member(),
+        owner=welcome.owner()[0],
         question=options["question"] if options["question"] is not None else f"What does {where} respond to?",
-        limits={"rounds": options["max_rounds"], "tokens": 1_000_000, "cost": 5.0, "seconds": 3600.0},
+        limits=LIMITS | {"rounds": options["max_rounds"]},
         **{name: options[name] for name in ("model", "layer", "unit", "task", "backbone", "seed")},
     )
     foreground.check(run)
@@ -70,16 +70,6 @@ def resumed(run_id: int) -> Run:
     if run is None:
         raise CommandError(f"There is no run {run_id}.")
     return run
-
-
-def first_member() -> User:
-    """Who the runs of the command line belong to: the installation's owner, made if need be."""
-    owner, made = User.objects.get_or_create(username="owner")
-    if made:
-        owner.set_unusable_password()
-        owner.save()
-    Member.objects.get_or_create(user=owner, defaults={"role": Role.ADMIN})
-    return owner
 
 
 def summary(run: Run) -> dict[str, Any]:

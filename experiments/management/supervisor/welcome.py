@@ -46,7 +46,6 @@ def ask_example(user: User) -> Run:
             layer=layer,
             unit=unit,
             backbone="scripted",
-            limits={"rounds": 25, "tokens": 1_000_000, "cost": 5.0, "seconds": 3600.0},
         )
         enqueue(run.pk)
     return run
