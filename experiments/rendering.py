@@ -7,13 +7,13 @@ has an id: where that id is on the page already (an experiment whose result has 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Max, Min
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from experiments import gallery
 from experiments.charts import Chart, Scale, chart
 from experiments.models import Event, Observation, Run
 from experiments.models.run import ACTIVE, Status
@@ -35,29 +35,8 @@ TEMPLATES = {
 }
 """Kind of event -> its template in templates/events."""
 
-STRONGEST = 5
-"""Images that stand beside a conclusion."""
-
 CHARTED = 2_000
 """Observations that the chart and the scale look at, the newest."""
-
-
-@dataclass(frozen=True)
-class Shot:
-    """One logged image as it stands in a grid. `before` is the image it was edited from, `change` what that did."""
-
-    title: str
-    activation: float
-    image: str
-    masked: str
-    origin: str
-    prompt: str
-    seed: int | None
-    before: Shot | None = None
-
-    @property
-    def change(self) -> float:
-        return self.activation - self.before.activation if self.before else 0.0
 
 
 def render_event(event: Event, run: Run) -> str:
@@ -81,11 +60,11 @@ def draw(event: Event, run: Run, scale: Scale, codes: Mapping[int, str]) -> Safe
     if event.kind in {"experiment", "result"}:
         context |= {"running": event.kind == "experiment", "code": codes.get(payload["number"], "")}
         context["seconds"] = payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0)
-        context["entries"] = [laid_out(entry) for entry in payload.get("entries", ())]
+        context["entries"] = gallery.entries(run, payload)
     elif event.kind == "started":
         context["told"] = told(payload)
     elif TEMPLATES[event.kind] == "end":
-        context |= {"status": Status(event.kind), "strongest": strongest(run)}
+        context |= {"status": Status(event.kind), "strongest": gallery.strongest(run)}
     return render_to_string(f"events/{TEMPLATES[event.kind]}.html", context)
 
 
@@ -93,44 +72,6 @@ def code_of(run: Run, events: Sequence[Event]) -> dict[int, str]:
     """The programs of the experiments that these events are about, by number."""
     numbers = [event.payload["number"] for event in events if event.kind in {"experiment", "result"}]
     return dict(run.experiments.filter(number__in=numbers).values_list("number", "code")) if numbers else {}
-
-
-def laid_out(entry: Json) -> dict[str, Any]:
-    """A log entry as grids: single images, and edits beside what they were made from."""
-    shots = [shot_of(observation) for observation in entry["observations"]]
-    keys = {observation["image"]: shot for observation, shot in zip(entry["observations"], shots, strict=True)}
-    pairs: list[Shot] = []
-    paired: set[str] = set()
-    for observation, shot in zip(entry["observations"], shots, strict=True):
-        before = keys.get(observation.get("original") or "")
-        if before is not None and before is not shot:
-            pairs.append(replace(shot, before=before))
-            paired |= {before.image, shot.image}
-    return {"pairs": pairs, "singles": [shot for shot in shots if shot.image not in paired], "text": entry["text"]}
-
-
-def shot_of(observation: Json) -> Shot:
-    return Shot(
-        title=observation["title"],
-        activation=observation["activation"],
-        image=observation["image"],
-        masked=observation["masked"] or observation["image"],
-        origin=observation["origin"],
-        prompt=observation["prompt"],
-        seed=observation["seed"],
-    )
-
-
-def strongest(run: Run) -> list[Shot]:
-    """The images that excited the unit most in this run, each once."""
-    rows = Observation.objects.filter(experiment__run=run).order_by("-activation", "pk")[: STRONGEST * 10]
-    seen: dict[str, Observation] = {}
-    for row in rows:
-        seen.setdefault(row.image_id, row)
-    return [
-        Shot(row.title, row.activation, row.image_id, row.masked_id or row.image_id, row.origin, row.prompt, row.seed)
-        for row in list(seen.values())[:STRONGEST]
-    ]
 
 
 def told(payload: Json) -> list[tuple[str, str]]:

@@ -138,11 +138,32 @@ def test_an_edit_stands_beside_its_original_with_the_change_between_them(run: Ru
     assert html.index("a red ball") < html.index("−35.5") < html.index("make the ball green")  # noqa: RUF001
 
 
-def test_an_edit_of_an_image_from_elsewhere_stands_alone(run: Run) -> None:
+def test_an_edit_of_an_image_of_an_earlier_experiment_stands_beside_it(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    before = seen("a red ball", 37.7, "red")
+    drawn(run, "result", logged(before))
+    transcript.append(run.pk, "experiment", as_json(experiment(2)))
+    html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=before.image), number=2))
+    assert html.count('class="pair"') == 1
+    assert "a red ball" in html
+
+
+def test_an_edit_of_an_image_that_nobody_logged_stands_alone(run: Run) -> None:
     transcript.append(run.pk, "experiment", as_json(experiment()))
     html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=stored("red"))))
     assert 'class="pair"' not in html
     assert html.count("<figure") == 1
+
+
+def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    before = seen("a red ball", 30.0, "red")
+    changes = {"green": 1.0, "blue": 30.02, "orange": 35.0}
+    edits = [seen(f"make it {colour}", value, colour, original=before.image) for colour, value in changes.items()]
+    html = drawn(run, "result", logged(before, *edits))
+    assert html.count("<figure") == 4
+    assert "3 edits of 1 image" in html
+    assert re.findall(r'class="change (\w+)"', html) == ["less", "same", "more"]
 
 
 def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
@@ -162,11 +183,26 @@ def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> Non
     assert 'class="tick" x1="20"' in html
 
 
-def test_many_images_are_folded_after_the_first_twenty(run: Run) -> None:
+def test_of_many_images_the_strongest_come_first_and_the_others_are_folded(run: Run) -> None:
     transcript.append(run.pk, "experiment", as_json(experiment()))
-    html = drawn(run, "result", logged(*[seen(f"n{n}", 1.0, "red") for n in range(50)]))
-    assert "30 more images" in html
-    assert html.count("<figure") == 50
+    html = drawn(run, "result", logged(*[seen(f"n{n:02}", float(n), "red") for n in range(50)]))
+    assert "50 images, mean 24.50, strongest first" in html
+    assert "40 more images" in html
+    assert re.findall(r'title="n(\d+)"', html) == [f"{n:02}" for n in range(49, -1, -1)]
+
+
+def test_few_images_keep_the_order_of_the_program(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, "result", logged(*[seen(f"n{n:02}", float(n), "red") for n in range(15)]))
+    assert re.findall(r'title="n(\d+)"', html) == [f"{n:02}" for n in range(15)]
+    assert "more image" not in html
+
+
+@pytest.mark.parametrize(("text", "tag"), [("near misses", "h4"), ("a long summary " * 9, "div")])
+def test_a_short_text_is_the_heading_of_its_images(run: Run, text: str, tag: str) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    html = drawn(run, "result", logged(seen("a", 1.0, "red"), text=text))
+    assert re.search(rf"<{tag} class=\"(entry|said)\">(<p>)?{text.strip()}", html)
 
 
 def test_cut_output_says_so(run: Run) -> None:

@@ -39,8 +39,9 @@ def figure(value: float | None) -> str:
 
 @register.filter
 def change(value: float) -> str:
-    """A difference with its sign: with a real minus sign."""
-    return f"{value:+.1f}".replace("-", MINUS)
+    """A difference with its sign, a real minus sign; 0.0 has none."""
+    text = f"{value:+.1f}"
+    return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", MINUS)
 
 
 @register.filter

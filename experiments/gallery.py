@@ -1,0 +1,170 @@
+"""The images of an experiment laid out: grids, edits beside what they were made from, the strongest of a run.
+
+Plain data for templates; draws nothing and changes nothing. Called by `rendering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.models import Observation, Run
+
+Json = Mapping[str, Any]
+
+FEW, SHOWN = 15, 10
+"""Up to so many images of one entry all stand in the order of the program; of more, so many stand unfolded."""
+
+HEADING = 80
+"""Characters up to which the text of an entry is the heading of its images."""
+
+STRONGEST = 5
+"""Images that stand beside a conclusion."""
+
+SAME = 0.05
+"""A change smaller than this shows as 0.0."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One logged image. `change` is what an edit did to the activation; None for all that is no edit."""
+
+    title: str
+    activation: float
+    image: str
+    masked: str
+    origin: str
+    prompt: str
+    seed: int | None
+    original: str = ""
+    change: float | None = None
+
+    @property
+    def direction(self) -> str:
+        """Whether the edit made it "more", "less" or left it the "same"."""
+        change = self.change or 0.0
+        return "same" if abs(change) < SAME else "more" if change > 0 else "less"
+
+    def edited_from(self, before: Shot) -> Shot:
+        return Shot(**{**self.__dict__, "change": self.activation - before.activation})
+
+
+@dataclass(frozen=True)
+class Family:
+    """An image and what was made of it by edits."""
+
+    before: Shot
+    edits: Sequence[Shot]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one call of `tools.log_experiment` left."""
+
+    text: str
+    families: Sequence[Family]
+    singles: Sequence[Shot]
+    """Images that are neither edits nor edited here."""
+
+    @property
+    def pairs(self) -> Sequence[Family]:
+        return [family for family in self.families if len(family.edits) == 1]
+
+    @property
+    def larger(self) -> Sequence[Family]:
+        return [family for family in self.families if len(family.edits) > 1]
+
+    @property
+    def edits(self) -> int:
+        return sum(len(family.edits) for family in self.families)
+
+    @property
+    def heading(self) -> str:
+        """The text, if it is short enough to stand above its images."""
+        fits = len(self.text) <= HEADING and "\n" not in self.text.strip()
+        return self.text if fits and (self.singles or self.families) else ""
+
+    @property
+    def mean(self) -> float | None:
+        return sum(shot.activation for shot in self.singles) / len(self.singles) if self.singles else None
+
+    @property
+    def ordered(self) -> Sequence[Shot]:
+        """Few images keep the program's order; of many the strongest come first."""
+        return sorted(self.singles, key=lambda shot: -shot.activation) if self.is_large else self.singles
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.singles) > FEW
+
+    @property
+    def shown(self) -> Sequence[Shot]:
+        return self.ordered[:SHOWN] if self.is_large else self.ordered
+
+    @property
+    def folded(self) -> Sequence[Shot]:
+        return self.ordered[SHOWN:] if self.is_large else []
+
+
+def entries(run: Run, payload: Json) -> list[Entry]:
+    """The entries of a result. An edit finds its original in its own entry, or among all that the run has logged."""
+    logged = [[shot_of(each) for each in entry["observations"]] for entry in payload.get("entries", ())]
+    earlier = originals(run, [shot for shots in logged for shot in shots])
+    return [
+        entry_of(entry["text"], shots, earlier) for entry, shots in zip(payload.get("entries", ()), logged, strict=True)
+    ]
+
+
+def entry_of(text: str, shots: Sequence[Shot], earlier: Mapping[str, Shot]) -> Entry:
+    """One entry, its edits gathered beside their originals."""
+    known = {**earlier, **{shot.image: shot for shot in shots}}
+    families: dict[str, list[Shot]] = {}
+    for shot in shots:
+        if shot.original in known and shot.original != shot.image:
+            families.setdefault(shot.original, []).append(shot.edited_from(known[shot.original]))
+    gathered = {*families, *(edit.image for edits in families.values() for edit in edits)}
+    return Entry(
+        text,
+        [Family(known[original], edits) for original, edits in families.items()],
+        [shot for shot in shots if shot.image not in gathered],
+    )
+
+
+def originals(run: Run, shots: Sequence[Shot]) -> dict[str, Shot]:
+    """What the run has logged of the images that these were edited from, by key."""
+    wanted = {shot.original for shot in shots if shot.original} - {shot.image for shot in shots}
+    if not wanted:
+        return {}
+    rows = Observation.objects.filter(experiment__run=run, image_id__in=wanted).order_by("-pk")
+    return {row.image_id: shot_from(row) for row in rows}
+
+
+def strongest(run: Run) -> list[Shot]:
+    """The images that excited the unit most in this run, each once."""
+    rows = Observation.objects.filter(experiment__run=run).order_by("-activation", "pk")[: STRONGEST * 10]
+    seen: dict[str, Observation] = {}
+    for row in rows:
+        seen.setdefault(row.image_id, row)
+    return [shot_from(row) for row in list(seen.values())[:STRONGEST]]
+
+
+def shot_of(observation: Json) -> Shot:
+    """An observation of an event's payload."""
+    names = ("title", "activation", "image", "origin", "prompt", "seed")
+    known = {name: observation[name] for name in names}
+    return Shot(**known, masked=observation["masked"] or known["image"], original=observation["original"] or "")
+
+
+def shot_from(row: Observation) -> Shot:
+    """An observation as the database has it."""
+    return Shot(
+        title=row.title,
+        activation=row.activation,
+        image=row.image_id,
+        masked=row.masked_id or row.image_id,
+        origin=row.origin,
+        prompt=row.prompt,
+        seed=row.seed,
+        original=row.original,
+    )
