@@ -42,9 +42,9 @@ class Shot:
 
     @property
     def direction(self) -> str:
-        """Whether the edit made it "more", "less" or left it the "same"."""
+        """Which way the edit moved it: "up", "down", or "same"."""
         change = self.change or 0.0
-        return "same" if abs(change) < SAME else "more" if change > 0 else "less"
+        return "same" if abs(change) < SAME else "up" if change > 0 else "down"
 
     def edited_from(self, before: Shot) -> Shot:
         return Shot(**{**self.__dict__, "change": self.activation - before.activation})

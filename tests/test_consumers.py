@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from asgiref.testing import ApplicationCommunicator
 from channels.layers import channel_layers
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser, User
+from django.test import Client
 from redis.asyncio import Redis
 
 from experiments import consumers, live, transcript
@@ -32,7 +35,7 @@ def run(owner: User) -> Run:
 
 
 @pytest.fixture
-def dead_redis(settings, tmp_path, monkeypatch):
+def dead_redis(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No Redis answers; looks at the database come quickly."""
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
     layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [settings.REDIS_URL]}}
@@ -51,7 +54,7 @@ class Viewer:
     def __init__(self, run: Run, user: Any, after: object = 0) -> None:
         path, query = f"/ws/runs/{run.pk}/", f"after={after}".encode()
         scope = {"type": "websocket", "path": path, "query_string": query, "headers": [], "user": user}
-        self.socket = ApplicationCommunicator(URLRouter(websocket_urlpatterns), scope)
+        self.socket: Any = ApplicationCommunicator(URLRouter(websocket_urlpatterns), scope)  # type: ignore[no-untyped-call]
         self.seen: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> Viewer:
@@ -112,7 +115,7 @@ async def test_a_viewer_who_comes_back_gets_only_what_is_missing(redis_url: str,
         assert viewer.seqs == list(range(5, 61)), "in batches, none left out, none twice"
 
 
-async def test_what_is_streamed_is_what_the_page_draws(redis_url: str, run: Run, owner: User, client) -> None:
+async def test_what_is_streamed_is_what_the_page_draws(redis_url: str, run: Run, owner: User, client: Client) -> None:
     await tell(run, "started", started())
     await tell(run, "reply", replied())
     await sync_to_async(client.force_login)(owner)
@@ -226,7 +229,9 @@ async def test_events_come_without_redis(dead_redis: None, run: Run, owner: User
         await viewer.until("end")
 
 
-async def test_a_lost_bell_delays_and_hides_nothing(redis_url: str, run: Run, owner: User, monkeypatch) -> None:
+async def test_a_lost_bell_delays_and_hides_nothing(
+    redis_url: str, run: Run, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(consumers, "LOOK_EVERY", 0.05)
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft")
@@ -236,7 +241,7 @@ async def test_a_lost_bell_delays_and_hides_nothing(redis_url: str, run: Run, ow
 
 
 async def test_the_bell_is_heard_again_after_redis_forgot_everybody(
-    redis_url: str, run: Run, owner: User, monkeypatch
+    redis_url: str, run: Run, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consumers, "JOIN_EVERY", 0.1)
     async with Viewer(run, owner) as viewer:

@@ -163,7 +163,7 @@ def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
     html = drawn(run, "result", logged(before, *edits))
     assert html.count("<figure") == 4
     assert "3 edits of 1 image" in html
-    assert re.findall(r'class="change (\w+)"', html) == ["less", "same", "more"]
+    assert re.findall(r'class="change (\w+)"', html) == ["down", "same", "up"]
 
 
 def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:

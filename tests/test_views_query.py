@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -50,7 +51,7 @@ def test_a_fresh_form_has_a_question_that_fits(as_owner: Client, layer: Layer, r
 
 
 def test_a_good_query_is_kept_enqueued_and_shown(
-    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         response = as_owner.post("/query/", GOOD)
@@ -95,7 +96,7 @@ def test_the_picker_names_the_range_and_makes_no_row_for_a_unit_that_does_not_ex
 
 
 def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
-    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         text = picker(as_owner)
@@ -106,7 +107,7 @@ def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
 
 
 def test_it_asks_again_once_the_first_request_may_be_lost(
-    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         picker(as_owner)

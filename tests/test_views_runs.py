@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -66,7 +68,7 @@ def test_it_shows_fifty_at_a_time_and_says_where_one_is(as_owner: Client, owner:
 
 
 def test_a_list_of_any_length_takes_the_same_number_of_queries(
-    as_owner: Client, owner: User, django_assert_max_num_queries
+    as_owner: Client, owner: User, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(20):
         make_run(owner)
