@@ -134,6 +134,9 @@ LAB_DATA_SET_IMAGES = int(number("MAIA_DATA_SET_IMAGES", 0))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
 WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4))
 
+# Programs run even where a required layer of their sandbox is missing; every page says so.
+SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)
+
 # --- Django ------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [

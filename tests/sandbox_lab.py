@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from PIL import Image
 
 from workers.errors import ToolMisuse, ToolRefused
 from workers.protocols import Bounds
+from workers.sandbox import jail
 from workers.sandbox.watch import field_of
 
 BOUNDS = Bounds(seconds=20, memory_bytes=512 << 20)
@@ -101,3 +103,11 @@ def is_running(pid):
 def folder_of(sandbox):
     """Where the scratch folders are made."""
     return sandbox._launcher._zygote.folder
+
+
+@contextlib.contextmanager
+def layers_found(*layers):
+    """As if this process had found these layers on its machine."""
+    before, jail._tried = jail._tried, lambda: layers
+    yield
+    jail._tried = before

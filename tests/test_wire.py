@@ -1,3 +1,5 @@
+"""The wire: plain data and images come back unchanged, and no bytes do more harm than an error."""
+
 import contextlib
 import math
 import struct

@@ -15,6 +15,7 @@ from experiments.models import Run
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, play_round, start
 from workers.errors import RequestError
+from workers.jobs import jail
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -67,7 +68,7 @@ def first_event(run: Run) -> Started:
         limits=limits_of(run),
         seed=run.seed,
         reference=reference(),
-        versions=versions() | {"model": f"{run.model} {model.revision}"},
+        versions=versions() | {"model": f"{run.model} {model.revision}", "sandbox": jail.record()},
     )
 
 

@@ -44,4 +44,4 @@ def build_laboratory() -> Laboratory:
 
 @cache
 def build_sandbox() -> ZygoteSandbox:
-    return ZygoteSandbox()
+    return ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)

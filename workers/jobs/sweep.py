@@ -16,6 +16,7 @@ from django.utils import timezone
 from experiments import live
 from experiments.models import Run
 from experiments.models.run import ACTIVE
+from workers.jobs import jail
 from workers.jobs.queue import enqueue, row_of
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ GRACE = timedelta(seconds=10)
 def sweep() -> None:
     """Enqueue every lost run again."""
     live.report("worker", "ready", 1, 1)
+    jail.announce()
     now = timezone.now()
     lost = [
         run.pk

@@ -1,0 +1,63 @@
+"""Run one program from a file in the sandbox, against one unit, as the agent's programs are run. Saves nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from workers.errors import MaiaError
+
+
+class Command(BaseCommand):
+    help = "Run a program in the sandbox against one unit and print what came of it, whatever that is."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE.py", help="the program, in any of the published dialects; - reads it")
+        parser.add_argument("--model", default="toybox", help="default: toybox")
+        parser.add_argument("--layer", required=True, help="for example layer4")
+        parser.add_argument("--unit", type=int, required=True, help="number of the unit, from 0")
+        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--seconds", type=float, default=60.0, help="the program's own time at most (default: 60)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+    def handle(self, **options: Any) -> None:
+        from workers.jobs.experiment import run_program
+
+        program = text_of(options["file"])
+        named = {name: options[name] for name in ("model", "layer", "unit", "seed", "seconds")}
+        try:
+            told = run_program(program, **named, progress=self.progress)
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped.", returncode=130) from None
+        self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else in_words(told))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """One line that replaces itself, for a terminal alone."""
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r\033[K{what}: {done} of {total}", end=end, file=sys.stderr, flush=True)
+
+
+def text_of(name: str) -> str:
+    """The program in a file, or in what is piped in."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{name} cannot be read: {error}") from error
+
+
+def in_words(told: dict[str, Any]) -> str:
+    """The result for a person."""
+    lines = [f"{told['status'].replace('_', ' ')}, {told['seconds']:.3f} s of its own time"]
+    lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in told["calls"]]
+    lines += [f"{each['activation']:10.2f}    {each['title']}" for each in told["observations"]]
+    cut = "[The output was cut here.]" if told["output_truncated"] else ""
+    return "\n".join(
+        [*lines, *(text for text in (told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")) if text)]
+    )

@@ -1,0 +1,88 @@
+"""`manage.py experiment`: one program from a file, in the real sandbox, on the real laboratory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from workers.jobs import laboratory as place
+
+UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
+PROGRAM = """
+def run_experiment(system, tools):
+    activations, masked = tools.dataset_exemplars(system)
+    tools.log_experiment(activations[:2], masked[:2], ["first", "second"], "the best two")
+    print("largest", max(activations) == activations[0])
+"""
+
+
+@pytest.fixture(autouse=True)
+def quick(quick_laboratory: Path, settings) -> Iterator[None]:
+    from tests.conftest import QUICK_IMAGES
+
+    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
+    place.build_laboratory.cache_clear()
+    yield
+    place.build_laboratory.cache_clear()
+
+
+def experiment(folder: Path, program: str, *options: str) -> str:
+    path, out = folder / "program.py", StringIO()
+    path.write_text(program)
+    call_command("experiment", str(path), *UNIT, *options, stdout=out)
+    return out.getvalue()
+
+
+def test_it_tells_what_came_of_a_program_as_json(tmp_path: Path) -> None:
+    told = json.loads(experiment(tmp_path, PROGRAM, "--json"))
+    assert set(told) == {"status", "output", "output_truncated", "error", "seconds", "observations", "calls"}
+    assert (told["status"], told["output"], told["error"]) == ("ok", "largest True\n", "")
+    assert [each["title"] for each in told["observations"]] == ["first", "second"]
+    assert told["observations"][0]["activation"] >= told["observations"][1]["activation"]
+    assert [call["tool"] for call in told["calls"]] == ["tools.dataset_exemplars", "tools.log_experiment"]
+    assert all(call["seconds"] >= 0 for call in told["calls"])
+
+
+def test_it_tells_a_person_the_same(tmp_path: Path) -> None:
+    lines = experiment(tmp_path, PROGRAM).splitlines()
+    assert lines[0].startswith("ok, ")
+    assert lines[-1] == "largest True"
+    assert any(line.endswith("tools.log_experiment") for line in lines)
+    assert any(line.endswith("second") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "words"),
+    [
+        ("1 / 0", "program_error", "ZeroDivisionError"),
+        ("system.neuron('bird')", "tool_error", "bird"),
+        ("while True: pass", "timeout", "0.5 s of its own time"),
+        ("open('/etc/shadow')", "program_error", "PermissionError"),
+        ("import os; os._exit(1)", "killed", "exit code 1"),
+    ],
+)
+def test_a_failure_of_the_program_is_a_result(tmp_path: Path, program: str, status: str, words: str) -> None:
+    told = json.loads(experiment(tmp_path, program, "--json", "--seconds", "0.5"))
+    assert told["status"] == status
+    assert words in told["error"]
+
+
+def test_the_same_seed_draws_the_same_images(tmp_path: Path) -> None:
+    program = "print(system.neuron(tools.text2image(['a red ball'] * 2))[0])"
+    first, again, other = (experiment(tmp_path, program, "--seed", seed, "--json") for seed in ("1", "1", "2"))
+    assert json.loads(first)["output"] == json.loads(again)["output"] != json.loads(other)["output"]
+
+
+def test_a_unit_that_does_not_exist_is_named_with_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no layer 'layer9'"):
+        experiment(tmp_path, "pass", "--layer", "layer9")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"nowhere\.py cannot be read"):
+        call_command("experiment", str(tmp_path / "nowhere.py"), *UNIT)

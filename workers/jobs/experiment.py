@@ -1,0 +1,45 @@
+"""One program of a person's, run in the sandbox against a unit: what the command `experiment` does. Saves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workers.jobs.laboratory import laboratory, sandbox
+from workers.lab.memory import ImagesInMemory
+from workers.protocols import Bounds, SystemSpec
+
+
+def run_program(
+    program: str,
+    model: str,
+    layer: str,
+    unit: int,
+    *,
+    seed: int,
+    seconds: float,
+    progress: Callable[[str, int, int], None],
+) -> dict[str, Any]:
+    """Run it against a unit, for at most `seconds` of its own time; what came of it as plain data, ready for JSON.
+
+    `progress` hears of long work, such as the first index of a layer. Raises UnknownName, MachineryError.
+    """
+    from workers.sandbox.program import dialect
+
+    bench = laboratory().bench(SystemSpec("unit", model, layer, unit), ImagesInMemory(), seed, progress=progress)
+    result = sandbox().run(
+        program,
+        bench.calls(dialect(program)),
+        {**bench.facts, "experiment.seed": seed},
+        bounds=Bounds(seconds=seconds),
+    )
+    observations = [each for entry in bench.tools.entries for each in entry.observations]
+    return {
+        "status": result.status,
+        "output": result.output,
+        "output_truncated": result.output_truncated,
+        "error": result.error,
+        "seconds": round(result.seconds, 6),
+        "observations": [{"title": each.title, "activation": each.activation} for each in observations],
+        "calls": [{"tool": call.name, "seconds": round(call.seconds, 6)} for call in result.calls],
+    }
