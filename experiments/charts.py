@@ -82,16 +82,15 @@ def chart(values: Sequence[tuple[int, float, str]], scale: Scale) -> Chart:
 def spread(
     group: Sequence[tuple[int, float, str]], middle: float, step: float, y: Callable[[float], float]
 ) -> Iterator[tuple[float, float, str]]:
-    """Dots of one round, each moved aside as far as it takes not to cover the ones before it."""
-    placed: list[tuple[float, float]] = []
-    reach = max(step / 2 - 4, 0.0)
+    """Dots of one round; those at nearly the same height stand side by side, closer where they are many."""
+    levels: dict[int, list[tuple[float, str]]] = {}
     for _, value, title in group:
-        height = y(value)
-        near = sum(abs(height - other) < SPREAD for _, other in placed)
-        side = (near + 1) // 2 * SPREAD * (1 if near % 2 else -1)
-        x = round(middle + max(-reach, min(reach, side)), 1)
-        placed.append((x, height))
-        yield x, value, title
+        levels.setdefault(int(y(value) // SPREAD), []).append((value, title))
+    width = max(step - 8, 0.0)
+    for level in levels.values():
+        apart = min(SPREAD, width / len(level))
+        for place, (value, title) in enumerate(level):
+            yield round(middle + (place - (len(level) - 1) / 2) * apart, 1), value, title
 
 
 def strength(value: float, scale: Scale) -> str:
