@@ -62,9 +62,9 @@ def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
     return str(text or ""), json.loads(report) if report else None
 
 
-def report(topic: str, what: str, done: int, total: int) -> None:
-    """Keep a progress report that no run's viewers wait for, such as on exemplars being made; pages ask for it."""
-    keep(f"maia:report:{topic}", json.dumps({"what": what, "done": done, "total": total}))
+def report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:
+    """Keep a report that no run's viewers wait for, such as on exemplars being made, for some seconds; pages ask."""
+    keep(f"maia:report:{topic}", json.dumps({"what": what, "done": done, "total": total}), seconds)
 
 
 def reported(topic: str) -> dict[str, Any] | None:
@@ -76,12 +76,12 @@ def reported(topic: str) -> dict[str, Any] | None:
     return json.loads(found) if found else None
 
 
-def keep(key: str, text: str) -> None:
+def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:
     if muted.is_set():
         return
     try:
         if text:
-            redis().set(key, text, ex=KEPT_SECONDS)
+            redis().set(key, text, ex=seconds)
         else:
             redis().delete(key)
     except RedisError as error:

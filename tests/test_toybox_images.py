@@ -86,3 +86,15 @@ def test_progress_is_told_and_may_stop_the_work() -> None:
 
     with pytest.raises(Cancelled):
         generator.generate(["a ball"], [0], stop)
+
+
+@pytest.mark.parametrize("words", ["replace the ball with a cone", "change the background to sand", "make it night"])
+def test_the_words_of_an_instruction_are_understood(words):
+    original = generator.generate(["a red ball on grass by day"], [1])
+    assert editor.edit(original, [words], [1])[0].remark == ""
+
+
+def test_the_editor_says_which_words_it_did_not_understand():
+    original = generator.generate(["a red ball on grass by day"], [1])
+    remark = editor.edit(original, ["make the ball frobnicated and green"], [1])[0].remark
+    assert remark == "toybox did not understand: frobnicated"

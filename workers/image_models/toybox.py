@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from workers.errors import ToolMisuse, ToolRefused
 from workers.protocols import LabSettings, Picture, Progress, silent
-from workers.toybox.edits import edit
-from workers.toybox.prompts import read, unknown
+from workers.toybox.edits import edit, ignored
+from workers.toybox.prompts import read
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
 from workers.toybox.words import knows
@@ -63,7 +63,7 @@ class ToyboxEditor:
                     "Edit images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave."
                 )
             scene = edit(Scene.from_json(original.scene), instruction, seed)
-            pictures.append(_picture(scene, unknown(instruction)))
+            pictures.append(_picture(scene, ignored(instruction)))
         progress("editing", len(originals), len(originals))
         return pictures
 

@@ -28,7 +28,7 @@ GRACE = timedelta(seconds=10)
 @shared_task(name="workers.jobs.sweep.sweep")
 def sweep() -> None:
     """Enqueue every lost run again."""
-    live.report("worker", "ready", 1, 1)
+    live.report("worker", "ready", 1, 1, seconds=60)
     jail.announce()
     now = timezone.now()
     lost = [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from workers.errors import ToolMisuse
-from workers.toybox.prompts import Phrases, caption, parse
+from workers.toybox.prompts import Phrases, caption, parse, unknown
 from workers.toybox.scenes import GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
 from workers.toybox.words import Word, listed, read_words
 
@@ -55,6 +55,12 @@ def edit(scene: Scene, instruction: str, seed: int) -> Scene:
     if verb in _REMOVE:
         return _remove(scene, _meant(scene, rest, instruction))
     return _change(scene, rest, instruction)
+
+
+def ignored(instruction: str) -> tuple[str, ...]:
+    """The words of an instruction that toybox knows neither from prompts nor from instructions."""
+    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND
+    return tuple(word for word in unknown(instruction) if word not in known)
 
 
 def _after(words: Sequence[Word], verb: str) -> list[Word]:

@@ -16,7 +16,7 @@ from experiments.management.supervisor.processes import Child
 def web(port: int) -> Child:
     """Pages, API and WebSockets, by the ASGI server."""
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
-    quiet = ["--log-level", "warning", "--no-access-log"]
+    quiet = ["--log-level", "warning", "--no-access-log", "--ws-max-size", "4096"]
     return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet)
 
 
