@@ -1,4 +1,5 @@
-"""What the frame around every page shows: who is here, in which role, and how many runs are alive.
+"""What the frame around every page shows: who is here, in which role, and how many runs are alive, and what all should
+know of the sandbox.
 
 A context processor; strangers and anonymous visitors get an empty frame.
 """
@@ -14,6 +15,7 @@ from experiments.access import role_of
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE
+from workers.jobs import jail
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -30,4 +32,5 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
         "live": Run.objects.filter(status__in=ACTIVE).count(),
+        "warning": jail.banner(),
     }
