@@ -37,7 +37,7 @@ def next_move(view: View) -> Move:
         return _refine(view)
     if view.due("edit"):
         return _edit(view)
-    if view.due("validate", VALIDATIONS) and not _validated(view):
+    if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return conclude(view)
 
@@ -133,11 +133,6 @@ def _rivals(view: View) -> list[Label]:
         if not any(set(label) < set(other) or set(other) < set(label) for other in chosen):
             chosen.append(label)
     return chosen[:3]
-
-
-def _validated(view: View) -> bool:
-    """Whether the leading label was put to the test on images drawn for a validation."""
-    return bool(len(view.fresh)) and view.fresh.measure(view.labels[0]).count >= ledger.ENOUGH
 
 
 def _move(view: View, prose: str, code: str) -> Move:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workers.backbones.scripted_scientist.ledger import ENOUGH
 from workers.backbones.scripted_scientist.trials import changed, pairs
 from workers.backbones.scripted_scientist.view import View
-from workers.backbones.scripted_scientist.weighing import SINGLES, Label, Measure
+from workers.backbones.scripted_scientist.weighing import ENOUGH, SINGLES, Label, Measure
 from workers.toybox.concepts import matches_any, phrase_all
 
 _WORTHLESS = 0.6
 """Below this AUC a label says so little that there had better be none."""
+_CHANCE = 0.5
+"""The AUC of a label that says nothing."""
 
 
 def of_exemplars(view: View) -> str:
@@ -68,13 +69,23 @@ def _effect(name: str, both: Sequence[tuple[float, float]]) -> str:
 
 
 def label(view: View) -> Label:
-    """The label to conclude with; empty if the unit is silent or no label is worth giving."""
+    """The label to conclude with: the best that passed its test. Empty if the unit is silent or no label passed.
+
+    Without any test it is the best there is, if that is good on the trials that it was chosen by.
+    """
     if view.silent or not view.labels:
         return ()
-    best = view.labels[0]
-    if len(view.evidence) and not _tested(view, best).auc >= _WORTHLESS:
-        return ()
-    return best
+    if not len(view.evidence):
+        return view.labels[0]
+    if view.tests:
+        passed = [each for each in view.tests if (found := view.tested(each)) and _beats_chance(found)]
+        return max(passed, key=view.evidence.worth, default=())
+    return view.labels[0] if _beats_chance(view.evidence.measure(view.labels[0])) else ()
+
+
+def _beats_chance(found: Measure) -> bool:
+    """Whether a label says something about the unit, with little doubt."""
+    return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
 def closing(view: View) -> str:
@@ -154,22 +165,15 @@ def _rejected(view: View, best: Label) -> str:
 
 def _certainty(view: View, best: Label) -> str:
     """How sure the conclusion is, and of what."""
-    fresh = view.fresh.measure(best) if len(view.fresh) else None
-    if fresh is None or fresh.count < ENOUGH:
+    found = view.tested(best)
+    if found is None:
         return "The label was not tested on images drawn for the purpose, so I am not sure of it."
-    low = fresh.auc - 2 * fresh.error
+    low = found.auc - 2 * found.error
     sure = "I am confident of it" if low > 0.8 else "It is likely" if low > 0.65 else "I am not sure of it"
     return (
-        f"On images drawn to test it, {fresh.count} that it describes against {fresh.others} that it does not, "
-        f"the AUC is {fresh.auc:.2f} ± {2 * fresh.error:.2f}. {sure}; what toybox cannot draw was not tried."
+        f"On images drawn to test it, {found.count} that it describes against {found.others} that it does not, "
+        f"the AUC is {found.auc:.2f} ± {2 * found.error:.2f}. {sure}; what toybox cannot draw was not tried."
     )
-
-
-def _tested(view: View, best: Label) -> Measure:
-    """The measure on fresh images if there are enough, else on all."""
-    if len(view.fresh) and (fresh := view.fresh.measure(best)).count >= ENOUGH:
-        return fresh
-    return view.evidence.measure(best)
 
 
 def _briefly(found: Measure) -> str:

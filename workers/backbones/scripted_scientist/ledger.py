@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workers.backbones.scripted_scientist.reading import Hypothesis
-from workers.backbones.scripted_scientist.weighing import Evidence, Label, Measure, auc, tidy
+from workers.backbones.scripted_scientist.weighing import ENOUGH, Evidence, Label, Measure, auc, tidy
 from workers.toybox.concepts import parse, phrase_all
 
-ENOUGH = 6
-"""Images that a label must describe before anything is said of it."""
 _GOOD = 0.8
 _BAD = 0.7
 _NO_DIFFERENCE = 0.6

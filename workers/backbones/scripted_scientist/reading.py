@@ -17,7 +17,6 @@ _QUESTION = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^Experiment (\d+): ([a-z ]+)$", re.MULTILINE)
 _OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?)(?: \(edited from (\d+)\))?$")
 _THRESHOLD = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?)$", re.MULTILINE)
-_SECTION = re.compile(r"^(Notes|Output):\s?(.*)$")
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"
@@ -42,7 +41,8 @@ class Report:
     step: str
     """The step that its program names, empty for a program that somebody else wrote."""
     seen: tuple[Seen, ...] = ()
-    output: str = ""
+    notes: tuple[str, ...] = ()
+    """First lines of the texts that were logged."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def read(messages: Sequence[Message]) -> Case:
         elif message.role == "user" and (report := _report(text, step)):
             reports.append(report)
             mean = _THRESHOLD.search(text)
-            threshold = _number(mean.group(1)) if mean else threshold
+            threshold = float(mean.group(1)) if mean else threshold
     task, question = _assignment(messages)
     hurry = bool(messages) and messages[-1].role == "user" and _LAST_WORDS in _last_part(messages[-1])
     return Case(task, question, tuple(reports), threshold, tuple(hypotheses.values()), hurry)
@@ -134,19 +134,14 @@ def _report(text: str, step: str) -> Report | None:
     if header is None:
         return None
     seen: dict[int, Seen] = {}
-    output: list[str] = []
-    section = ""
+    notes: list[str] = []
     for line in text[header.end() :].splitlines():
-        if match := _SECTION.match(line):
-            section = match.group(1)
-        if section == "Output":
-            output.append(line)
-        elif match := _OBSERVATION.match(line):
-            # An image's caption repeats the line before it; notes end where the next image's line stands.
+        if line == "Output:":  # whatever the program printed is no result
+            break
+        if match := _OBSERVATION.match(line):
+            # An image's caption repeats the line before it.
             place, title, activation, source = match.groups()
-            seen.setdefault(int(place), Seen(int(place), title, _number(activation), int(source) if source else None))
-    return Report(int(header.group(1)), header.group(2), step, tuple(seen.values()), "\n".join(output))
-
-
-def _number(text: str) -> float:
-    return float(text)
+            seen.setdefault(int(place), Seen(int(place), title, float(activation), int(source) if source else None))
+        elif line.startswith("Notes: "):
+            notes.append(line.removeprefix("Notes: "))
+    return Report(int(header.group(1)), header.group(2), step, tuple(seen.values()), tuple(notes))

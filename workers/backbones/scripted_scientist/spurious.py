@@ -131,6 +131,9 @@ def _signs(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str])
         share, count = table.share([own], [ground])
         if share < _MOST and count > 1:
             signs.append(f"On {ground} it is active on {share:.0%} of only {count} images of {plural(own)}.")
+        share, count = table.share([noun for noun in nouns if noun != own], [ground])
+        if share > _FEW and count > 1:
+            signs.append(f"On {ground} it is active on {share:.0%} of {count} images of other classes.")
     share, count = table.share([""], grounds)
     if share > _FEW:
         signs.append(f"It is active on {share:.0%} of {count} images without any toy.")

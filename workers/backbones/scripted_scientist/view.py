@@ -9,8 +9,8 @@ from functools import cached_property
 from workers.backbones.scripted_scientist.hints import suggested
 from workers.backbones.scripted_scientist.reading import Case
 from workers.backbones.scripted_scientist.trials import drawn, exemplars
-from workers.backbones.scripted_scientist.weighing import Evidence, Label, search, tidy
-from workers.toybox.concepts import Concept
+from workers.backbones.scripted_scientist.weighing import ENOUGH, Evidence, Label, Measure, search, tidy
+from workers.toybox.concepts import Concept, parse, phrase_all
 from workers.toybox.scenes import Scene
 
 ATTEMPTS = 2
@@ -30,9 +30,24 @@ class View:
         return Evidence(drawn(self.case))
 
     @cached_property
-    def fresh(self) -> Evidence:
-        """The trials of validations: drawn after the hypotheses were made."""
-        return Evidence([trial for trial in self.evidence.trials if trial.step == "validate"])
+    def tests(self) -> dict[Label, Evidence]:
+        """Labels that were put to a test, each with the trials drawn for tests since: it was chosen knowing none."""
+        tested: dict[Label, Evidence] = {}
+        validations = [report for report in self.case.reports if report.step == "validate"]
+        for report in validations:
+            since = [
+                each for each in self.evidence.trials if each.step == "validate" and each.experiment >= report.number
+            ]
+            for note in report.notes:
+                label = tidy(parse(note))
+                if label and phrase_all(label) == note:
+                    tested.setdefault(label, Evidence(since))
+        return tested
+
+    def tested(self, label: Label) -> Measure | None:
+        """What the tests say of a label; None if it was not put to one, or too little was seen."""
+        found = self.tests[label].measure(label) if label in self.tests else None
+        return found if found and min(found.count, found.others) >= ENOUGH else None
 
     @cached_property
     def exemplars(self) -> list[tuple[Scene, float]]:

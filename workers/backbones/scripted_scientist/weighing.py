@@ -27,6 +27,8 @@ CHOICES = {"noun": NOUNS, "colour": COLOURS, "size": SIZES, "ground": GROUNDS, "
 SINGLES = tuple(Concept(**{name: word}) for name, words in CHOICES.items() for word in words)
 """Every concept that names one property."""
 
+ENOUGH = 6
+"""Images that a label must describe, and leave out, before anything is said of it."""
 ALTERNATIVES = 3
 NAMED = 3
 """Most properties that a concept of a label names."""

@@ -1,0 +1,146 @@
+"""Toybox without its renderer: a scene's picture is a patch of noise that stands for it, and units follow known rules.
+
+Prompts, edits, captions, tools and the loop are real. Runs take a second, and what a unit responds to is certain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import traceback
+from hashlib import sha384
+
+from PIL import Image
+
+from workers.agent.events import Limits
+from workers.agent.loop import Outcome, play_round, start
+from workers.agent.memory import NotebookInMemory
+from workers.backbones.scripted import ScriptedScientist
+from workers.lab.imaging import image_key
+from workers.lab.memory import ImagesInMemory
+from workers.lab.studio import Equipment, Seeds, Studio
+from workers.lab.system import System
+from workers.lab.tools import Tools
+from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, silent
+from workers.toybox.concepts import matches_any, parse
+from workers.toybox.edits import edit
+from workers.toybox.prompts import caption, read
+from workers.toybox.scenes import Scene, random_scene
+
+UNIT = SystemSpec("unit", "paper", "layer", 0)
+DATA = [random_scene(random.Random(f"paper world {number}")) for number in range(300)]
+
+
+def responds_to(label, strength=10.0, noise=2.0):
+    """A rule: about `strength` where a scene shows the label, about a fifth of it elsewhere."""
+
+    def rule(scene):
+        jitter = random.Random(repr(scene)).uniform(-noise, noise)
+        return (strength if matches_any(parse(label), scene) else strength / 5) + jitter
+
+    return rule
+
+
+def never(scene):
+    return 0.0
+
+
+class PaperWorld:
+    """Draws, edits, describes and measures; one unit under one rule."""
+
+    spec = UNIT
+
+    def __init__(self, rule):
+        self.rule = rule
+        self.scenes = {}
+
+    def picture(self, scene, remark=""):
+        image = Image.frombytes("RGB", (4, 4), sha384(repr(scene).encode()).digest())
+        self.scenes[image_key(image)] = scene
+        return Picture(image, scene.to_json(), remark)
+
+    def generate(self, prompts, seeds, progress=silent):
+        readings = [read(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [self.picture(reading.scene, " ".join(reading.ignored)) for reading in readings]
+
+    def edit(self, originals, instructions, seeds, progress=silent):
+        scenes = [Scene.from_json(original.scene) for original in originals]
+        return [self.picture(edit(*each)) for each in zip(scenes, instructions, seeds, strict=True)]
+
+    def describe(self, images):
+        return [caption(self.scenes[image_key(image)]) for image in images]
+
+    def summarize(self, images):
+        return f"{len(images)} images"
+
+    def respond(self, images):
+        return [Response(round(self.rule(self.scenes[image_key(image)]), 2), image) for image in images]
+
+    def exemplars(self, progress=silent):
+        best = sorted(enumerate(DATA), key=lambda each: -self.rule(each[1]))[:15]
+        if self.rule(best[0][1]) <= 0:
+            return []
+        pictures = [(number, self.picture(scene)) for number, scene in best]
+        return [Exemplar(self.rule(DATA[n]), picture, picture.image, n) for n, picture in pictures]
+
+
+class Run:
+    """A run of the scripted scientist on one rule. `troubles` maps a step to how often its program fails."""
+
+    def __init__(self, rule, *, task="describe", question="What drives it?", seed=0, limits=None, troubles=None):
+        self.world = PaperWorld(rule)
+        self.memory = ImagesInMemory()
+        self.troubles = dict(troubles or {})
+        self.backbone = ScriptedScientist(words_per_second=0)
+        self.notebook = NotebookInMemory()
+        given = {"backbone": "scripted", "limits": limits or Limits(), "seed": seed, "reference": "API", "versions": {}}
+        self.notebook.append("started", start(question, task, UNIT, **given))
+
+    def play(self):
+        while play_round(self.notebook, self.backbone, self.run_program, self.memory.load):
+            pass
+        return self
+
+    def run_program(self, code, number, state):
+        world, earlier = self.world, [entry for each in self.of("result") for entry in each.entries]
+        system = System(world, self.memory)
+        studio = Studio(Equipment(lambda: world, lambda: world, lambda: world), self.memory, Seeds(0, earlier), silent)
+        tools = Tools(system, self.memory, studio, earlier)
+        step = next((step for step in self.troubles if f"Step {step}:" in code), None)
+        if step and self.troubles[step]:
+            self.troubles[step] -= 1
+            return Outcome(ExperimentResult("timeout", error="too slow"), (), None)
+        result = execute(code, system, tools)
+        return Outcome(result, tuple(tools.entries), tools.threshold)
+
+    def of(self, kind):
+        return [event.payload for event in self.notebook.events() if event.kind == kind]
+
+    @property
+    def codes(self):
+        return [reply.code for reply in self.of("reply") if reply.code]
+
+    @property
+    def end(self):
+        return self.notebook.events()[-1]
+
+    @property
+    def conclusion(self):
+        return self.end.payload.conclusion
+
+    @property
+    def labels(self):
+        return self.conclusion.labels
+
+
+def execute(code, system, tools):
+    """The program, run here: the scripted scientist's own programs need no sandbox."""
+    printed, space = io.StringIO(), {}
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(code, space)
+            space["run_experiment"](system, tools)
+    except Exception:  # noqa: BLE001  whatever a program raises is its result
+        return ExperimentResult("program_error", printed.getvalue(), error=traceback.format_exc())
+    return ExperimentResult("ok", printed.getvalue())

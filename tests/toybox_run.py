@@ -1,0 +1,50 @@
+"""A run of the scripted scientist on a real laboratory and sandbox, in memory: no database, no Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.agent.events import Event, ExperimentEnded, Limits, Task
+from workers.agent.loop import Outcome, play_round, start
+from workers.agent.memory import NotebookInMemory
+from workers.lab.laboratory import Laboratory
+from workers.lab.memory import ImagesInMemory
+from workers.lab.reference import reference
+from workers.protocols import Bounds, LogEntry, Sandbox, SystemSpec
+from workers.sandbox.program import dialect
+
+QUESTION = "What does this unit respond to?"
+
+
+def play(
+    laboratory: Laboratory,
+    sandbox: Sandbox,
+    spec: SystemSpec,
+    *,
+    seed: int,
+    task: Task = "describe",
+    question: str = QUESTION,
+    limits: Limits = Limits(),  # noqa: B008  frozen
+) -> Sequence[Event]:
+    """Play a run to its end and return its events."""
+    notebook, memory = NotebookInMemory(), ImagesInMemory()
+    notebook.append(
+        "started",
+        start(question, task, spec, backbone="scripted", limits=limits, seed=seed, reference=reference(), versions={}),
+    )
+
+    def run_program(code: str, number: int, state: bytes) -> Outcome:
+        bench = laboratory.bench(spec, memory, seed, earlier=logged(notebook.events()))
+        facts = {**bench.facts, "experiment.seed": seed + number}
+        result = sandbox.run(code, bench.calls(dialect(code)), facts, bounds=Bounds(), state=state)
+        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold)
+
+    backbone = laboratory.backbone("scripted")
+    while play_round(notebook, backbone, run_program, memory.load):
+        pass
+    return notebook.events()
+
+
+def logged(events: Sequence[Event]) -> list[LogEntry]:
+    """All that the run has logged so far."""
+    return [entry for event in events if isinstance(event.payload, ExperimentEnded) for entry in event.payload.entries]
