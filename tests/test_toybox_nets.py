@@ -14,7 +14,7 @@ from PIL import Image
 from workers.errors import MachineryError
 from workers.protocols import silent
 from workers.toybox import examples, nets, splits, train
-from workers.toybox.courses import Recipe, lessons, net_course, pixel_words
+from workers.toybox.courses import Course, Recipe, lessons, net_course, pixel_words
 from workers.toybox.scenes import COLOURS, NOUNS, SIZES, Scene, Thing
 
 WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue", "green"), ("small", "large"), ("snow",), ("day", "night"))
@@ -206,7 +206,7 @@ def test_training_that_was_stopped_comes_to_the_same_weights(
     assert weights_of(broken.network) != weights_of(whole.network)
 
 
-def _course() -> train.Course:
+def _course() -> Course:
     torch.manual_seed(0)
     return net_course(RECIPE)
 

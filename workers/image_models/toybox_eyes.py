@@ -63,12 +63,12 @@ def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
     """What at least two of the scenes share, or all that a single scene has."""
     if not scenes:
         return "There are no images."
-    counts = Counter(word for seen in scenes for word in sorted(seen.words, key=words.classes.index))
-    least = min(2, len(scenes))
-    shared = [(word, count) for word, count in counts.most_common() if count >= least][:_MOST]
+    counts = Counter(word for seen in scenes for word in seen.words)
+    shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(scenes))]
     if not shared:
         return f"The {len(scenes)} images have nothing in common."
-    return "; ".join(f"{count} of {len(scenes)} {_said(word, words)}" for word, count in shared)
+    commonest = sorted(shared, key=lambda pair: -pair[1])[:_MOST]
+    return "; ".join(f"{count} of {len(scenes)} {_said(word, words)}" for word, count in commonest)
 
 
 def _said(word: str, words: nets.Vocabulary) -> str:

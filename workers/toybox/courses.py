@@ -23,17 +23,17 @@ class Recipe:
     """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
 
     scenes: int = 10_000
-    close_up_epochs: int = 8
-    epochs: int = 8
+    close_up_epochs: int = 6
+    epochs: int = 4
     close_up_batch: int = 128
     batch: int = 64
     close_up_rate: float = 6e-3
     """Highest learning rate; each lesson is one cycle."""
-    rate: float = 3e-3
+    rate: float = 2e-3
     decay: float = 1e-3
-    sparse_units: float = 0.004
+    sparse_units: float = 0.001
     """Weight of the mean of layer4's maxima in the loss: units stay silent unless they are needed."""
-    sparse_head: float = 2e-4
+    sparse_head: float = 1e-4
     """Weight of the sum of the head's weights: a unit speaks for few classes."""
     seed: int = 0
     threads: int = 2
@@ -48,6 +48,8 @@ class Lesson:
     epochs: int
     batch: int
     rate: float
+    sparsity: float
+    """Share of the recipe's sparse weights that applies; too much too early, and toys are never learnt."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Course:
     """One network and what its training needs to know of it."""
 
     network: ToyboxNet | ToyboxEyes
-    loss: Callable[[Tensor, Examples, Tensor, bool], Tensor]
-    """Of pixels (batch, side, side, 3), examples, their numbers (batch,), and whether left and right are swapped."""
+    loss: Callable[[Tensor, Lesson, Tensor, bool], Tensor]
+    """Of pixels (batch, side, side, 3), the lesson, the examples' numbers (batch,), and whether they are mirrored."""
     after_step: Callable[[], None] = lambda: None
 
 
@@ -64,8 +66,8 @@ def lessons(recipe: Recipe, whole: Examples) -> list[Lesson]:
     """What is learnt, in order."""
     near = close_ups(whole, recipe.seed)
     return [
-        Lesson("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate),
-        Lesson("scenes", whole, recipe.epochs, recipe.batch, recipe.rate),
+        Lesson("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate, 0.0),
+        Lesson("scenes", whole, recipe.epochs, recipe.batch, recipe.rate, 1.0),
     ]
 
 
@@ -73,12 +75,13 @@ def net_course(recipe: Recipe) -> Course:
     """toybox-net: what is present, from few units that speak for it."""
     network = ToyboxNet(examples.vocabulary())
 
-    def loss(pixels: Tensor, learnt: Examples, numbers: Tensor, _flipped: bool) -> Tensor:
+    def loss(pixels: Tensor, lesson: Lesson, numbers: Tensor, _flipped: bool) -> Tensor:
         found = network.maps(normalise(pixels))
-        truth = torch.from_numpy(learnt.presence[numbers.numpy()]).float()
+        truth = torch.from_numpy(lesson.learnt.presence[numbers.numpy()]).float()
         wrong = functional.binary_cross_entropy_with_logits(found["logits"].flatten(1), truth)
         loud = found["layer4"].amax(dim=(2, 3)).mean()
-        return wrong + recipe.sparse_units * loud + recipe.sparse_head * network.logits.weight.sum()
+        sparse = recipe.sparse_units * loud + recipe.sparse_head * network.logits.weight.sum()
+        return wrong + lesson.sparsity * sparse
 
     def keep_head_positive() -> None:
         with torch.no_grad():
@@ -93,10 +96,10 @@ def eyes_course(_recipe: Recipe) -> Course:
     """toybox-eyes: what every pixel belongs to, and where the scene is."""
     network = ToyboxEyes(examples.vocabulary())
 
-    def loss(pixels: Tensor, learnt: Examples, numbers: Tensor, flipped: bool) -> Tensor:
+    def loss(pixels: Tensor, lesson: Lesson, numbers: Tensor, flipped: bool) -> Tensor:
         seen: Sight = network(normalise(pixels))
-        noun, colour, size = pixel_words(learnt, numbers, flipped)
-        ground, light = scene_words(learnt, numbers)
+        noun, colour, size = pixel_words(lesson.learnt, numbers, flipped)
+        ground, light = scene_words(lesson.learnt, numbers)
         parts = [
             2 * functional.cross_entropy(seen.noun, noun),
             functional.cross_entropy(seen.colour, colour, ignore_index=-1),

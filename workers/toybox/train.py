@@ -42,7 +42,7 @@ class Plan:
 
 PLANS = {
     "net": Plan(Recipe(), net_course, net_figures, NET_FILE),
-    "eyes": Plan(Recipe(), eyes_course, eyes_figures, EYES_FILE),
+    "eyes": Plan(Recipe(epochs=3), eyes_course, eyes_figures, EYES_FILE),
 }
 HELD_OUT = {"mixed": 2_000, "single": 1_000}
 """Scenes of each held-out split that figures are measured on."""
@@ -110,7 +110,7 @@ def _epoch(
         for numbers in bar:
             flipped = bool(torch.rand((), generator=luck) < 0.5)
             pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
-            loss = course.loss(pixels.flip(2) if flipped else pixels, lesson.learnt, numbers, flipped)
+            loss = course.loss(pixels.flip(2) if flipped else pixels, lesson, numbers, flipped)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

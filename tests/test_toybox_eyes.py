@@ -1,0 +1,199 @@
+"""What toybox-eyes see and say, on their real weights and on images whose content is known."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from workers import registry
+from workers.image_models.toybox_eyes import ToyboxDescriber, sentence, summary
+from workers.lab.imaging import masked
+from workers.protocols import LabSettings
+from workers.toybox import nets, prompts, render, splits
+from workers.toybox.scenes import Scene, Thing
+from workers.toybox.sight import SeenScene, SeenThing, look, patches, unmask
+
+WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue"), ("small", "large"), ("snow", "sand"), ("day", "night"))
+BALL = SeenThing("ball", "red", "large", 80)
+CAR = SeenThing("car", "blue", "small", 30)
+PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")
+
+
+def spot(row: int, column: int) -> np.ndarray:
+    """An activation map of 12 x 12 that is bright round one cell."""
+    ys, xs = np.mgrid[:12, :12]
+    bright: np.ndarray = np.exp(-((ys - row) ** 2 + (xs - column) ** 2) / 4.0)
+    return bright
+
+
+def spot_on(scene: Scene, thing: int) -> np.ndarray:
+    ys, xs = np.nonzero(render.render_masks(scene, 48) == thing + 1)
+    return spot(int(ys.mean() / 4), int(xs.mean() / 4))
+
+
+@pytest.fixture(scope="module")
+def eyes() -> nets.ToyboxEyes:
+    return nets.load_eyes()
+
+
+@pytest.fixture(scope="module")
+def describer() -> ToyboxDescriber:
+    found: ToyboxDescriber = registry.load(registry.DESCRIBERS, "toybox")(LabSettings(Path("unused")))
+    return found
+
+
+# --- unmasking ----------------------------------------------------------------------------------------
+
+
+def test_an_image_that_is_not_masked_comes_back_as_it_is() -> None:
+    image = render.render(PAIR, 224)
+    again, bright = unmask(image)
+    assert bright.all()
+    assert np.array_equal(np.asarray(again), np.asarray(image))
+
+
+@pytest.mark.parametrize("light", ["day", "sunset", "night"])
+@pytest.mark.parametrize("cell", [(6, 3), (10, 6), (0, 11), (8, 8)])
+def test_the_bright_region_is_found_and_the_rest_brightened_again(light: str, cell: tuple[int, int]) -> None:
+    image = render.render(Scene(PAIR.things, "wood", light), 224)
+    again, bright = unmask(masked(image, spot(*cell), 0.5))
+    small = Image.fromarray(spot(*cell).astype(np.float32)).resize((224, 224), Image.Resampling.BILINEAR)
+    truth = np.asarray(small) > 0.5
+    assert (bright & truth).sum() / (bright | truth).sum() > 0.95
+    assert np.abs(np.asarray(again).astype(int) - np.asarray(image)).mean() < 4
+
+
+def test_an_image_that_is_dark_all_over_has_no_bright_region() -> None:
+    image = render.render(PAIR, 224)
+    again, bright = unmask(masked(image, spot(5, 5), 2.0))
+    assert not bright.any()
+    assert np.abs(np.asarray(again).astype(int) - np.asarray(image)).mean() < 4
+
+
+def test_two_bright_regions_are_both_found() -> None:
+    image = Image.new("RGB", (96, 96), (200, 180, 90))
+    _, bright = unmask(masked(image, spot(2, 2) + spot(9, 9), 0.5))
+    assert [bright[18, 18], bright[76, 76], bright[18, 76]] == [True, True, False]
+
+
+def test_patches_are_the_connected_regions_of_a_mask() -> None:
+    mask = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 0, 1]], dtype=bool)
+    assert [patch.sum() for patch in patches(mask)] == [3, 2, 1]
+    assert np.array_equal(sum(patches(mask)), mask)
+    assert list(patches(np.zeros((2, 2), dtype=bool))) == []
+
+
+def test_a_winding_region_is_one_patch() -> None:
+    mask = np.zeros((9, 9), dtype=bool)
+    mask[::2] = True
+    mask[1::4, -1] = mask[3::4, 0] = True
+    (patch,) = patches(mask)
+    assert np.array_equal(patch, mask)
+
+
+# --- words --------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_counts_like_things_and_says_where() -> None:
+    seen = SeenScene((BALL, CAR, CAR), "snow", "night")
+    assert sentence(seen) == "a large red ball and two small blue cars on snow at night"
+
+
+def test_a_sentence_is_a_prompt_that_draws_the_same_again() -> None:
+    scene = prompts.read(sentence(SeenScene((BALL, CAR), "snow", "night")), 0).scene
+    assert [(thing.noun, thing.colour, thing.size) for thing in scene.things] == [
+        ("ball", "red", "large"),
+        ("car", "blue", "small"),
+    ]
+    assert (scene.ground, scene.light) == ("snow", "night")
+
+
+def test_a_summary_counts_what_is_shared_commonest_first() -> None:
+    scenes = [
+        SeenScene((BALL, BALL), "snow", "night"),
+        SeenScene((BALL,), "sand", "night"),
+        SeenScene((), "sand", "day"),
+    ]
+    expected = "2 of 3 show a ball; 2 of 3 show something red; 2 of 3 are on sand; 2 of 3 are at night"
+    assert summary(scenes, WORDS) == expected
+
+
+def test_a_summary_says_when_there_is_nothing_to_share() -> None:
+    assert summary([], WORDS) == "There are no images."
+    assert summary([SeenScene((BALL,), "snow", "day"), SeenScene((CAR,), "sand", "night")], WORDS) == (
+        "The 2 images have nothing in common."
+    )
+    assert summary([SeenScene((), "snow", "day")], WORDS) == "1 of 1 are on snow; 1 of 1 are by day"
+
+
+# --- sight --------------------------------------------------------------------------------------------
+
+
+def test_eyes_with_hand_set_weights_read_toys_from_their_maps() -> None:
+    eyes = nets.ToyboxEyes(WORDS).eval()
+    maps = torch.full((1, 3, 48, 48), -5.0)
+    maps[:, 0] = 0.0
+    maps[0, 1, 4:10, 4:10] = maps[0, 2, 30:36, 30:36] = 5.0
+    maps[0, 1, 20, 20] = 5.0  # a speck
+    colour, size = torch.zeros(1, 2, 48, 48), torch.zeros(1, 2, 48, 48)
+    colour[0, 1, 25:] = size[0, 1, 25:] = 1.0
+    whole = torch.tensor([[1.0, 0.0]])
+    eyes.forward = lambda x: nets.Sight(maps, colour, size, whole, whole)  # type: ignore[method-assign]
+    (seen,) = look(eyes, [Image.new("RGB", (96, 96), "white")])
+    assert seen.things == (SeenThing("ball", "red", "small", 36), SeenThing("car", "blue", "large", 36))
+    assert (seen.ground, seen.light) == ("snow", "day")
+
+
+def test_it_describes_a_plain_scene_in_full(describer: ToyboxDescriber) -> None:
+    expected = "a large red ball and a large blue cube on grass by day"
+    (found,) = describer.describe([render.render(PAIR, 224)])
+    assert prompts.facts(prompts.read(found, 0).scene) == prompts.facts(prompts.read(expected, 0).scene)
+
+
+@pytest.mark.parametrize(("thing", "noun", "other"), [(0, "red ball", "cube"), (1, "blue cube", "ball")])
+def test_it_looks_at_the_bright_region_of_a_masked_image(
+    describer: ToyboxDescriber, thing: int, noun: str, other: str
+) -> None:
+    image = masked(render.render(PAIR, 224), spot_on(PAIR, thing), 0.5)
+    (found,) = describer.describe([image])
+    assert noun in found
+    assert other not in found
+    assert found.endswith("on grass by day")
+
+
+def test_an_image_that_is_dark_all_over_shows_only_where_it_is(describer: ToyboxDescriber) -> None:
+    assert describer.describe([masked(render.render(PAIR, 224), spot(5, 5), 2.0)]) == ["an empty scene on grass by day"]
+
+
+def test_it_finds_what_fresh_scenes_have_in_common(describer: ToyboxDescriber) -> None:
+    images = [
+        render.render(prompts.read(f"a red ball and a {noun} at night", seed).scene, 224)
+        for seed, noun in enumerate(["cube", "cone", "tree", "duck", "table"])
+    ]
+    found = describer.summarize(images)
+    assert "5 of 5 are at night" in found
+    assert "5 of 5 show something red" in found
+    assert describer.summarize([]) == "There are no images."
+
+
+def test_most_words_of_its_descriptions_of_fresh_scenes_are_right(eyes: nets.ToyboxEyes) -> None:
+    scenes = [splits.scene("validation", number) for number in range(40)]
+    seen = look(eyes, [render.render(scene, 224) for scene in scenes])
+    kinds = [{(t.noun, t.colour, t.size) for t in scene.things} for scene in scenes]
+    found = [{(t.noun, t.colour, t.size) for t in each.things} for each in seen]
+    right = sum(len(a & b) for a, b in zip(kinds, found, strict=True))
+    assert right / sum(map(len, kinds)) > 0.75
+    assert right / sum(map(len, found)) > 0.75
+
+
+def test_it_answers_two_threads_alike(describer: ToyboxDescriber) -> None:
+    images = [render.render(splits.scene("mixed", number), 224) for number in range(6)]
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(describer.describe, [images, images])
+    assert first == second == describer.describe(images)
+    assert describer.describe([]) == []
