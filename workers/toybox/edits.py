@@ -59,7 +59,7 @@ def edit(scene: Scene, instruction: str, seed: int) -> Scene:
 
 def ignored(instruction: str) -> tuple[str, ...]:
     """The words of an instruction that toybox knows neither from prompts nor from instructions."""
-    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND
+    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | {"light", "lighting"}
     return tuple(word for word in unknown(instruction) if word not in known)
 
 
