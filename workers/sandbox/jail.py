@@ -26,7 +26,7 @@ from workers.sandbox import kernel, landlock, namespaces, seccomp
 FILE_BYTES = 64 << 20
 DESCRIPTORS = 64
 PENDING_SIGNALS = 64
-NICENESS = 10
+NICENESS = 5
 """A program gives way to the worker and the zygote."""
 RESERVE_BYTES = 64 << 20
 """Memory kept back for telling that memory ran out."""
@@ -40,7 +40,8 @@ _TRIAL = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from workers.sandbox 
 _TRIAL_SECONDS = 30
 
 _SYSTEM = (
-    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/usr/share/fonts"),
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store"),
+    *("/usr/share/zoneinfo", "/usr/share/fonts"),
     *("/etc/ld.so.cache", "/etc/localtime", "/dev/zero", "/dev/random", "/dev/urandom"),
 )
 """What shared libraries, times and texts in images need."""
@@ -194,7 +195,7 @@ def _limit(terms: Terms) -> str:
         (resource.RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS),
         (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
         (resource.RLIMIT_MEMLOCK, 0, 0),
-        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_CORE, 1, 1),  # 0 would still let a core be piped to a program of the system's
     ):
         most = resource.getrlimit(kind)[1]
         bounded = hard if most == resource.RLIM_INFINITY else min(hard, most)

@@ -25,6 +25,8 @@ _TRUNCATE = 1 << 14
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 """Version -> every right on files that it knows; later ones know no more."""
 _TCP = 0b11
+_UNLOGGED = 1
+"""From version 7 on: what a program is denied does not fill the system's log."""
 _SCOPES = 0b11
 """Unix sockets without a path, and signals, of processes outside."""
 
@@ -65,7 +67,7 @@ def restrict(rules: Iterable[tuple[Path, int]], known: int) -> None:
     try:
         for path, rights in rules:
             _allow(ruleset, path, rights & handled)
-        kernel.syscall("landlock_restrict_self", _RESTRICT, ruleset, 0)
+        kernel.syscall("landlock_restrict_self", _RESTRICT, ruleset, _UNLOGGED if known >= 7 else 0)
     finally:
         os.close(ruleset)
 
