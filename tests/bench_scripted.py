@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
+from tqdm import tqdm
 
 from tests.installation import ROOT
 from tests.toybox_run import play
@@ -54,7 +55,7 @@ def test_labels_of_twenty_random_units() -> None:
     count = next(layer.units for layer in laboratory.layers("toybox") if layer.name == LAYER)
     units = sorted(Random(f"twenty units {seed}").sample(range(count), UNITS))
     with ZygoteSandbox() as sandbox:
-        rows = [study(laboratory, sandbox, unit, seed) for unit in units]
+        rows = [study(laboratory, sandbox, unit, seed) for unit in tqdm(units, unit="unit")]
     print_table(rows, seed)
     assert all(row.concluded for row in rows)
     assert not any(row.label for row in rows if row.dead)
@@ -76,6 +77,7 @@ def study(laboratory: Laboratory, sandbox: ZygoteSandbox, unit: int, seed: int) 
 
 def print_table(rows: Sequence[Row], seed: int) -> None:
     labelled = [row for row in rows if row.label and not row.dead]
+    unnamed = sum(not row.dead and not row.label for row in rows)
     dealt = shuffled(len(labelled), seed) if labelled else []
     judged = [label_auc(row.label, responses(row.subject), seed) for row in labelled]
     others = [labelled[place] for place in dealt]
@@ -92,10 +94,11 @@ def print_table(rows: Sequence[Row], seed: int) -> None:
     print(f"{'median rounds':44}{statistics.median(row.rounds for row in rows):10.0f}")
     print(f"{'median seconds':44}{statistics.median(row.seconds for row in rows):10.1f}")
     print(f"{'median AUC of labels':44}{middle(judged):10.3f}{GOAL:8.2f}")
+    print(f"{'the same, 0.5 for a unit alive without one':44}{middle(judged + [0.5] * unnamed):10.3f}{GOAL:8.2f}")
     print(f"{'median AUC of shuffled labels, the floor':44}{middle(floor):10.3f}")
     print(f"{'dead units, left out':44}{sum(row.dead for row in rows):10}")
     print(f"{'dead units with a label':44}{sum(row.dead and bool(row.label) for row in rows):10}{0:8}")
-    print(f"{'units alive without a label, left out':44}{sum(not row.dead and not row.label for row in rows):10}")
+    print(f"{'units alive without a label':44}{unnamed:10}")
 
 
 def responses(subject: Subject) -> Callable[[Sequence[Scene]], list[float]]:

@@ -103,10 +103,7 @@ def description(view: View) -> str:
         return f"{of_exemplars(view)} I could not test this with images of my own, so it is a guess."
     best = label(view)
     if not best:
-        return (
-            f"I found no concept that parts high from low activations over {len(view.evidence)} images; the best was "
-            f"{phrase_all(view.labels[0])} ({_briefly(view.evidence.measure(view.labels[0]))}). I give no label."
-        )
+        return _nothing(view)
     said = [f"The unit responds to {phrase_all(best)}: {_fully(view.evidence.measure(best))}."]
     if len(best) > 1:
         said.append(f"Apart: {_apart(view, best)}.")
@@ -114,6 +111,17 @@ def description(view: View) -> str:
     if rival := _rejected(view, best):
         said.append(rival)
     return " ".join([*said, _certainty(view, best)])
+
+
+def _nothing(view: View) -> str:
+    """Why there is no label."""
+    activations, leading = view.evidence.activations, view.labels[0]
+    above = int((activations > activations.min()).sum())
+    return (
+        f"I found no concept that parts high from low activations. Of {len(activations)} images, {above} activated the "
+        f"unit more than the rest, by {activations.max() - activations.min():.2f} at most. The best that I can say is "
+        f"{phrase_all(leading)} ({_briefly(view.evidence.measure(leading))}), and that is not enough for a label."
+    )
 
 
 def _caused(view: View, best: Label) -> list[str]:
