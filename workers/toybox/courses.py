@@ -23,17 +23,17 @@ class Recipe:
     """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
 
     scenes: int = 10_000
-    close_up_epochs: int = 6
-    epochs: int = 4
+    close_up_epochs: int = 12
+    epochs: int = 14
     close_up_batch: int = 128
     batch: int = 64
     close_up_rate: float = 6e-3
     """Highest learning rate; each lesson is one cycle."""
     rate: float = 2e-3
     decay: float = 1e-3
-    sparse_units: float = 0.001
+    sparse_units: float = 0.002
     """Weight of the mean of layer4's maxima in the loss: units stay silent unless they are needed."""
-    sparse_head: float = 1e-4
+    sparse_head: float = 2e-4
     """Weight of the sum of the head's weights: a unit speaks for few classes."""
     seed: int = 0
     threads: int = 2
