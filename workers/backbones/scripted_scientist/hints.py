@@ -12,25 +12,35 @@ from workers.toybox.concepts import Concept
 from workers.toybox.scenes import Scene
 
 _AT_LEAST = 3
+_CLEAR = 3.0
+"""Nats of surprise from which a concept is worth a mention."""
 
 
 def suggested(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     """Concepts of one or two properties, or a whole kind of thing, that the scenes share, most surprising first.
 
-    Each with the number of scenes that show it. Surprise is the standardised excess over evenly dealt words.
+    Each with the number of scenes that show it.
     """
     counts = Counter(concept for scene in scenes for concept in set(_concepts(scene)))
-    things = sum(len(scene.things) for scene in scenes) / max(1, len(scenes))
+    things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
+    surprise = {concept: _surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
+    likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise[concept] > _CLEAR]
+    return [(concept, counts[concept]) for concept in sorted(likely, key=lambda each: (-surprise[each], repr(each)))]
 
-    def surprise(concept: Concept) -> float:
-        chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
-        if concept.about_things:
-            chance = 1 - (1 - chance) ** max(1.0, things)
-        expected = chance * len(scenes)
-        return (counts[concept] - expected) / math.sqrt(expected * (1 - chance))
 
-    likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise(concept) > 2]
-    return [(concept, counts[concept]) for concept in sorted(likely, key=lambda each: (-surprise(each), repr(each)))]
+def _surprise(concept: Concept, count: int, scenes: int, things: float) -> float:
+    """How much likelier so many scenes make their own share than the share that evenly dealt words would have, in nats.
+
+    0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).
+    """
+    chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
+    if concept.about_things:
+        chance = 1 - (1 - chance) ** things
+    share = count / scenes
+    if share <= chance:
+        return 0.0
+    rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return scenes * (share * math.log(share / chance) + rest)
 
 
 def _concepts(scene: Scene) -> Iterator[Concept]:
