@@ -183,6 +183,7 @@ def _told(view: View, known: Concept, biases: Sequence[Difference], tested: bool
         return (
             f"I found none. I drew {known.phrase()} with every colour, size, ground and light; no context changed the "
             f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
+            f"{_reach(view)}"
         )
     lines = [
         f"{'Weaker' if each.size < 0 else 'Stronger'} for {_said(known, each.context)}: {_figures(each)}."
@@ -191,7 +192,13 @@ def _told(view: View, known: Concept, biases: Sequence[Difference], tested: bool
     doubt = (
         "" if tested else " These contexts were not tested by edits, so something that goes with them may be the cause."
     )
-    return "\n".join(lines) + doubt
+    return "\n".join(lines) + doubt + _reach(view)
+
+
+def _reach(view: View) -> str:
+    """What there is to compare with, in case the class is not what drives the system."""
+    mean = view.case.threshold
+    return "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
 
 
 def _figures(found: Difference) -> str:
