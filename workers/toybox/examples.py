@@ -116,14 +116,15 @@ def close_ups(whole: Examples, seed: int = 0) -> Examples:
 def _cut(
     whole: Examples, row: int, position: int, luck: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
-    """The surroundings of one toy, and a scene of only the toys that are seen in them."""
+    """The surroundings of one toy, and a scene of only the toys that are seen in them, that one first."""
     side = CLOSE_UP * EYES_OUTPUT // INPUT
     ys, xs = np.nonzero(whole.things[row] == position)
     middle = np.array([ys.min() + ys.max() + 1, xs.min() + xs.max() + 1]) // 2
     top, left = np.clip(middle - side // 2 + luck.integers(-3, 4, 2), 0, EYES_OUTPUT - side)
     things = whole.things[row, top : top + side, left : left + side]
     counts = np.bincount(things.ravel(), minlength=1 + len(whole.scenes[row].things))
-    kept = [number for number in range(1, len(counts)) if counts[number] >= _SEEN]
+    others = [number for number in range(1, len(counts)) if counts[number] >= _SEEN and number != position]
+    kept = [position, *others]
     renumbered = np.zeros(len(counts), np.uint8)
     renumbered[kept] = range(1, 1 + len(kept))
     cut = replace(whole.scenes[row], things=tuple(replace(whole.scenes[row].things[k - 1], on=None) for k in kept))
