@@ -88,7 +88,9 @@ def test_progress_is_told_and_may_stop_the_work() -> None:
         generator.generate(["a ball"], [0], stop)
 
 
-@pytest.mark.parametrize("words", ["replace the ball with a cone", "change the background to sand", "change the light to night"])
+@pytest.mark.parametrize(
+    "words", ["replace the ball with a cone", "change the background to sand", "change the light to night"]
+)
 def test_the_words_of_an_instruction_are_understood(words):
     original = generator.generate(["a red ball on grass by day"], [1])
     assert editor.edit(original, [words], [1])[0].remark == ""
