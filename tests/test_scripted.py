@@ -157,7 +157,7 @@ def test_asked_for_last_words_it_concludes_with_the_best_so_far():
 def test_it_goes_on_where_somebody_else_began():
     run = Run(responds_to("red balls"))
     text = (
-        "[HYPOTHESIS LIST]:\nHypothesis_1: it likes round things\nHypothesis_2: blue cars\n\n[CODE]:\n```python\n"
+        "[HYPOTHESIS LIST]:\nHypothesis_1: it likes round things\nHypothesis_2: blue things\n\n[CODE]:\n```python\n"
         "def run_experiment(system, tools):\n"
         "    prompts = ['a small blue car on sand by day', 'a large red ball on grass at night', 'something odd']\n"
         "    activations, images = system.neuron(tools.text2image(prompts))\n"
@@ -168,7 +168,7 @@ def test_it_goes_on_where_somebody_else_began():
     run.play()
     listed = {hypothesis.number: hypothesis for hypothesis in run.of("reply")[-1].hypotheses}
     assert (listed[1].text, listed[1].fate) == ("it likes round things", "open")
-    assert (listed[2].text, listed[2].fate) == ("blue cars", "refuted")
+    assert (listed[2].text, listed[2].fate) == ("blue things", "refuted")
     assert run.labels == ("red balls",)
 
 
