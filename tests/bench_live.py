@@ -23,7 +23,7 @@ document.addEventListener("load", ({ target }) => {
   if (event) window.seen.push([Number(event.dataset.seq), Date.now()]);
 }, true);
 """
-FIRST_WORD = "document.getElementById('draft-words')?.textContent.trim() || document.querySelector('.experiment')"
+FIRST_WORD = "document.getElementById('draft-words')?.textContent.trim() || !!document.querySelector('.experiment')"
 
 
 @pytest.mark.bench
@@ -56,7 +56,7 @@ def first_word(page: Page, site: Installation, unit: int) -> float:
     began = time.perf_counter()
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
-    page.wait_for_function(FIRST_WORD, polling=20, timeout=60_000)
+    site.until(lambda: page.evaluate(FIRST_WORD), "no word came")  # evaluated from outside: the policy forbids eval
     return time.perf_counter() - began
 
 

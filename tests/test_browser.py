@@ -96,7 +96,7 @@ def test_a_person_asks_watches_reloads_and_reads_the_conclusion(site: Installati
     wait_for_end(page, "concluded")
     pictures = page.locator(".experiment img")
     expect(pictures.first).to_be_visible()
-    page.wait_for_function("[...document.querySelectorAll('.experiment img')].some(each => each.naturalWidth > 0)")
+    expect(pictures.first).not_to_have_js_property("naturalWidth", 0)
     label = site.rows("SELECT text FROM experiments_label WHERE run_id = ? ORDER BY position", run)
     for (text,) in label:
         expect(page.locator("#side")).to_contain_text(text)

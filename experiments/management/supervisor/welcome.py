@@ -11,7 +11,7 @@ from experiments.models.login_link import LoginLink
 from experiments.models.member import Role
 from workers.jobs.queue import enqueue
 
-EXAMPLE = ("toybox", "layer4", 12)
+EXAMPLE = ("toybox", "layer4", 87)
 """Model, layer and unit that the first query asks about."""
 
 
