@@ -5,6 +5,7 @@ Behind `manage.py investigate`. Writes the same rows as a worker does; Ctrl+C pa
 
 from __future__ import annotations
 
+import signal
 import time
 from functools import partial
 from threading import Event as Flag
@@ -12,7 +13,7 @@ from threading import Event as Flag
 from experiments import live
 from experiments.models import Run
 from experiments.models.run import Status
-from workers.errors import MachineryError, RequestError
+from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.console import Console, ConsoleNotebook
 
@@ -37,12 +38,19 @@ def investigate(run: Run, console: Console) -> Run:
     if claimed is None:
         raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")
     with lease.held(claimed) as lost:
+        # A flag rather than an exception: one raised inside a callback of a library may be swallowed there.
+        before = signal.signal(signal.SIGINT, lambda *_: lease.stopping.set())
         try:
             while play_on(claimed, lost, console):
                 pass
-        except KeyboardInterrupt:
+        except LeaseLost:
+            if not lease.stopping.is_set():
+                raise
             Run.objects.filter(pk=run.pk, fence=claimed.fence).update(status=Status.PAUSED)
-            raise
+            raise KeyboardInterrupt from None
+        finally:
+            signal.signal(signal.SIGINT, before)
+            lease.stopping.clear()
     return Run.objects.get(pk=run.pk)
 
 
