@@ -5,11 +5,14 @@
     │   ├── ToolMisuse             an argument is wrong
     │   └── ToolRefused            the provider behind a tool said no
     ├── RequestError           the person who asked is told; nothing was started
-    │   └── UnknownName            no such model, layer, unit, data set or backbone
-    ├── MachineryError         the operator is told; recorded, retried, then ends the run
+    │   ├── UnknownName            no such model, layer, unit, data set or backbone
+    │   ├── MissingPart            weights, a folder or a key are not there; says how to get them
+    │   └── BrokenImage            an image of a data set cannot be read; it is reported and left out
+    ├── MachineryError         the operator is told; recorded, retried, then ends the run or has it wait
     │   ├── SandboxBroke           the sandbox could not run a program at all
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
-    │   └── BackboneRefused        the backbone will not answer (key, credit); retrying will not help
+    │   └── BackboneRefused        the backbone will not answer until a person acts (key, credit, model); the run waits
+    │       └── ContentRefused         its content filter stopped this very question
     ├── Cancelled              somebody stopped the run; unwinds what is under way
     └── LeaseLost              another worker holds the run; this one must record nothing more
 
@@ -41,6 +44,14 @@ class UnknownName(RequestError):
     """Raised when a model, layer, unit, data set, task or backbone does not exist."""
 
 
+class MissingPart(RequestError):
+    """Raised when weights, a folder or a key are missing or unusable; the message says how to get them."""
+
+
+class BrokenImage(RequestError):
+    """Raised when an image of a data set cannot be read; it is reported and left out."""
+
+
 class MachineryError(MaiaError):
     """Raised when our own machinery breaks. Never shown to the agent as output."""
 
@@ -55,6 +66,10 @@ class BackboneUnavailable(MachineryError):
 
 class BackboneRefused(MachineryError):
     """Raised when the backbone will not answer until a person acts (key, credit, model name)."""
+
+
+class ContentRefused(BackboneRefused):
+    """Raised when a provider's content filter stops a question or its answer."""
 
 
 class Cancelled(MaiaError):

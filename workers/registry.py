@@ -1,12 +1,15 @@
 """Every plug-in, by kind: key -> (label, dotted path of its factory). Loaded on first use; standard library alone.
 
-The web reads keys and labels here to fill its forms. To add a plug-in: one file, one line below.
-A factory takes `LabSettings` first; what else it takes is said beside each table.
+To add a plug-in: one file, one line below. A factory takes `LabSettings` first; what else it takes is said beside each
+table. A key that ends in a colon names a family: "hf:" serves "hf:microsoft/resnet-152", and its factory is given what
+follows the first colon as a second argument. A plug-in whose weights may be missing has a function `missing`, with the
+arguments of the factory, in the same module: "" if all is there, else what is missing and the command that gets it.
+One that offers several models by name (a backbone, a generator) has a function `models` of the settings: their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,31 +19,69 @@ Plugins = Mapping[str, tuple[str, str]]
 
 VISION_MODELS: Plugins = {
     "toybox": ("toybox-net, a small network trained on toy scenes", "workers.vision_models.toybox.load"),
+    "hf:microsoft/resnet-152": ("ResNet-152, trained on ImageNet", "workers.vision_models.huggingface.load"),
+    "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", "workers.vision_models.huggingface.load"),
+    "hf:openai/clip-vit-base-patch32": ("CLIP ViT-B/32, its image side", "workers.vision_models.huggingface.load"),
+    "clip-rn50:timm/resnet50_clip.openai": ("CLIP ResNet-50, its image side", "workers.vision_models.clip_rn50.load"),
+    "synthetic:toybox-eyes": ("Synthetic neurons of toys, on toybox-eyes", "workers.vision_models.synthetic.load"),
+    "synthetic:grounding-dino": (
+        "Synthetic neurons of the paper, on Grounding DINO and SAM",
+        "workers.vision_models.synthetic.load",
+    ),
+    "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.load"),
+    "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", "workers.vision_models.clip_rn50.load"),
+    "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.load"),
 }
 
 DATA_SETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
+    "folder:": ("A folder of images", "workers.data_sets.folder.load"),
+    "saved:": ("An image data set saved by the library `datasets`", "workers.data_sets.saved.load"),
+    "published:": ("Exemplars that others have published", "workers.data_sets.published.load"),
 }
 
 IMAGE_GENERATORS: Plugins = {
     "toybox": ("toybox renderer", "workers.image_models.toybox.load_generator"),
+    "diffusion": ("The text-to-image pipeline of the settings", "workers.image_models.diffusion.generator.load"),
+    "diffusion:": ("Any text-to-image pipeline, by hub id or folder", "workers.image_models.diffusion.generator.load"),
 }
 
 IMAGE_EDITORS: Plugins = {
     "toybox": ("toybox scene editor", "workers.image_models.toybox.load_editor"),
+    "diffusion": ("The editing pipeline of the settings", "workers.image_models.diffusion.editor.load"),
+    "diffusion:": ("Any editing pipeline, by hub id or folder", "workers.image_models.diffusion.editor.load"),
 }
 
 DESCRIBERS: Plugins = {
     "toybox": ("toybox-eyes, a small segmentation network", "workers.image_models.toybox_eyes.load"),
 }
 
+TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
+    "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
+    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "toybox"),
+}
+"""Tool sets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
+
+DETECTORS: Plugins = {
+    "toybox-eyes": ("toybox-eyes", "workers.detectors.toybox_eyes.load"),
+    "grounding-dino": ("Grounding DINO and SAM", "workers.detectors.grounding_dino.load"),
+    "grounding-dino:": ("Any Grounding DINO and SAM: two hub ids or folders", "workers.detectors.grounding_dino.load"),
+}
+
 # Factory takes (settings, spec, model, index): see `lab.laboratory`.
 SYSTEMS: Plugins = {
     "unit": ("One unit of a trained network", "workers.systems.unit.load"),
+    "logit": ("The probability of a class", "workers.systems.logit.load"),
+    "synthetic": ("A synthetic neuron", "workers.systems.synthetic.load"),
 }
 
+SYSTEM_OF_LAYER: Mapping[str, str] = {"conv": "unit", "mlp": "unit", "logit": "logit", "concept": "synthetic"}
+"""Kind of layer -> kind of system that its units are studied as."""
+
+# Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.backbones.scripted.load"),
+    "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.load"),
 }
 
 TASKS: Mapping[str, str] = {
@@ -53,14 +94,47 @@ TASKS: Mapping[str, str] = {
 
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
-    """Keys and labels, for a form."""
-    return [(key, label) for key, (label, _) in plugins.items()]
+    """Keys and labels of what has a name of its own, for a form; families are left out."""
+    return [(key, label) for key, (label, _) in plugins.items() if not key.endswith(":")]
+
+
+def label(plugins: Plugins, key: str) -> str:
+    """What people call a plug-in: its label, or the key itself for a member of a family."""
+    return plugins[key][0] if key in plugins else key
 
 
 def load(plugins: Plugins, key: str) -> Callable[..., Any]:
     """Import the factory of a plug-in. Raises UnknownName, listing what there is."""
-    if key not in plugins:
-        raise UnknownName(f"There is no {key!r} here. Choose one of: {', '.join(plugins)}.")
-    module, _, name = plugins[key][1].rpartition(".")
+    module, name = _place(plugins, key)
     factory: Callable[..., Any] = getattr(import_module(module), name)
-    return factory
+    return _with_argument(factory, key)
+
+
+def missing(plugins: Plugins, key: str, *arguments: Any) -> str:
+    """What keeps a plug-in from loading, and the command that gets it; "" if nothing does. Fetches nothing."""
+    module, _ = _place(plugins, key)
+    look: Callable[..., str] | None = getattr(import_module(module), "missing", None)
+    return _with_argument(look, key)(*arguments) if look else ""
+
+
+def offered(plugins: Plugins, key: str, settings: Any) -> list[str]:
+    """Names of the models that a plug-in works with, the default first; empty if it has no such choice."""
+    module, _ = _place(plugins, key)
+    names: Callable[..., Sequence[str]] | None = getattr(import_module(module), "models", None)
+    return list(_with_argument(names, key)(settings)) if names else []
+
+
+def _place(plugins: Plugins, key: str) -> tuple[str, str]:
+    """Module and name of the factory."""
+    family, colon, name = key.partition(":")
+    found = plugins.get(key) or (plugins.get(family + colon) if name else None)
+    if found is None:
+        raise UnknownName(f"There is no {key!r} here. Choose one of: {', '.join(plugins)}.")
+    module, _, factory = found[1].rpartition(".")
+    return module, factory
+
+
+def _with_argument(function: Callable[..., Any], key: str) -> Callable[..., Any]:
+    """The function, given what follows the colon of the key after the settings."""
+    _, colon, name = key.partition(":")
+    return (lambda settings, *rest: function(settings, name, *rest)) if colon else function

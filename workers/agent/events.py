@@ -5,6 +5,7 @@ A run's events are a list of `Event`, each with a payload of one class below. Pa
 the next step), and the web's templates (as JSON; field names are therefore part of the contract).
 
     started ─► reply ─► experiment ─► result ─► [note] ─► reply ─► … ─► concluded | limit_reached | cancelled | failed
+                  └─► halted ─► resumed ─► (the step that was due)
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class Replied:
     conclusion: Conclusion | None = None
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     seconds: float = 0.0
+    captions: int = 0
+    """Images that gave way to their captions because the conversation outgrew the context window."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class ExperimentEnded:
     tool_seconds: float = 0.0
     calls: tuple[ToolCall, ...] = ()
     threshold: float | None = None
+    usage: Usage = Usage()  # noqa: RUF009
+    """What describing images took, where a language model does it."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,25 @@ class Troubled:
     round: int
     attempt: int
     what: str
+    provider: bool = False
+    """Whether the backbone's provider is behind it: the last attempt then leaves the run waiting, not failed."""
+
+
+@dataclass(frozen=True)
+class Halted:
+    """The run waits for a person: a provider refuses or stays away, or a part is missing. Nothing is lost by it."""
+
+    round: int
+    reason: str
+    """What is wrong and how to put it right."""
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A person had a run that waited try again. Attempts are counted anew from here."""
+
+    round: int
+    who: str
 
 
 @dataclass(frozen=True)
@@ -140,7 +164,7 @@ class Ended:
     conclusion: Conclusion = Conclusion()
 
 
-Payload = Started | Replied | ExperimentStarted | ExperimentEnded | Noted | Troubled | Ended
+Payload = Started | Replied | ExperimentStarted | ExperimentEnded | Noted | Troubled | Halted | Resumed | Ended
 
 PAYLOADS: Mapping[str, type[Payload]] = {
     "started": Started,
@@ -149,6 +173,8 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     "result": ExperimentEnded,
     "note": Noted,
     "trouble": Troubled,
+    "halted": Halted,
+    "resumed": Resumed,
     "concluded": Ended,
     "limit_reached": Ended,
     "cancelled": Ended,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 
-from workers.agent.events import Event, Limits, Replied
+from workers.agent.events import Event, ExperimentEnded, Limits, Replied
 from workers.errors import RequestError
 
 
@@ -37,11 +37,11 @@ def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | N
 
 
 def _used(events: Sequence[Event], seconds: float) -> dict[str, float]:
-    replies = [event.payload for event in events if isinstance(event.payload, Replied)]
+    usages = [event.payload.usage for event in events if isinstance(event.payload, Replied | ExperimentEnded)]
     return {
-        "rounds": len(replies),
-        "tokens": sum(reply.usage.prompt_tokens + reply.usage.completion_tokens for reply in replies),
-        "cost": sum(reply.usage.cost for reply in replies),
+        "rounds": sum(isinstance(event.payload, Replied) for event in events),
+        "tokens": sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
+        "cost": sum(usage.cost for usage in usages),
         "seconds": seconds,
     }
 

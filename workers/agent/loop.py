@@ -11,21 +11,44 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from PIL.Image import Image
 
 from workers.agent.conversation import messages
-from workers.agent.events import Ended, Event, ExperimentEnded, Limits, Notebook, Replied, Started, Task, Troubled
+from workers.agent.events import (
+    Ended,
+    Event,
+    ExperimentEnded,
+    Halted,
+    Limits,
+    Notebook,
+    Replied,
+    Started,
+    Task,
+    Troubled,
+)
 from workers.agent.instructions import assignment, render
 from workers.agent.limits import check
 from workers.agent.reply import parse
 from workers.agent.rules import ATTEMPTS, Ask, Record, Run, Step, attempts, next_step, started, threshold
-from workers.errors import BackboneRefused, Cancelled, LeaseLost, MachineryError, RequestError, UnknownName
-from workers.protocols import Backbone, ExperimentResult, LogEntry, SystemSpec
+from workers.errors import (
+    BackboneRefused,
+    BackboneUnavailable,
+    Cancelled,
+    LeaseLost,
+    MachineryError,
+    MissingPart,
+    RequestError,
+    UnknownName,
+)
+from workers.protocols import Backbone, ExperimentResult, LogEntry, SystemSpec, Usage
 from workers.registry import TASKS
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,6 +59,8 @@ class Outcome:
     entries: tuple[LogEntry, ...] = ()
     threshold: float | None = None
     """Mean activation of the exemplars, if it became known."""
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
+    """What describing images took, where a language model does it."""
 
 
 class Runner(Protocol):
@@ -91,7 +116,7 @@ def start(
 
 
 def play_round(notebook: Notebook, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
-    """Play on until the next reply is to be asked for. True while the run goes on, False once it has ended.
+    """Play on until the next reply is to be asked for. True while the run goes on, False once it has ended or waits.
 
     Raises MachineryError if a step failed and should be tried again later, LeaseLost.
     """
@@ -100,18 +125,29 @@ def play_round(notebook: Notebook, backbone: Backbone, run_program: Runner, load
     while step := next_step(notebook.events(), notebook.seconds()):
         if isinstance(step, Ask) and moved:
             return True
-        try:
-            take(step, place)
-        except LeaseLost:
-            raise
-        except Cancelled:
-            notebook.append("cancelled", Ended("A person stopped the run."))
-        except (BackboneRefused, RequestError) as error:
-            notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
-        except Exception as error:  # noqa: BLE001  whatever breaks in a step is trouble with our machinery
-            record_trouble(notebook, step, error)
+        attempt(notebook, round_of(step), partial(take, step, place))
         moved = True
     return False
+
+
+def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T | None:
+    """Do a piece of the run's work. None if it could not be done: why, and what follows, is then written down.
+
+    Raises MachineryError if it should be tried again later, LeaseLost.
+    """
+    try:
+        return work()
+    except LeaseLost:
+        raise
+    except Cancelled:
+        notebook.append("cancelled", Ended("A person stopped the run."))
+    except (BackboneRefused, MissingPart) as error:
+        notebook.append("halted", Halted(round_number, str(error)))
+    except RequestError as error:
+        notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
+    except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
+        record_trouble(notebook, round_number, error)
+    return None
 
 
 def take(step: Step, place: Workplace) -> Event:
@@ -147,6 +183,7 @@ def ask(step: Ask, place: Workplace) -> Event:
                 conclusion=parsed.conclusion,
                 usage=reply.usage,
                 seconds=time.monotonic() - began,
+                captions=reply.captions,
             ),
         )
     finally:
@@ -171,19 +208,23 @@ def run(step: Run, place: Workplace) -> Event:
         tool_seconds=result.tool_seconds,
         calls=result.calls,
         threshold=threshold(notebook.events()) if known is None else known,
+        usage=outcome.usage,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.
     return notebook.append("result", ended, state=result.state or state)
 
 
-def record_trouble(notebook: Notebook, step: Step, error: Exception) -> None:
-    """Write down what broke; raise it as a MachineryError unless it was the last attempt."""
+def record_trouble(notebook: Notebook, round_number: int, error: Exception) -> None:
+    """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
-    attempt = attempts(notebook.events()) + 1
-    log.error("Attempt %d of %d failed.", attempt, ATTEMPTS, exc_info=error)
-    notebook.append("trouble", Troubled(round_of(step), attempt, what))
-    if attempt < ATTEMPTS:
+    tries = attempts(notebook.events()) + 1
+    log.error("Attempt %d of %d failed.", tries, ATTEMPTS, exc_info=error)
+    notebook.append("trouble", Troubled(round_number, tries, what, isinstance(error, BackboneUnavailable)))
+    if tries < ATTEMPTS:
         raise MachineryError(what) from error
+    follows = next_step(notebook.events(), notebook.seconds())
+    assert isinstance(follows, Record)
+    notebook.append(follows.kind, follows.payload)
 
 
 def round_of(step: Step) -> int:
@@ -204,9 +245,11 @@ class Draft:
         self.notebook = notebook
         self.text = ""
 
-    def __call__(self, piece: str) -> None:
-        self.text += piece
-        self.notebook.draft(self.text)
+    def __call__(self, piece: str | None) -> None:
+        """The next piece. None: what came so far is void, and the reply starts over."""
+        self.text = "" if piece is None else self.text + piece
+        if self.text or piece is None:
+            self.notebook.draft(self.text)
         if self.notebook.cancelled():
             raise Cancelled("A person stopped the run.")
 

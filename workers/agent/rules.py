@@ -4,7 +4,8 @@
 - A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
 - A result whose best activation is below the mean of the exemplars gets a note to go on.
 - A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds.
-- Trouble with our machinery is tried again, three times in all for one step.
+- Trouble with our machinery is tried again, three times in all for one step; then the run fails, or waits for a person
+  if a provider is behind it. A run that waits does nothing until a person has it try again.
 
 It does nothing itself: `loop` takes the steps that it names.
 """
@@ -21,6 +22,7 @@ from workers.agent.events import (
     Event,
     ExperimentEnded,
     ExperimentStarted,
+    Halted,
     Noted,
     Payload,
     Replied,
@@ -63,14 +65,14 @@ Step = Ask | Run | Record
 
 
 def next_step(events: Sequence[Event], seconds: float) -> Step | None:
-    """What is to do next, None if the run has ended. `seconds` is the work on the run so far.
+    """What is to do next, None if the run has ended or waits. `seconds` is the work on the run so far.
 
-    Raises ValueError if the first event is not "started".
+    Raises ValueError if there is no event "started".
     """
-    if events[-1].kind in ENDS:
+    if events[-1].kind in ENDS or isinstance(events[-1].payload, Halted):
         return None
     if attempts(events) >= ATTEMPTS:
-        return _failed_for_good(events[-1].payload)
+        return _given_up(events[-1].payload)
     latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
@@ -88,11 +90,11 @@ def attempts(events: Sequence[Event]) -> int:
 
 
 def started(events: Sequence[Event]) -> Started:
-    """The first event of a run. Raises ValueError if it is of another kind."""
-    first = events[0].payload
-    if not isinstance(first, Started):
-        raise ValueError(f"A run's first event is 'started', not {events[0].kind!r}.")
-    return first
+    """How the run started: its first event, unless something had to be put right before. Raises ValueError if none."""
+    for event in events:
+        if isinstance(event.payload, Started):
+            return event.payload
+    raise ValueError("The run has not started: none of its events is 'started'.")
 
 
 def threshold(events: Sequence[Event]) -> float | None:
@@ -173,8 +175,10 @@ def _empty_replies(events: Sequence[Event]) -> int:
     return count
 
 
-def _failed_for_good(trouble: Payload) -> Record:
+def _given_up(trouble: Payload) -> Record:
     assert isinstance(trouble, Troubled)
+    if trouble.provider:
+        return Record("halted", Halted(trouble.round, f"Asked {ATTEMPTS} times, without an answer. {trouble.what}"))
     return Record(
         "failed",
         Ended(

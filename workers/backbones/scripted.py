@@ -17,6 +17,7 @@ from workers.backbones.scripted_scientist import bias, describing, spurious
 from workers.backbones.scripted_scientist.reading import read
 from workers.backbones.scripted_scientist.report import Move, written
 from workers.backbones.scripted_scientist.view import View
+from workers.errors import UnknownName
 from workers.protocols import LabSettings, Message, Reply, Usage
 
 _PLANS: Mapping[str, Callable[[View], Move]] = {
@@ -34,6 +35,7 @@ class ScriptedScientist:
     """See `protocols.Backbone`. The same conversation and seed give the same reply. Words stand in for tokens."""
 
     label = "Scripted scientist (no language model)"
+    sees = False
 
     def __init__(self, words_per_second: float) -> None:
         """At 0 words a second it writes at once."""
@@ -61,6 +63,8 @@ class ScriptedScientist:
                 rest = 0.0
 
 
-def load(settings: LabSettings) -> ScriptedScientist:
-    """The scientist, writing as fast as the installation wants."""
+def load(settings: LabSettings, model: str) -> ScriptedScientist:
+    """The scientist, writing as fast as the installation wants. Raises UnknownName if a model is named."""
+    if model:
+        raise UnknownName(f"The scripted scientist is no language model: leave the backbone's model {model!r} out.")
     return ScriptedScientist(settings.words_per_second)

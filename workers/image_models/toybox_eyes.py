@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 
 from PIL.Image import Image
 
 from workers.protocols import LabSettings
+from workers.shelf import in_batches
 from workers.toybox import nets
 from workers.toybox.prompts import caption
 from workers.toybox.scenes import Scene, Thing
@@ -26,16 +26,17 @@ _MOST = 8
 
 def load(settings: LabSettings) -> ToyboxDescriber:
     """The describer with its committed weights. Raises MachineryError if they are missing."""
-    del settings  # so small a network runs on the processor everywhere
-    return ToyboxDescriber(nets.EYES_FILE)
+    return ToyboxDescriber(nets.EYES_FILE, settings)
 
 
 class ToyboxDescriber:
     """See `protocols.Describer`. May be called from several threads."""
 
-    def __init__(self, weights: Path) -> None:
-        self._eyes = nets.load_eyes(weights)
-        self._lock = Lock()
+    def __init__(self, weights: Path, settings: LabSettings) -> None:
+        # So small a network runs on the processor everywhere.
+        self._eyes = settings.shelf.place("toybox-eyes, describing", lambda: nets.load_eyes(weights))
+        with self._eyes as eyes:
+            self._words = eyes.vocabulary
 
     def describe(self, images: Sequence[Image]) -> list[str]:
         """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
@@ -43,14 +44,11 @@ class ToyboxDescriber:
 
     def summarize(self, images: Sequence[Image]) -> str:
         """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first."""
-        return summary(self._look(images), self._eyes.vocabulary)
+        return summary(self._look(images), self._words)
 
     def _look(self, images: Sequence[Image]) -> list[SeenScene]:
-        seen: list[SeenScene] = []
-        for start in range(0, len(images), _BATCH):
-            with self._lock:
-                seen += look(self._eyes, images[start : start + _BATCH])
-        return seen
+        with self._eyes as eyes:
+            return in_batches(images, _BATCH, lambda batch: look(eyes, batch))
 
 
 def sentence(seen: SeenScene) -> str:

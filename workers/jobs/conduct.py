@@ -8,20 +8,23 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from importlib.metadata import version
 from threading import Event
+from typing import Any
 
 from experiments.models import Run
+from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
-from workers.agent.loop import Outcome, play_round, start
-from workers.errors import RequestError
+from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.jobs import jail
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.notebook import DatabaseNotebook
+from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import reference
-from workers.protocols import Bounds, SystemSpec
+from workers.protocols import Backbone, Bounds, SystemSpec, Usage
 from workers.sandbox.program import dialect
 
 POISON = (
@@ -39,27 +42,25 @@ def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook) -> b
     if run.claims > MOST_CLAIMS:
         notebook.append("failed", Ended(POISON.format(claims=run.claims - 1)))
         return False
-    if not run.last_seq and not begin(run, notebook):
+    backbone = attempt(notebook, run.rounds, partial(prepare, run, notebook))
+    if backbone is None:
         return False
-    backbone = laboratory().backbone(run.backbone)
-    return play_round(notebook, backbone, Runner(run, notebook, images), images.load)
+    return play_round(notebook, backbone, Runner(run, notebook, images, backbone), images.load)
 
 
-def begin(run: Run, notebook: DatabaseNotebook) -> bool:
-    """Record the first event. False if what was asked for cannot be done, which ends the run."""
-    try:
+def prepare(run: Run, notebook: DatabaseNotebook) -> Backbone:
+    """Record the first event if it is not there, and give what writes the replies. Raises RequestError."""
+    if run.started is None:
         notebook.append("started", first_event(run))
-    except RequestError as error:
-        notebook.append("failed", Ended(str(error)))
-        return False
-    return True
+    return laboratory().backbone(run.backbone, run.backbone_model)
 
 
 def first_event(run: Run) -> Started:
-    """What the agent is told. Raises RequestError if the question, a limit or the system makes no sense."""
+    """What the agent is told, and what the run is made with.
+
+    Raises RequestError if the question, a limit or the system makes no sense, MissingPart if something is not there.
+    """
     laboratory().check(spec_of(run))
-    laboratory().backbone(run.backbone)
-    model = laboratory().model(run.model)
     return start(
         run.question,
         task_of(run),
@@ -68,23 +69,27 @@ def first_event(run: Run) -> Started:
         limits=limits_of(run),
         seed=run.seed,
         reference=reference(),
-        versions=versions() | {"model": f"{run.model} {model.revision}", "sandbox": jail.record()},
+        versions=parts(run) | versions() | {"sandbox": jail.record()},
     )
 
 
 class Runner:
     """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
 
-    def __init__(self, run: Run, notebook: DatabaseNotebook, images: ImagesInDatabase) -> None:
+    def __init__(self, run: Run, notebook: DatabaseNotebook, images: ImagesInDatabase, backbone: Backbone) -> None:
         self.run = run
         self.notebook = notebook
         self.images = images
+        self.backbone = backbone
 
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+        describer = self.describer(number) if self.backbone.sees else None
         bench = laboratory().bench(
             spec_of(self.run),
             self.images,
             seed=self.run.seed,
+            tool_set=self.run.tool_set,
+            describer=describer,
             earlier=self.notebook.entries(),
             progress=self.notebook.progress,
         )
@@ -96,7 +101,17 @@ class Runner:
             state=state,
             cancelled=self.notebook.cancelled,
         )
-        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold)
+        usage = describer.usage if describer else Usage()
+        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold, usage)
+
+    def describer(self, number: int) -> BackboneDescriber:
+        """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""
+        folder = laboratory().settings.state / "descriptions"
+        kept = folder / f"{self.run.pk}-{self.run.created:%Y%m%d%H%M%S%f}-{number}.jsonl"
+        for other in folder.glob(f"{self.run.pk}-*"):
+            if other != kept:
+                other.unlink(missing_ok=True)
+        return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.notebook.progress)
 
 
 def spec_of(run: Run) -> SystemSpec:
@@ -114,7 +129,31 @@ def limits_of(run: Run) -> Limits:
     return Limits(**{each.name: run.limits.get(each.name) for each in fields(Limits)})
 
 
+def parts(run: Run) -> dict[str, str]:
+    """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
+    lab = laboratory()
+    backbone = lab.backbone(run.backbone, run.backbone_model)
+    lab.equipment(run.tool_set)  # raises UnknownName
+    _, generator, editor, describer = registry.TOOL_SETS[run.tool_set]
+    data_set = str(run.options.get("data_set") or lab.settings.data_set)
+    return {
+        "agent": backbone.label,
+        "model": named(run.model, lab.model(run.model)),
+        "data set": named(data_set, lab.data_set(data_set)),
+        "tool set": run.tool_set,
+        "generator": named(generator, lab.generator(generator)),
+        "editor": named(editor, lab.editor(editor)),
+        "describer": backbone.label if backbone.sees else describer,
+    }
+
+
+def named(key: str, part: Any) -> str:
+    """The key of a plug-in, with its own name and its revision where it has them."""
+    own = [str(getattr(part, field, "")) for field in ("name", "revision")]
+    return " ".join([key, *(word for word in own if word and word != key)])
+
+
 def versions() -> dict[str, str]:
     """What made the results, for whoever wants to make them again."""
-    packages = ("torch", "numpy", "pillow", "panda3d")
+    packages = ("torch", "transformers", "diffusers", "datasets", "openai", "numpy", "pillow", "panda3d")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -14,9 +14,11 @@ from workers.agent.events import (
     Event,
     ExperimentEnded,
     ExperimentStarted,
+    Halted,
     Noted,
     Payload,
     Replied,
+    Resumed,
     Started,
     Troubled,
 )
@@ -78,6 +80,10 @@ def in_words(payload: Payload, kind: str) -> str:
         case Noted() | Troubled():
             words = payload.text if isinstance(payload, Noted) else payload.what
             return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
+        case Halted():
+            return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
+        case Resumed():
+            return f"Tried again by {payload.who}.\n"
         case Ended():
             return heading(kind.replace("_", " ").capitalize(), payload.reason) + conclusion_in_words(payload)
 

@@ -12,21 +12,20 @@ from workers.protocols import Bounds, SystemSpec
 
 def run_program(
     program: str,
-    model: str,
-    layer: str,
-    unit: int,
+    spec: SystemSpec,
     *,
     seed: int,
     seconds: float,
+    tool_set: str,
     progress: Callable[[str, int, int], None],
 ) -> dict[str, Any]:
-    """Run it against a unit, for at most `seconds` of its own time; what came of it as plain data, ready for JSON.
+    """Run it against a system, for at most `seconds` of its own time; what came of it as plain data, ready for JSON.
 
     `progress` hears of long work, such as the first index of a layer. Raises UnknownName, MachineryError.
     """
     from workers.sandbox.program import dialect
 
-    bench = laboratory().bench(SystemSpec("unit", model, layer, unit), ImagesInMemory(), seed, progress=progress)
+    bench = laboratory().bench(spec, ImagesInMemory(), seed, tool_set=tool_set, progress=progress)
     result = sandbox().run(
         program,
         bench.calls(dialect(program)),

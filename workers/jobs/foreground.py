@@ -10,7 +10,7 @@ import time
 from functools import partial
 from threading import Event as Flag
 
-from experiments import live
+from experiments import live, transcript
 from experiments.models import Run
 from experiments.models.run import Status
 from workers.errors import LeaseLost, MachineryError, RequestError
@@ -28,12 +28,13 @@ def check(run: Run) -> None:
 
 
 def investigate(run: Run, console: Console) -> Run:
-    """Play the run to its end. Raises RequestError if it has ended or a worker is at it.
+    """Play the run until it ends or waits for a person. Raises RequestError if it has ended or a worker is at it.
 
     KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
     """
     live.muted.set()
     Run.objects.filter(pk=run.pk, status=Status.PAUSED).update(status=Status.QUEUED)
+    transcript.try_again(run.pk, run.owner.get_username())
     claimed = lease.claim(run.pk)
     if claimed is None:
         raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")

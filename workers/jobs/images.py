@@ -6,18 +6,24 @@ before the step that refers to the images is recorded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
+from typing import Any
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
 from experiments.models import Image
+from workers.jobs import thumbnails
 from workers.lab.imaging import encode_png, image_key
 from workers.protocols import Provenance
 
-WRITERS = ThreadPoolExecutor(2, thread_name_prefix="image-writer")
+REMEMBERED = ("origin", "prompt", "seed", "scene", "raw", "original")
+"""Columns of what is known of an image."""
+
+WRITERS = ThreadPoolExecutor(8, thread_name_prefix="image-writer")
 
 
 class ImagesInDatabase:
@@ -25,66 +31,99 @@ class ImagesInDatabase:
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[Pillow.Image, Provenance]] = {}
+        self.looked_up: dict[str, Provenance | None] = {}
         self.unsaved: set[str] = set()
-        self.writing: list[Future[None]] = []
+        self.writing: dict[str, Future[bytes]] = {}
 
-    def remember(self, image: Pillow.Image, provenance: Provenance) -> str:
-        key = image_key(image)
+    def remember(self, image: Pillow.Image, provenance: Provenance, key: str = "") -> str:
+        key = key or image_key(image)
         before = self.recall(key)
         if before and (before.origin != "uploaded" or provenance.origin == "uploaded"):
             provenance = before
         elif before != provenance:
             self.unsaved.add(key)
         if key not in self.known:
-            self.writing.append(WRITERS.submit(write, key, image))
+            self.writing[key] = WRITERS.submit(encode, key, image)
         self.known[key] = (image, provenance)
         return key
 
     def recall(self, key: str) -> Provenance | None:
         if key in self.known:
             return self.known[key][1]
-        row = Image.objects.filter(key=key).first()
-        return provenance_of(row) if row else None
+        if key not in self.looked_up:
+            self.expect([key])
+        return self.looked_up[key]
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Read what is known of them in one query."""
+        wanted = [key for key in dict.fromkeys(keys) if key not in self.known and key not in self.looked_up]
+        if wanted:
+            found = Image.objects.filter(key__in=wanted).values_list("key", *REMEMBERED)
+            self.looked_up.update(dict.fromkeys(wanted) | {key: provenance_of(*rest) for key, *rest in found})
 
     def load(self, key: str) -> Pillow.Image:
         if key in self.known:
             return self.known[key][0]
         return read(key)
 
+    def png(self, key: str) -> bytes:
+        """What was written or is being written, else the file. What still waits to be encoded is encoded here."""
+        if key not in self.writing:
+            return data_of(key)
+        if self.writing[key].cancel():
+            image = self.known[key][0]
+            data = encode_png(image)
+            self.writing[key] = WRITERS.submit(write, key, image, data)
+            return data
+        return self.writing[key].result()
+
     def flush(self) -> None:
         """Wait for the files, then write the rows. Raises what a write raised, OSError for a full disk."""
-        for future in self.writing:
+        for future in self.writing.values():
             future.result()
         self.writing.clear()
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
         # Another worker may have stored the same pixels meanwhile: only "uploaded" gives way.
-        better = ["origin", "prompt", "seed", "scene", "raw", "original"]
         known = [row for row in rows if row.origin != "uploaded"]
-        Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=better)
+        Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
         Image.objects.bulk_create([row for row in rows if row.origin == "uploaded"], ignore_conflicts=True)
         self.unsaved.clear()
 
 
 def read(key: str) -> Pillow.Image:
     """The image from the store. Raises KeyError if it was never stored."""
+    image = Pillow.open(BytesIO(data_of(key)))
+    image.load()
+    return image
+
+
+def data_of(key: str) -> bytes:
+    """The file of an image. Raises KeyError if it was never stored."""
     try:
         with default_storage.open(Image.path_of(key)) as file:
-            image = Pillow.open(BytesIO(file.read()))
-            image.load()
-            return image
+            data: bytes = file.read()
+            return data
     except FileNotFoundError:
         raise KeyError(f"No image {key} is stored.") from None
 
 
-def write(key: str, image: Pillow.Image) -> None:
-    """Store the file once; the same pixels have the same key, so a file that is there is the right one."""
+def encode(key: str, image: Pillow.Image) -> bytes:
+    """The file of an image, stored."""
+    return write(key, image, encode_png(image))
+
+
+def write(key: str, image: Pillow.Image, data: bytes) -> bytes:
+    """Store the files once: the same pixels have the same key, so a file that is there is the right one."""
     path = Image.path_of(key)
     if not default_storage.exists(path):
-        default_storage.save(path, ContentFile(encode_png(image)))
+        default_storage.save(path, ContentFile(data))
+    thumbnails.write(key, image)
+    return data
 
 
-def provenance_of(row: Image) -> Provenance:
-    return Provenance(row.origin, row.prompt, row.seed, row.scene, row.raw or None, row.original or None)  # type: ignore[arg-type]
+def provenance_of(origin: Any, prompt: str, seed: int | None, scene: Any, raw: str, original: str) -> Provenance:
+    """From the columns of `REMEMBERED`."""
+    return Provenance(origin, prompt, seed, scene, raw or None, original or None)
 
 
 def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:
@@ -98,4 +137,5 @@ def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:
         scene=provenance.scene,
         raw=provenance.raw or "",
         original=provenance.original or "",
+        has_thumbnails=True,
     )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from typing import cast
 
 from django.conf import settings
 
 from workers.lab.laboratory import Laboratory
-from workers.protocols import LabSettings, Sandbox
+from workers.protocols import LabSettings, Precision, Provider, Sandbox
 from workers.sandbox.host import ZygoteSandbox
+from workers.shelf import Shelf
 
 building = threading.Lock()
 
@@ -21,9 +23,28 @@ def lab_settings() -> LabSettings:
     return LabSettings(
         state=settings.STATE,
         device=settings.LAB_DEVICE,
+        precision=cast("Precision", settings.LAB_PRECISION),
+        shelf=Shelf(int(settings.LAB_MEMORY_GB * (1 << 30)), settings.LAB_DEVICE),
+        provider=provider(),
+        data_set=settings.LAB_DATA_SET,
+        generator=settings.LAB_GENERATOR,
+        editor=settings.LAB_EDITOR,
+        image_batch=settings.LAB_IMAGE_BATCH,
+        image_steps=settings.LAB_IMAGE_STEPS,
         batch_size=settings.LAB_BATCH_SIZE,
         data_set_images=settings.LAB_DATA_SET_IMAGES,
         words_per_second=settings.LAB_WORDS_PER_SECOND,
+    )
+
+
+def provider() -> Provider:
+    return Provider(
+        key=settings.OPENAI_API_KEY,
+        base_url=settings.OPENAI_BASE_URL,
+        models=tuple(settings.OPENAI_MODELS),
+        prices=settings.OPENAI_PRICES,
+        context_tokens=settings.OPENAI_CONTEXT_TOKENS,
+        attempts=settings.OPENAI_ATTEMPTS,
     )
 
 

@@ -1,59 +1,92 @@
-"""Long jobs: writing down what models there are, and the exemplars of a unit for the pages that show them."""
+"""Long jobs: the catalogue of plug-ins, the exemplars of a unit for the pages that show them, work people ask for."""
 
 from __future__ import annotations
 
+import logging
+import time
+
 from celery import shared_task
-from django.db import transaction
 
 from experiments import live
-from experiments.models import Exemplar, Layer, Model, Unit
-from workers import registry
-from workers.errors import Cancelled
+from experiments.models import Profile
+from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
-from workers.jobs.images import ImagesInDatabase
-from workers.protocols import Provenance, SystemSpec
+from workers.protocols import Progress
+
+log = logging.getLogger(__name__)
+
+CATALOGUE = "catalogue"
+"""Topic under which pages see how far `write_catalogue` is."""
+TELL_EVERY = 0.25
+"""Seconds between two reports."""
 
 
 @shared_task(name="workers.jobs.long.write_catalogue")
 def write_catalogue() -> None:
-    """Load every registered model and write down its layers. Running it again changes nothing."""
-    from workers.jobs.laboratory import laboratory
+    """Look at every plug-in and write down what there is and what is missing. Running it again changes nothing."""
+    from workers.jobs import catalogue
 
-    for key, (label, _) in registry.VISION_MODELS.items():
-        model = laboratory().model(key)
-        row, _ = Model.objects.update_or_create(name=key, defaults={"label": label, "revision": model.revision})
-        for position, layer in enumerate(model.layers()):
-            known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
-            Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)
+    try:
+        catalogue.write_all(reporter(CATALOGUE))
+    except Cancelled:
+        log.info("The worker stops before it has looked at every plug-in; the next one looks again.")
 
 
 @shared_task(name="workers.jobs.long.write_exemplars")
-def write_exemplars(unit_id: int) -> None:
-    """Write the exemplars of one unit, raw and masked, from the index, which is built if need be."""
-    from workers.jobs.laboratory import laboratory
+def write_exemplars(profile_id: int) -> None:
+    """Write the exemplars of one unit over one data set, raw and masked; the index is built if need be."""
+    from workers.jobs.profiles import write
 
-    unit = Unit.objects.select_related("layer__model").get(pk=unit_id)
-    if unit.indexed:
+    profile = Profile.objects.filter(pk=profile_id, written=None).first()
+    if profile is None:
         return
-    spec = SystemSpec("unit", unit.layer.model.name, unit.layer.name, unit.number)
-    images = ImagesInDatabase()
-    found = laboratory().subject(spec).exemplars(lambda *progress: report(unit_id, *progress))
-    rows = []
-    for rank, exemplar in enumerate(found, 1):
-        raw = images.remember(exemplar.picture.image, Provenance("exemplar", scene=exemplar.picture.scene))
-        masked = images.remember(exemplar.masked, Provenance("exemplar", raw=raw))
-        rows.append(Exemplar(unit=unit, rank=rank, activation=exemplar.activation, image_id=raw, masked_id=masked))
-    images.flush()
-    with transaction.atomic():
-        unit.exemplars.all().delete()
-        Exemplar.objects.bulk_create(rows)
-        unit.indexed = True
-        unit.save(update_fields=["indexed"])
+    try:
+        write(profile, reporter(f"profile:{profile_id}"))
+    except Cancelled:
+        return
+    except MaiaError as error:
+        Profile.objects.filter(pk=profile_id).update(problem=str(error))
+    except Exception as error:
+        Profile.objects.filter(pk=profile_id).update(problem=f"{type(error).__name__}: {error}")
+        raise
 
 
-def report(unit_id: int, what: str, done: int, total: int) -> None:
-    """Progress for the page that waits for the exemplars; ends the work when the worker stops."""
-    if lease.stopping.is_set():
-        raise Cancelled("The worker stops.")
-    if done == total or done % 20 == 0:
-        live.report(f"unit:{unit_id}", what, done, total)
+@shared_task(name="workers.jobs.long.write_neighbours")
+def write_neighbours(profile_id: int) -> None:
+    """Write down which units are most like one, over one data set. Takes a moment: the index knows it all."""
+    from workers.jobs import neighbours
+
+    if profile := Profile.objects.select_related("unit__layer__model", "data_set").filter(pk=profile_id).first():
+        neighbours.write(profile)
+
+
+@shared_task(name="workers.jobs.long.write_thumbnails")
+def write_thumbnails() -> None:
+    """Make the thumbnails of images that lack them, some at a time. Running it again changes nothing."""
+    from workers.jobs import thumbnails
+
+    thumbnails.write_missing()
+
+
+@shared_task(name="workers.jobs.long.work")
+def work(job_id: int) -> None:
+    """Do what somebody asked for on a settings page. A second delivery of the same message finds nothing to do."""
+    from workers.jobs import chores
+
+    chores.work(job_id)
+
+
+def reporter(topic: str) -> Progress:
+    """Tells the pages that wait how far work is; ends it when the worker stops."""
+    told = 0.0
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal told
+        if lease.stopping.is_set():
+            raise Cancelled("The worker stops.")
+        now = time.monotonic()
+        if done >= total or now - told >= TELL_EVERY:
+            told = now
+            live.report(topic, what, done, total, seconds=120)
+
+    return report

@@ -20,6 +20,9 @@ from workers.protocols import LogEntry
 DRAFT_EVERY = 0.1
 """Seconds between two pieces of a reply under way."""
 
+REPORT_EVERY = 0.25
+"""Seconds between two reports on long work."""
+
 LOOK_EVERY = 0.5
 """Seconds between two looks at whether the run was stopped."""
 
@@ -35,7 +38,7 @@ class DatabaseNotebook:
         self.known: list[Event] = []
         self.sent = 0
         self.drafted = self.looked = self.reported = 0.0
-        self.stop = False
+        self.stop = self.showing = False
 
     def events(self) -> Sequence[Event]:
         while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
@@ -50,6 +53,7 @@ class DatabaseNotebook:
             )
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
+        self.show("", 0, 0)
         return Event(row.seq, kind, payload)
 
     def entries(self) -> list[LogEntry]:
@@ -75,9 +79,17 @@ class DatabaseNotebook:
         if self.cancelled():
             raise Cancelled(f"Run {self.run.pk} was stopped.")
         now = time.monotonic()
-        if done >= total or now - self.reported >= LOOK_EVERY / 2:
-            live.progress(self.run.pk, what if done < total else "", done, total)
+        if done >= total:
+            self.show("", done, total)
+        elif now - self.reported >= REPORT_EVERY:
+            self.show(what, done, total)
             self.reported = now
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Send a report to the viewers; an empty one takes the last away, if one is there."""
+        if what or self.showing:
+            live.progress(self.run.pk, what, done, total)
+        self.showing = bool(what)
 
     def cancelled(self) -> bool:
         """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""

@@ -16,7 +16,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from redis import RedisError
 
-from experiments.models import Run
+from experiments.models import Job, Run
 
 log = logging.getLogger(__name__)
 
@@ -27,13 +27,29 @@ def enqueue(run_id: int, wait: float = 0) -> None:
     transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id, wait))
 
 
-def ask_for_exemplars(unit_id: int) -> None:
-    """Have a worker write the exemplars of a unit. Asking twice is harmless."""
-    transaction.on_commit(partial(send, "workers.jobs.long.write_exemplars", unit_id))
+def ask_for_exemplars(profile_id: int) -> None:
+    """Have a worker write the exemplars of a unit over a data set. Asking twice is harmless."""
+    transaction.on_commit(partial(send, "workers.jobs.long.write_exemplars", profile_id))
+
+
+def ask_for_neighbours(profile_id: int) -> None:
+    """Have a worker look for the units most like one, over a data set. Asking twice is harmless."""
+    transaction.on_commit(partial(send, "workers.jobs.long.write_neighbours", profile_id))
+
+
+def ask_for_work(job_id: int) -> None:
+    """Have a worker do what a `Job` row says. Asking twice is harmless."""
+    Job.objects.filter(pk=job_id).update(beat=timezone.now())
+    transaction.on_commit(partial(send, "workers.jobs.long.work", job_id))
+
+
+def ask_for_thumbnails() -> None:
+    """Have a worker make the thumbnails that are missing. Asking twice is harmless."""
+    transaction.on_commit(partial(send, "workers.jobs.long.write_thumbnails"))
 
 
 def ask_for_catalogue() -> None:
-    """Have a worker write down which models, layers and units there are."""
+    """Have a worker write down which plug-ins there are and what is missing."""
     transaction.on_commit(partial(send, "workers.jobs.long.write_catalogue"))
 
 

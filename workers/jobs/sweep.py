@@ -16,7 +16,7 @@ from django.utils import timezone
 from experiments import live
 from experiments.models import Run
 from experiments.models.run import ACTIVE
-from workers.jobs import jail
+from workers.jobs import chores, jail, thumbnails, transfer
 from workers.jobs.queue import enqueue, row_of
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ GRACE = timedelta(seconds=10)
 
 @shared_task(name="workers.jobs.sweep.sweep")
 def sweep() -> None:
-    """Enqueue every lost run again."""
+    """Enqueue every lost run again, and what people asked for on the settings pages."""
     live.report("worker", "ready", 1, 1, seconds=60)
     jail.announce()
     now = timezone.now()
@@ -39,6 +39,9 @@ def sweep() -> None:
     for run_id in set(lost) - queued() if lost else ():
         log.warning("Run %s was lost and is enqueued again.", run_id)
         enqueue(run_id)
+    chores.sweep()
+    thumbnails.sweep()
+    transfer.sweep()
 
 
 def queued() -> set[int]:

@@ -1,24 +1,52 @@
-"""What a Celery worker does when it starts and when it is asked to stop."""
+"""What a Celery worker does when it starts, around each job, and when it is asked to stop."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import task_postrun, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
+from django.conf import settings
 
 from workers.jobs import lease
+from workers.jobs.presence import Presence
 from workers.jobs.queue import ask_for_catalogue, send
+
+here: list[Presence] = []
+"""This worker's place on the Workers page, once it is ready."""
 
 
 @worker_ready.connect
-def begin(**_: Any) -> None:
+def begin(sender: Any = None, **_: Any) -> None:
     """Bring back what an earlier worker left, and see which models there are."""
     lease.stopping.clear()
+    threads = getattr(getattr(sender, "controller", None), "concurrency", None)
+    here[:] = [Presence(threads or settings.WORKER_THREADS)]
+    here[0].start()
     send("workers.jobs.sweep.sweep")
     ask_for_catalogue()
+
+
+@task_prerun.connect
+def job_began(task_id: str, task: Any, **_: Any) -> None:
+    """The Workers page shows what a worker does."""
+    for presence in here:
+        presence.began(task_id, task.name)
+
+
+@task_postrun.connect
+def job_ended(task_id: str, **_: Any) -> None:
+    for presence in here:
+        presence.ended(task_id)
 
 
 @worker_shutting_down.connect
 def end(**_: Any) -> None:
     """Celery cannot stop a thread: rounds under way see this flag, and the next claim continues them."""
     lease.stopping.set()
+
+
+@worker_shutdown.connect
+def gone(**_: Any) -> None:
+    """Off the list at once."""
+    while here:
+        here.pop().leave()

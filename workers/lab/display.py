@@ -11,7 +11,7 @@ from PIL import Image
 from workers.errors import ToolMisuse
 from workers.lab import arguments
 from workers.lab.imaging import image_in
-from workers.lab.memory import Kept, look_up
+from workers.lab.memory import Kept, look_up, texts
 from workers.protocols import ImageMemory
 
 
@@ -72,4 +72,6 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_image(value: Any) -> bool:
-    return isinstance(value, Image.Image) or (isinstance(value, str) and image_in(value) is not None)
+    if isinstance(value, str):
+        return texts.key(value) is not None or image_in(value) is not None
+    return isinstance(value, Image.Image)

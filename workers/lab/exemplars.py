@@ -1,77 +1,45 @@
 """The exemplar index: what a data set says of every unit of a layer. Computed in one pass, saved, loaded next time.
 
 Files lie in `<state>/index/<model>-<revision>/<data set>-<revision>/<layer>.npz`. Threads and processes that want the
-same index wait for one another, so it is computed once. Masked images are not its business: a system makes them.
-Made by `laboratory`; systems read it.
+same index wait for one another, so it is computed once, by `indexing`; where others have published the exemplars of a
+layer, theirs are taken. Masked images are not its business: a system makes them. Made by `laboratory`; systems read it.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
+import hashlib
 import re
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workers.lab.tally import Tally
-from workers.protocols import DataSet, LabSettings, LayerInfo, Picture, Progress, VisionModel, silent
+from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.lab.indexing import Pass, Work, named
+from workers.lab.records import (
+    LayerStatistics,
+    Skipped,
+    UnitRecord,
+    no_sample,
+    of_publication,
+    of_tally,
+    published_exemplars,
+    whole,
+)
+from workers.protocols import DataSet, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WAIT = 0.1
-
-
-@dataclass(frozen=True)
-class UnitRecord:
-    """One unit over the data set. An image's activation is the spatial maximum of the unit's map on it."""
-
-    activations: tuple[float, ...]
-    """Highest activations, best first; only those above the lowest, so a unit that never changes has none."""
-    positions: tuple[int, ...]
-    """Where in the data set they are; of equal activations the lower position comes first."""
-    quantile: float
-    """Of all spatial activations, as `tally.Histogram.quantile` gives it."""
-    quantile_error: float
-    mean: float
-    maximum: float
-    active: float
-    """Share of images with an activation above 0."""
-
-
-@dataclass(frozen=True)
-class LayerStatistics:
-    """The same for all units of a layer, as it is saved: arrays (units,) and, for the exemplars, (size, units)."""
-
-    activations: NDArray[np.float32]
-    positions: NDArray[np.int64]
-    quantile: NDArray[np.float64]
-    quantile_error: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    maximum: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    active: NDArray[np.float64]
-
-    def unit(self, unit: int) -> UnitRecord:
-        """The record of one unit; empty of exemplars if it never activates."""
-        kept = (self.activations[:, unit] > self.lowest[unit]) & (self.maximum[unit] != 0)
-        return UnitRecord(
-            tuple(self.activations[kept, unit].tolist()),
-            tuple(self.positions[kept, unit].tolist()),
-            float(self.quantile[unit]),
-            float(self.quantile_error[unit]),
-            float(self.mean[unit]),
-            float(self.maximum[unit]),
-            float(self.active[unit]),
-        )
+_LONGEST = 100  # characters of a file name
 
 
 class ExemplarIndex:
@@ -82,9 +50,12 @@ class ExemplarIndex:
         self._model = model
         self._data_set = data_set
         self._layers: dict[str, LayerStatistics] = {}
-        self._lock = threading.Lock()
-        names = (f"{each.name}-{each.revision}" for each in (model, data_set))
-        self.folder = settings.state.joinpath("index", *(_file_name(name) for name in names))
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where it lies."""
+        names = (f"{each.name}-{each.revision}" for each in (self._model, self._data_set))
+        return self._settings.state.joinpath("index", *(_file_name(name) for name in names))
 
     def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord:
         """What is known of a unit; computes the index of its layer if there is none yet."""
@@ -98,13 +69,31 @@ class ExemplarIndex:
 
     def picture(self, position: int) -> Picture:
         """The data set's image at a position."""
-        with self._lock:
-            return self._data_set[position]
+        return self._data_set[position]
+
+    def known(self, layers: Sequence[str]) -> dict[str, LayerStatistics]:
+        """Those of the layers that have been indexed; computes nothing. Raises UnknownName."""
+        self._missing(layers)
+        return {layer: self._layers[layer] for layer in layers if layer in self._layers}
+
+    def skipped(self) -> Skipped:
+        """The images that were left out when a layer was indexed; none if no layer has been yet."""
+        try:
+            return Skipped.from_json((self.folder / "skipped.json").read_text("utf-8"))
+        except (OSError, KeyError, TypeError, ValueError):
+            return Skipped()
 
     def prepare(self, layers: Sequence[str], progress: Progress = silent) -> None:
-        """Have the index of these layers, from disk or in one pass over the data set. Raises Cancelled."""
+        """Have the index of these layers, from disk or in one pass over the data set.
+
+        Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is full or the
+        model's values make no sense. Whatever ends it, the next call goes on where it was.
+        """
+        if all(layer in self._layers for layer in layers):
+            return
+        _ask(self._data_set, "list_files", progress)
         if self._missing(layers):
-            what = f"Waiting for the index of {self._model.name} {', '.join(layers)}"
+            what = f"Waiting for the index of {self._model.name} {named(layers)}"
             with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._data_set))):
                 missing = self._missing(layers)
                 if missing:
@@ -113,27 +102,54 @@ class ExemplarIndex:
     def _missing(self, layers: Sequence[str]) -> list[LayerInfo]:
         """Those of the layers that are neither loaded nor, now, found on disk."""
         infos = {info.name: info for info in self._model.layers()}
+        if unknown := [layer for layer in layers if layer not in infos]:
+            raise UnknownName(f"{self._model.name} has no layer {unknown[0]!r}. Choose one of: {', '.join(infos)}.")
         for layer in layers:
             if layer not in self._layers and (found := self._read(infos[layer])):
                 self._layers[layer] = found
         return [infos[layer] for layer in layers if layer not in self._layers]
 
     def _compute(self, layers: Sequence[LayerInfo], progress: Progress) -> None:
-        if prepare := getattr(self._data_set, "prepare", None):
-            prepare(progress)
-        tallies = {info.name: Tally(info.units, self._settings.exemplars) for info in layers}
-        total = len(self._data_set)
-        what = f"Indexing {self._model.name} {', '.join(tallies)}"
-        for start in range(0, total, self._settings.batch_size):
-            progress(what, start, total)
-            batch = range(start, min(start + self._settings.batch_size, total))
-            maps = self._model.maps([self.picture(position).image for position in batch], list(tallies))
-            for name, tally in tallies.items():
-                tally.add(maps[name])
-        for name, tally in tallies.items():
-            self._layers[name] = _statistics(tally, self._settings.mask_quantile)
-            self._write(name, self._layers[name])
-        progress(what, total, total)
+        _ask(self._data_set, "prepare", progress)
+        for leftover in self.folder.glob("*.part"):  # of a worker that was killed
+            leftover.unlink(missing_ok=True)
+        published = {info.name: found for info in layers if (found := self._published(info))}
+        for name, found in published.items():
+            if found.thresholds is not None:
+                self._keep(name, of_publication(found, found.thresholds))
+        rest = [info for info in layers if info.name not in self._layers]
+        if rest:
+            checkpoint = self.folder / "checkpoint.npz"
+            self._finish(Pass(self._settings, self._model, self._data_set, checkpoint).run(rest, progress), published)
+            checkpoint.unlink(missing_ok=True)
+        progress(f"Indexing {self._model.name} {named([info.name for info in layers])}", *[len(self._data_set)] * 2)
+
+    def _finish(self, work: Work, published: dict[str, Published]) -> None:
+        with whole(self.folder / "skipped.json") as file:
+            file.write(work.skipped.to_json().encode())
+        for name, tally in work.tallies.items():
+            statistics = of_tally(tally)
+            if name in published:
+                activations, positions = published_exemplars(published[name])
+                statistics = replace(statistics, activations=activations, positions=positions)
+            self._keep(name, statistics)
+
+    def _published(self, info: LayerInfo) -> Published | None:
+        """What others have found of the layer. Raises MissingPart if it does not fit the model."""
+        ask: Callable[[str], Published] | None = getattr(self._data_set, "published", None)
+        if ask is None:
+            return None
+        found = ask(info.name)
+        if found.activations.shape[1] != info.units:
+            raise MissingPart(
+                f"{self._data_set.name} has exemplars of {found.activations.shape[1]} units of {info.name}, but "
+                f"{self._model.name} has {info.units} there. Take those of the same model."
+            )
+        return found
+
+    def _keep(self, layer: str, statistics: LayerStatistics) -> None:
+        self._write(layer, statistics)
+        self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
         return self.folder / f"{_file_name(layer)}.npz"
@@ -143,28 +159,26 @@ class ExemplarIndex:
         return np.array([len(self._data_set), self._settings.exemplars, self._settings.mask_quantile])
 
     def _write(self, layer: str, statistics: LayerStatistics) -> None:
-        part = self._path(layer).with_suffix(f".{os.getpid()}.part")
-        with part.open("wb") as file:
+        with whole(self._path(layer)) as file:
             np.savez(file, stamp=self._stamp(), **vars(statistics))
-        part.replace(self._path(layer))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""
         try:
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                found = LayerStatistics(*(saved[field.name] for field in fields(LayerStatistics)))
+                names = [field.name for field in fields(LayerStatistics) if field.name in saved]
+                found = LayerStatistics(**({"sample": no_sample(layer.units)} | {name: saved[name] for name in names}))
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None
         return found if fits else None
 
 
-def _statistics(tally: Tally, quantile: float) -> LayerStatistics:
-    value, error = tally.histogram.quantile(quantile)
-    best = tally.best
-    maximum = best.activations[0].astype(np.float64)
-    mean, active = tally.total / tally.images, tally.active / tally.images
-    return LayerStatistics(best.activations, best.positions, value, error, mean, maximum, tally.lowest, active)
+def _ask(data_set: DataSet, ability: str, progress: Progress) -> None:
+    """Let the data set do what only some of them can."""
+    do: Callable[[Progress], None] | None = getattr(data_set, ability, None)
+    if do:
+        do(progress)
 
 
 @contextmanager
@@ -173,8 +187,15 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
     The lock belongs to the open file, so threads exclude one another too, and a killed process leaves none behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        raise MachineryError(
+            f"{path.parent} cannot be written to ({error.strerror}). Make room there, or let MAIA_STATE name another "
+            "folder."
+        ) from error
+    with file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -186,4 +207,7 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.-]", "_", text)
+    name = re.sub(r"[^\w.-]", "_", text)
+    if len(name.encode()) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST // 4]}-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:32]}"

@@ -9,13 +9,19 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from workers.errors import ToolMisuse
+from workers.errors import BrokenImage, ToolMisuse
+from workers.lab.png import encode_rgb
+from workers.protocols import WHOLE, Box
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,18 +32,34 @@ DARKENED = 0.25
 OUTLINE = (255, 0, 0)
 """Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched."""
 
+REDUCED = 1024
+"""Most pixels a side of the images of data sets."""
+MAX_FILE_PIXELS = 50_000_000
+"""Most pixels of an image file of a data set."""
+SLIMMEST = 50
+"""Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
+
+_DARKER = [int(value * DARKENED) for value in range(256)] * 3
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+_FILE_FORMATS = (*_FORMATS, "TIFF")
 _FAST = 1
+_THREADS = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def image_key(image: Image.Image) -> str:
     """SHA-256, in hex, of mode, size and pixels: encoders differ, pixels do not."""
-    head = f"{image.mode} {image.width} {image.height}\n".encode()
-    return hashlib.sha256(head + image.tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{image.mode} {image.width} {image.height}\n".encode())
+    digest.update(image.tobytes())
+    return digest.hexdigest()
 
 
 def encode_png(image: Image.Image) -> bytes:
     """PNG without metadata, compressed lightly since it is made often and read soon."""
+    if image.mode == "RGB":
+        return encode_rgb(image)
     bare = Image.frombytes(image.mode, image.size, image.tobytes())
     buffer = BytesIO()
     bare.save(buffer, "PNG", compress_level=_FAST)
@@ -61,8 +83,42 @@ def decode_image(data: bytes) -> Image.Image:
         ) from error
 
 
+def decode_file(file: IO[bytes]) -> Image.Image:
+    """The image in an untrusted file of a data set: upright, RGB, the first frame, no metadata.
+
+    It is reduced to fit into `REDUCED` x `REDUCED` pixels, JPEG while it is decoded. Raises BrokenImage with the
+    reason if the file is no JPEG, PNG, WebP, GIF, BMP or TIFF image, is damaged, too large or too slim.
+    """
+    try:
+        with Image.open(file, formats=_FILE_FORMATS) as image:
+            _check_file_size(*image.size)
+            image.draft(None, (2 * REDUCED, 2 * REDUCED))
+            image.load()
+            with suppress(Exception):  # broken metadata says nothing of the pixels
+                ImageOps.exif_transpose(image, in_place=True)
+            small = _resizable(image)
+            small.thumbnail((REDUCED, REDUCED), Image.Resampling.LANCZOS, reducing_gap=2.0)
+            return to_rgb(small)
+    except BrokenImage:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BrokenImage(f"it has over {MAX_FILE_PIXELS:,} pixels; make it smaller") from None
+    except UnidentifiedImageError:
+        raise BrokenImage("it is no JPEG, PNG, WebP, GIF, BMP or TIFF image") from None
+    except Exception as error:
+        raise BrokenImage(f"it is damaged ({error})") from error
+
+
 def to_rgb(image: Image.Image) -> Image.Image:
-    """The pixels alone, in RGB; transparent parts become white."""
+    """The pixels alone, in RGB; transparent parts become white.
+
+    Of 16-bit values the upper half counts. Floats and 32-bit values are shares of 1, 255 or 65,535: the least of these
+    that none exceeds, else of the highest.
+    """
+    if type(image) is Image.Image and image.mode == "RGB" and not image.info:
+        return image.copy()
+    if image.mode in {"I", "F"}:
+        image = _scaled(image)
     if image.mode.startswith("I;16"):
         image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.has_transparency_data:
@@ -114,20 +170,32 @@ def as_image(value: Any, argument: str) -> Image.Image:
     raise ToolMisuse(f"{argument} must be an image, but is a {type(value).__name__}. {_WANTED}")
 
 
-def masked(image: Image.Image, activation_map: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
+def masked(
+    image: Image.Image, activation_map: NDArray[np.floating[Any]], threshold: float, part: Box = WHOLE
+) -> Image.Image:
     """The image with the region above `threshold` left bright, the rest darkened, and a red line between them.
 
-    The map (h, w) is brought to the image's size bilinearly (paper, section 3.1). Where nothing is above the
-    threshold the whole image is dark; where everything is, it comes back as it was.
+    The map (h, w) is brought to the size of the part of the image that it covers bilinearly (paper, section 3.1).
+    Where nothing is above the threshold the whole image is dark; where everything is, it comes back as it was.
     """
-    small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
-    bright = np.asarray(small.resize(image.size, Image.Resampling.BILINEAR)) > threshold  # (height, width)
-    line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
     image = image.convert("RGB")
-    dark = image.point([int(value * DARKENED) for value in range(256)] * 3)
+    dark = image.point(_DARKER)
+    if not (activation_map > threshold).any():  # so nothing between its places is either
+        return dark
+    bright = _enlarged(activation_map, image.size, part) > threshold  # (height, width)
+    line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
     dark.paste(image, mask=Image.fromarray(bright))
     dark.paste(OUTLINE, mask=Image.fromarray(line))
     return dark
+
+
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """`work` done on each item, on a few threads: Pillow and NumPy let others run while they compute."""
+    threads = min(len(items), os.cpu_count() or 1, _THREADS)
+    if threads < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 def thumbnail(image: Image.Image, side: int) -> Image.Image:
@@ -137,17 +205,68 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
     return small
 
 
+def _check_file_size(width: int, height: int) -> None:
+    if not 0 < width * height <= MAX_FILE_PIXELS:
+        raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_FILE_PIXELS:,} in all; make it smaller")
+    if max(width, height) > SLIMMEST * min(width, height):
+        raise BrokenImage(f"it is {width} x {height} pixels, over {SLIMMEST} times as long as wide; crop it")
+
+
+def _resizable(image: Image.Image) -> Image.Image:
+    """The image in a mode whose pixels can be averaged."""
+    if image.mode in {"L", "LA", "RGB", "RGBA", "CMYK", "YCbCr"} and "transparency" not in image.info:
+        return image
+    if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
+        return to_rgb(image)
+    return image.convert("RGBA" if image.has_transparency_data else "RGB")
+
+
+def _scaled(image: Image.Image) -> Image.Image:
+    values = np.nan_to_num(np.asarray(image, dtype=np.float32))
+    highest = float(values.max())
+    whole = next((each for each in (1.0, 255.0, 65535.0) if highest <= each), highest)
+    if image.mode == "I" and whole == 1:
+        whole = 255.0
+    return Image.fromarray((values.clip(0) * (255 / whole)).astype(np.uint8))
+
+
 _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."
+
+
+def _enlarged(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], part: Box) -> NDArray[np.floating[Any]]:
+    """The map over an image of `size` (width, height); what the map does not cover is minus infinity."""
+    small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
+    if part == WHOLE:
+        return np.asarray(small.resize(size, Image.Resampling.BILINEAR))
+    columns, across = _overlap(part[0], part[2], size[0], small.width)
+    rows, down = _overlap(part[1], part[3], size[1], small.height)
+    wanted = (columns.stop - columns.start, rows.stop - rows.start)
+    box = (across[0], down[0], across[1], down[1])
+    whole = np.full((size[1], size[0]), -np.inf, dtype=np.float32)
+    whole[rows, columns] = np.asarray(small.resize(wanted, Image.Resampling.BILINEAR, box=box))
+    return whole
+
+
+def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tuple[float, float]]:
+    """Along one side of an image: the pixels that a map covers, at least one, and the range of its cells over them."""
+    first = round(start * side)
+    length = max(1, round(end * side) - first)
+    pixels = slice(min(max(first, 0), side - 1), max(1, min(first + length, side)))
+    scale = cells / length
+    return pixels, (max(0.0, (pixels.start - first) * scale), min(cells, (pixels.stop - first) * scale))
 
 
 def _grown(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """The mask and all within `reach` pixels of it, diagonally too."""
-    for _ in range(reach):
-        for _ in range(2):
+    for down in (True, False):
+        done = 0
+        while done < reach:
+            step = min(reach - done, done + 1)  # as far as leaves no gap, at the edges too
             wider = mask.copy()
-            wider[1:] |= mask[:-1]
-            wider[:-1] |= mask[1:]
-            mask = wider.T
+            later, earlier = (wider, mask) if down else (wider.T, mask.T)
+            later[step:] |= earlier[:-step]
+            later[:-step] |= earlier[step:]
+            mask, done = wider, done + step
     return mask
 
 

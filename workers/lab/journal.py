@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workers.errors import ToolMisuse
-from workers.lab.imaging import to_base64
-from workers.lab.memory import Kept, unmasked
+from workers.lab.memory import Kept, text_of, unmasked
 from workers.lab.system import System
 from workers.protocols import ImageMemory, LogEntry, Observation
 
@@ -75,7 +74,7 @@ class Journal:
         return [{each.title: self._result(each)} for each in seen[-LATEST_RESULTS:]]
 
     def _result(self, seen: Observation) -> dict[str, Any]:
-        return {"activation": seen.activation, "image": to_base64(self._memory.load(seen.masked or seen.image))}
+        return {"activation": seen.activation, "image": text_of(self._memory, seen.masked or seen.image)}
 
     def _all(self) -> Iterable[LogEntry]:
         return (*self._earlier, *self.entries)

@@ -92,9 +92,19 @@ class Laboratory:
         describer: Describer = self._plugin("describer", registry.DESCRIBERS, key)
         return describer
 
-    def backbone(self, key: str) -> Backbone:
-        backbone: Backbone = self._plugin("backbone", registry.BACKBONES, key)
+    def backbone(self, key: str, model: str = "") -> Backbone:
+        """`model` is the provider's name of it; "" means the default. Raises MissingPart too, for want of a key."""
+        load = registry.load(registry.BACKBONES, key)
+        backbone: Backbone = self._once(("backbone", key, model), lambda: load(self.settings, model))
         return backbone
+
+    def equipment(self, tool_set: str, describer: Describer | None = None) -> Equipment:
+        """What makes images and describes them. `describer` takes the place of the tool set's own."""
+        if tool_set not in registry.TOOL_SETS:
+            raise UnknownName(f"There is no tool set {tool_set!r}. Choose one of: {', '.join(registry.TOOL_SETS)}.")
+        _, generator, editor, own = registry.TOOL_SETS[tool_set]
+        describe = partial(self.describer, own) if describer is None else lambda: describer
+        return Equipment(partial(self.generator, generator), partial(self.editor, editor), describe)
 
     def index(self, model: str, data_set: str) -> ExemplarIndex:
         """The exemplar index of a model over a data set; computed layer by layer when it is first read."""
@@ -115,14 +125,14 @@ class Laboratory:
             )
 
     def subject(self, spec: SystemSpec) -> Subject:
-        """The system that `spec` names. Its data set is the option "data_set", else the one named as the model is.
+        """The system that `spec` names. Its data set is the option "data_set", else that of the settings.
 
         Raises UnknownName. Nothing is measured yet.
         """
         self.check(spec)
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
         model = self.model(spec.model)
-        index = self.index(spec.model, str(spec.options.get("data_set", spec.model)))
+        index = self.index(spec.model, str(spec.options.get("data_set") or self.settings.data_set))
         with self._lock:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)
@@ -137,9 +147,8 @@ class Laboratory:
         memory: ImageMemory,
         seed: int,
         *,
-        generator: str = "toybox",
-        editor: str = "toybox",
-        describer: str = "toybox",
+        tool_set: str = "toybox",
+        describer: Describer | None = None,
         earlier: Sequence[LogEntry] = (),
         progress: Progress = silent,
     ) -> Bench:
@@ -149,9 +158,7 @@ class Laboratory:
         """
         subject = self.subject(spec)
         subject.exemplars(progress)
-        equipment = Equipment(
-            partial(self.generator, generator), partial(self.editor, editor), partial(self.describer, describer)
-        )
+        equipment = self.equipment(tool_set, describer)
         system = System(subject, memory)
         studio = Studio(equipment, memory, Seeds(seed, earlier), progress)
         return Bench(system, Tools(system, memory, studio, earlier, progress))

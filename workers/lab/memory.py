@@ -6,14 +6,21 @@ where it came from, which scene is behind it. Called by `System` and `Tools`.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import threading
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import as_image, image_key
+from workers.lab.imaging import as_image, encode_png, image_key
 from workers.protocols import ImageMemory, Provenance
+
+MOST_TEXTS = 20_000
+"""Texts of images that are known again without decoding them, a hundred bytes each."""
 
 
 class ImagesInMemory:
@@ -24,8 +31,8 @@ class ImagesInMemory:
         self._images: dict[str, Image] = {}
         self._known: dict[str, Provenance] = {}
 
-    def remember(self, image: Image, provenance: Provenance) -> str:
-        key = image_key(image)
+    def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:
+        key = key or image_key(image)
         with self._lock:
             self._images.setdefault(key, image.copy())
             known = self._known.get(key)
@@ -39,6 +46,12 @@ class ImagesInMemory:
     def load(self, key: str) -> Image:
         return self._images[key].copy()
 
+    def png(self, key: str) -> bytes:
+        return encode_png(self._images[key])
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Nothing is looked up elsewhere."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -49,10 +62,58 @@ class Kept:
     provenance: Provenance
 
 
+class Texts:
+    """Which image a text is that programs were given: decoding is slow, and they hand most texts back as they came.
+
+    Only digests are kept, of the texts used last. Safe for threads. The same text is the same image in every run.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys: OrderedDict[bytes, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, text: str, key: str) -> None:
+        with self._lock:
+            self._keys[_digest(text)] = key
+            while len(self._keys) > self._most:
+                self._keys.popitem(last=False)
+
+    def key(self, text: str) -> str | None:
+        """The key of the image that the text is, None if it is not one of these texts."""
+        digest = _digest(text)
+        with self._lock:
+            if digest in self._keys:
+                self._keys.move_to_end(digest)
+            return self._keys.get(digest)
+
+
+texts = Texts(MOST_TEXTS)
+"""Those of this process."""
+
+
+def text_of(memory: ImageMemory, key: str) -> str:
+    """A stored image as programs get it, a plain Base64 PNG string; `look_up` knows it again."""
+    text = base64.b64encode(memory.png(key)).decode("ascii")
+    texts.note(text, key)
+    return text
+
+
 def keep(memory: ImageMemory, image: Image, provenance: Provenance) -> Kept:
     """Store an image. What was known of these pixels before stays true, so it wins."""
-    key = memory.remember(image, provenance)
-    return Kept(key, image, memory.recall(key) or provenance)
+    return keep_all(memory, [(image, provenance)])[0]
+
+
+def keep_all(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[Kept]:
+    """Store several images; see `keep`."""
+    keys = [image_key(image) for image, _ in images]
+    memory.expect(keys)
+    for key, (image, provenance) in zip(keys, images, strict=True):
+        memory.remember(image, provenance, key)
+    return [
+        Kept(key, image, memory.recall(key) or provenance)
+        for key, (image, provenance) in zip(keys, images, strict=True)
+    ]
 
 
 def look_up(memory: ImageMemory, value: Any, argument: str) -> Kept:
@@ -60,10 +121,16 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> Kept:
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
+    key = texts.key(value) if isinstance(value, str) else None
+    known = memory.recall(key) if key else None
+    if key and known:
+        return Kept(key, memory.load(key), known)
     image = as_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
-    return Kept(key, image, known) if known else keep(memory, image, Provenance("uploaded"))
+    if known is None:
+        memory.remember(image, Provenance("uploaded"), key)
+    return Kept(key, image, known or Provenance("uploaded"))
 
 
 def unmasked(memory: ImageMemory, kept: Kept) -> Kept:
@@ -72,3 +139,7 @@ def unmasked(memory: ImageMemory, kept: Kept) -> Kept:
     if raw is None:
         return kept
     return Kept(raw, memory.load(raw), memory.recall(raw) or Provenance("uploaded"))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

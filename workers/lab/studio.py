@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from workers.lab.memory import Kept, keep
+from workers.lab.memory import Kept, keep_all
 from workers.protocols import (
     Describer,
     ImageEditor,
@@ -72,10 +72,8 @@ class Studio:
             return []
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = self.equipment.generator().generate(prompts, seeds, self._progress)
-        return [
-            self._keep(picture, prompt, Provenance(origin, prompt, seed, picture.scene))
-            for picture, prompt, seed in zip(pictures, prompts, seeds, strict=True)
-        ]
+        made = zip(pictures, prompts, seeds, strict=True)
+        return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
     def edit(self, originals: Sequence[Kept], instructions: Sequence[str]) -> list[Kept]:
         """Apply one instruction to each raw image, with the seed of its original. Raises ToolMisuse, Cancelled."""
@@ -85,21 +83,19 @@ class Studio:
         ]
         pictures = [Picture(kept.image, kept.provenance.scene) for kept in originals]
         edited = self.equipment.editor().edit(pictures, instructions, seeds, self._progress)
-        return [
-            self._keep_edit(picture, words, seed, original)
-            for picture, words, seed, original in zip(edited, instructions, seeds, originals, strict=True)
-        ]
+        made = zip(edited, instructions, seeds, originals, strict=True)
+        known = [Provenance("edited", words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
+        found = self._keep(edited, known)
+        for kept, words, original in zip(found, instructions, originals, strict=True):
+            if kept.key == original.key:
+                self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
+        return found
 
-    def _keep_edit(self, picture: Picture, words: str, seed: int, original: Kept) -> Kept:
-        kept = self._keep(picture, words, Provenance("edited", words, seed, picture.scene, original=original.key))
-        if kept.key == original.key:
-            self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
-        return kept
-
-    def _keep(self, picture: Picture, words: str, provenance: Provenance) -> Kept:
-        if picture.remark:
-            self.remarks[f"{words[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = None
-        return keep(self._memory, picture.image, provenance)
+    def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[Kept]:
+        for picture, provenance in zip(pictures, known, strict=True):
+            if picture.remark:
+                self.remarks[f"{provenance.prompt[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = None
+        return keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
 
 
 def derived(seed: int, words: str, times: int) -> int:

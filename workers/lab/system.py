@@ -12,8 +12,8 @@ from PIL.Image import Image
 
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
-from workers.lab.imaging import image_key, to_base64
-from workers.lab.memory import Kept, look_up, unmasked
+from workers.lab.imaging import image_key
+from workers.lab.memory import Kept, look_up, text_of, unmasked
 from workers.protocols import ImageMemory, Subject
 
 
@@ -61,15 +61,19 @@ class System:
             self._measure([raw])
         return self.measured[raw.key][0]
 
-    def keep_masked(self, raw: Kept, activation: float, masked: Image) -> None:
-        """Remember what was measured on a raw image, and which image the masked one shows."""
-        key = image_key(masked)
-        if key != raw.key:  # an image that is bright all over is not masked
-            self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key))
-        self.measured[raw.key] = (activation, key)
+    def keep_masked(
+        self, images: Sequence[Kept], activations: Sequence[float], masked_images: Sequence[Image]
+    ) -> list[str]:
+        """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
+        keys = [image_key(masked) for masked in masked_images]
+        self._memory.expect(keys)
+        for raw, activation, masked, key in zip(images, activations, masked_images, keys, strict=True):
+            if key != raw.key:  # an image that is bright all over is not masked
+                self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
+            self.measured[raw.key] = (activation, key)
+        return [text_of(self._memory, key) for key in keys]
 
     def _measure(self, images: list[Kept]) -> tuple[list[float], list[str]]:
         responses = self.subject.respond([each.image for each in images])
-        for raw, response in zip(images, responses, strict=True):
-            self.keep_masked(raw, response.activation, response.masked)
-        return [each.activation for each in responses], [to_base64(each.masked) for each in responses]
+        activations = [each.activation for each in responses]
+        return activations, self.keep_masked(images, activations, [each.masked for each in responses])

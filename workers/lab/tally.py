@@ -1,10 +1,11 @@
 """Running statistics of many units over a stream of activation maps; memory does not grow with the stream.
 
-Knows tensors only: no data set, no file. Used by `exemplars`.
+Knows tensors only: no data set, no file. Counts where the maps are, on the CPU or the GPU. Used by `indexing`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,63 +14,147 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
+State = Mapping[str, "NDArray[Any]"]
+
 BINS = 2048
+"""Bins for the spatial activations of a unit."""
+IMAGE_BINS = 64
+"""Bins for its activations on whole images."""
 AT_ONCE = 1 << 20
 """Values counted in one go, which bounds the memory that takes."""
+SAMPLED = 512
+"""Images, evenly taken, whose activations are all kept: units are compared by them. They take 2 kB a unit."""
 FINEST = 2.0**-24
 """Activations closer than this are not told apart."""
+_FARTHEST = 2.0**52  # bins between 0 and a value, so that their numbers are exact
+_GROWTH = 1.2  # of the stream, after which the floor is looked up again
 
 
 class Histogram:
-    """Counts of spatial activations, `BINS` bins for each unit, from which quantiles are read.
+    """Counts of values, `bins` for each unit, from which one quantile is read.
 
     Bin edges are multiples of a power of two, `width`. When a unit's values outgrow its bins, the width doubles and
-    neighbours merge, so no count is ever lost and the result does not depend on the batches.
+    neighbours merge, so no count is ever lost.
+
+    Where it is known how many values come at most, few of them need counting. If K values will lie at or above the
+    quantile in the end, then the K-th largest seen so far is a lower bound of it. The bin it lies in is the floor:
+    bins above are complete, and what falls into it or below is passed over.
     """
 
-    def __init__(self, units: int) -> None:
-        self.counts = np.zeros((units, BINS), dtype=np.int64)
+    def __init__(self, units: int, bins: int = BINS, share: float = 0.0, expected: int = 0) -> None:
+        """`share` of the values lie at or below the quantile; `expected` of them come at most, 0 if that is unknown."""
+        import torch
+
+        self.bins = bins
+        self.share = share
+        self.expected = expected
+        self.seen = 0
+        self.counts = torch.zeros((units, bins), dtype=torch.int64)
         self.width = np.full(units, FINEST)
-        self.low = np.full(units, np.inf)
+        self.low = np.full(units, np.inf)  # of all values that were counted
         self.high = np.full(units, -np.inf)
-        self._base = np.zeros(units, dtype=np.int64)  # the first bin begins at base * width
+        self.base = np.zeros(units, dtype=np.int64)  # the first bin begins at base * width
+        self.floor = np.full(units, -np.inf)  # where the floor begins
+        self._look_again = 0.0
 
-    def add(self, values: torch.Tensor) -> None:
-        """Count values of shape (units, n)."""
-        self.low = np.minimum(self.low, _numpy(values.amin(1)))
-        self.high = np.maximum(self.high, _numpy(values.amax(1)))
-        for unit in np.flatnonzero(self._outgrown()).tolist():
-            self._widen(unit)
-        step = max(1, AT_ONCE // values.shape[1])
-        for start in range(0, len(values), step):
-            part = slice(start, start + step)
-            self.counts[part] += _count(values[part], self.width[part], self._base[part])
+    def add(self, maps: torch.Tensor, highest: NDArray[Any]) -> None:
+        """Count the values of maps (batch, units, n), all finite; `highest` is the maximum of each unit.
 
-    def quantile(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        Raises FloatingPointError if one is not.
+        """
+        self._make_room(maps, highest)
+        step = max(1, AT_ONCE // maps[0].numel())
+        bins_of = _bins_on_cpu if maps.device.type == "cpu" else _bins_on_gpu
+        scale, offset = (1 / self.width).astype(np.float32), np.arange(len(self.width)) * self.bins - self.base
+        for start in range(0, len(maps), step):
+            part = maps[start : start + step]
+            edges = (np.floor(self.floor / self.width) + 1) * self.width
+            bins = bins_of(part, _float32_below(edges), scale, offset)
+            self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))
+            self.seen += part.shape[0] * part.shape[2]
+            self._raise_floor()
+
+    def quantile(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """For each unit a lower bound of the quantile, and the bound's error.
 
         The quantile is the least value with at least `share` of all values at or below it. The true one is not below
         the first result, and above it by less than the second: 1/1023 of the unit's range, or 2**-24 if that is more.
         """
-        seen = self.counts.cumsum(1)
-        wanted = np.maximum(np.ceil(share * seen[:, -1:]), 1)
-        at = (seen >= wanted).argmax(1)
-        return np.maximum((self._base + at) * self.width, self.low), self.width
+        reach = np.maximum(self._reach(self._wanted(self.seen)), self.floor)
+        return np.maximum(reach, self.low), self.width
 
-    def _outgrown(self) -> NDArray[np.bool_]:
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that it has learnt, as arrays."""
+        own = {name: getattr(self, name) for name in _LEARNT}
+        return own | {"seen": np.array(self.seen), "counts": self.counts.numpy(force=True)}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state. Raises KeyError, ValueError or RuntimeError if it is not one of so many units."""
+        import torch
+
+        for name in _LEARNT:
+            getattr(self, name)[:] = state[name]
+        self.counts.copy_(torch.from_numpy(state["counts"]))
+        self.seen = int(state["seen"])
+
+    def _wanted(self, seen: int) -> int:
+        """How many of so many values lie at or above the quantile, itself among them."""
+        return int(seen - max(np.ceil(self.share * seen), 1) + 1)
+
+    def _reach(self, wanted: int) -> NDArray[np.float64]:
+        """Lower edge of the highest bin at or above which so many values were counted; -inf if there is none."""
+        downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
+        bins = self.bins - 1 - (downwards >= wanted).argmax(1)
+        return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
+
+    def _raise_floor(self) -> None:
+        # One more than wanted in the end, should rounding ever tell the two apart.
+        wanted = self._wanted(self.expected) + 1
+        if self.expected and self.seen >= max(wanted, self._look_again):
+            self.floor = np.maximum(self.floor, self._reach(wanted))
+            self._look_again = self.seen * _GROWTH
+
+    def _make_room(self, maps: torch.Tensor, highest: NDArray[Any]) -> None:
+        if not np.isfinite(self.floor).all():
+            self.low = np.minimum(self.low, maps.amin((0, 2)).numpy(force=True))
+        self.high = np.maximum(self.high, highest)
+        if not np.isfinite(self.high - self.low).all():
+            raise FloatingPointError
+        self.counts = self.counts.to(maps.device)
+        self._widen()
+
+    def _widen(self) -> None:
+        """Make room for `low` to `high` where they lie outside of the bins."""
         first, last = np.floor(self.low / self.width), np.floor(self.high / self.width)
-        outgrown: NDArray[np.bool_] = (first < self._base) | (last >= self._base + BINS)
-        return outgrown
+        units = np.flatnonzero((first < self.base) | (last >= self.base + self.bins))
+        if not len(units):
+            return
+        import torch
 
-    def _widen(self, unit: int) -> None:
-        shift, width = 0, self.width[unit]
-        while np.floor(self.high[unit] / width) - np.floor(self.low[unit] / width) >= BINS:
-            shift, width = shift + 1, width * 2
-        full = np.flatnonzero(self.counts[unit])
-        base = int(np.floor(self.low[unit] / width))
-        bins = ((self._base[unit] + full) >> min(shift, 63)) - base
-        counts = np.bincount(bins, self.counts[unit, full], minlength=BINS)
-        self.counts[unit], self.width[unit], self._base[unit] = counts, width, base
+        width = self._wide_enough(self.low[units], self.high[units], self.width[units])
+        base = np.floor(self.low[units] / width).astype(np.int64)
+        shift = np.minimum(np.log2(width / self.width[units]), 63).astype(np.int64)
+        counts = self.counts.numpy(force=True)
+        before = counts[units]
+        rows, full = np.nonzero(before)
+        bins = ((self.base[units][rows] + full) >> shift[rows]) - base[rows]
+        after = np.zeros_like(before)
+        np.add.at(after.reshape(-1), rows * self.bins + bins, before[rows, full])
+        counts[units] = after
+        self.counts = torch.from_numpy(counts).to(self.counts.device)
+        self.width[units], self.base[units] = width, base
+
+    def _wide_enough(self, low: NDArray[Any], high: NDArray[Any], width: NDArray[Any]) -> NDArray[np.float64]:
+        """The widths, doubled until everything from `low` to `high` fits."""
+        while True:
+            narrow = np.floor(high / width) - np.floor(low / width) >= self.bins
+            narrow |= np.maximum(-low, high) / width > _FARTHEST
+            if not narrow.any():
+                return width
+            width = np.where(narrow, width * 2, width)
+
+
+_LEARNT = ("width", "low", "high", "base", "floor")
 
 
 class Best:
@@ -80,48 +165,128 @@ class Best:
         self.activations = np.zeros((0, units), dtype=np.float32)  # (size, units), best first
         self.positions = np.zeros((0, units), dtype=np.int64)
 
-    def add(self, activations: NDArray[np.float32], first: int) -> None:
-        """Take activations (batch, units) of images at positions `first`, `first` + 1, …, in ascending order."""
-        positions = np.broadcast_to(np.arange(first, first + len(activations))[:, None], activations.shape)
-        activations = np.concatenate([self.activations, activations])
-        positions = np.concatenate([self.positions, positions])
-        order = np.argsort(-activations, axis=0, kind="stable")[: self.size]
-        self.activations = np.take_along_axis(activations, order, 0)
-        self.positions = np.take_along_axis(positions, order, 0)
+    def add(self, activations: NDArray[np.float32], positions: NDArray[np.int64]) -> None:
+        """Take activations (batch, units) of the images at these positions (batch,), in ascending order."""
+        if len(self.activations) < self.size:
+            self.activations, self.positions = self._merged(activations, positions, slice(None))
+            return
+        better = np.flatnonzero(activations.max(0) > self.activations[-1])
+        self.activations[:, better], self.positions[:, better] = self._merged(activations, positions, better)
+
+    def _merged(
+        self, activations: NDArray[np.float32], positions: NDArray[np.int64], units: slice | NDArray[np.intp]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The best of these units with the new images among them."""
+        found = np.concatenate([self.activations[:, units], activations[:, units]])
+        known = self.positions[:, units]
+        places = np.concatenate([known, np.broadcast_to(positions[:, None], (len(positions), known.shape[1]))])
+        order = np.argsort(-found, axis=0, kind="stable")[: self.size]
+        return np.take_along_axis(found, order, 0), np.take_along_axis(places, order, 0)
 
 
 class Tally:
-    """All that the index keeps of one layer."""
+    """All that the index keeps of one layer. `expected` is the number of images that come at most."""
 
-    def __init__(self, units: int, best: int) -> None:
+    def __init__(self, units: int, best: int, share: float, expected: int) -> None:
+        self.units = units
+        self.expected = expected
         self.images = 0
-        self.histogram = Histogram(units)
         self.best = Best(units, best)
+        self.spatial = Histogram(units, share=share)
+        self.of_images = Histogram(units, IMAGE_BINS)
         self.total = np.zeros(units)
         self.active = np.zeros(units, dtype=np.int64)
         self.lowest = np.full(units, np.inf)
+        self.every = max(1, -(-expected // SAMPLED))
+        self.sample = np.full((-(-expected // self.every), units), -np.inf, dtype=np.float32)
 
-    def add(self, maps: torch.Tensor) -> None:
-        """Take the maps (batch, units, height, width) of the next images."""
-        activations = _numpy(maps.amax((2, 3)))  # (batch, units)
-        self.best.add(activations, self.images)
-        self.histogram.add(maps.transpose(0, 1).flatten(1))  # (units, batch * height * width)
+    def add(self, maps: torch.Tensor, positions: NDArray[np.int64]) -> None:
+        """Take the maps (batch, units, height, width) of the images at these positions, in ascending order.
+
+        Raises FloatingPointError if a value is not finite, ValueError if there are other units or places than before.
+        """
+        maps = maps.detach().flatten(2)
+        self._expect(*maps.shape[1:])
+        peaks = maps.amax(2)  # (batch, units)
+        activations: NDArray[np.float32] = peaks.numpy(force=True)
+        if not np.isfinite(activations).all():
+            raise FloatingPointError
+        highest = activations.max(0)
+        self.best.add(activations, positions)
+        self.spatial.add(maps, highest)
+        self.of_images.add(peaks[:, :, None], highest)
         self.images += len(activations)
         self.total += activations.sum(0, dtype=np.float64)
         self.active += (activations > 0).sum(0)
         self.lowest = np.minimum(self.lowest, activations.min(0))
+        sampled = positions % self.every == 0
+        self.sample[positions[sampled] // self.every] = activations[sampled]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that it has learnt, as arrays."""
+        own = {name: getattr(self, name) for name in ("total", "active", "lowest", "sample")}
+        best: State = {"activations": self.best.activations, "positions": self.best.positions}
+        parts: Mapping[str, State] = {
+            "best": best,
+            "spatial": self.spatial.state(),
+            "of_images": self.of_images.state(),
+        }
+        named = {f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()}
+        return own | named | {"images": np.array(self.images), "expected": np.array(self.spatial.expected)}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state. Raises KeyError, ValueError or RuntimeError if it is not one of so many units."""
+        for name in ("total", "active", "lowest", "sample"):
+            getattr(self, name)[:] = state[name]
+        self.best.activations = np.array(state["best.activations"])
+        self.best.positions = np.array(state["best.positions"])
+        for part in ("spatial", "of_images"):
+            getattr(self, part).restore({name: state[f"{part}.{name}"] for name in (*_LEARNT, "seen", "counts")})
+        self.images, self.spatial.expected = int(state["images"]), int(state["expected"])
+
+    def _expect(self, units: int, size: int) -> None:
+        """All maps have the same size, so it is known how many values come at most."""
+        if units != self.units:
+            raise ValueError(f"maps of {units} units, not {self.units}, came")
+        if self.images and self.spatial.seen != self.images * size:
+            raise ValueError(f"maps of {size} places came after maps of {self.spatial.seen // self.images}")
+        self.spatial.expected = self.expected * size
 
 
-def _count(values: torch.Tensor, width: NDArray[Any], base: NDArray[Any]) -> NDArray[np.int64]:
-    """Bin counts (units, BINS) of values (units, n) that all fit."""
-    units = len(values)
-    # Powers of two divide without rounding, so the bins are exact in float32.
-    bins = (values / values.new_tensor(width)[:, None]).floor_().long()
-    bins += bins.new_tensor(np.arange(units) * BINS - base)[:, None]
-    counts: NDArray[np.int64] = _numpy(bins.flatten().bincount(minlength=units * BINS))
-    return counts.reshape(units, BINS)
+def _bins_on_cpu(
+    maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
+) -> torch.Tensor:
+    """Number of the bin of each value of maps (batch, units, n) that reaches its unit's edge.
+
+    That is value * scale, rounded down, + offset; scale is a power of two, so it is exact in float32.
+    """
+    import torch
+
+    values = maps.numpy()
+    batch, units, size = values.shape
+    reaching = np.flatnonzero(values >= edges[:, None])
+    rows = np.diff(np.searchsorted(reaching, np.arange(batch * units + 1) * size))  # how many in each map
+
+    def of_each(of_units: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(np.broadcast_to(of_units, (batch, units)).reshape(-1), rows)
+
+    found = np.floor(values.reshape(-1).take(reaching) * of_each(scale)).astype(np.int64)
+    return torch.from_numpy(found + of_each(offset))
 
 
-def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    array: NDArray[Any] = tensor.numpy(force=True)
-    return array
+def _bins_on_gpu(
+    maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
+) -> torch.Tensor:
+    """The same; what is quick on a GPU is slow on the CPU, and the other way round."""
+    import torch
+
+    at = (maps >= maps.new_tensor(edges)[:, None]).flatten().nonzero()[:, 0]
+    unit = at // maps.shape[2] % maps.shape[1]
+    found = (maps.flatten()[at] * maps.new_tensor(scale)[unit]).floor_().long()
+    return found + torch.from_numpy(offset).to(maps.device)[unit]
+
+
+def _float32_below(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The greatest float32 not above each value."""
+    near = values.astype(np.float32)
+    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)

@@ -13,9 +13,9 @@ from PIL import Image
 
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
-from workers.lab.imaging import image_in, to_base64
+from workers.lab.imaging import image_in
 from workers.lab.journal import Journal
-from workers.lab.memory import Kept, keep, look_up, unmasked
+from workers.lab.memory import Kept, keep_all, look_up, texts, unmasked
 from workers.lab.studio import Studio
 from workers.lab.system import System
 from workers.protocols import Exemplar, ImageMemory, LogEntry, Progress, Provenance, silent
@@ -62,9 +62,8 @@ class Tools:
         found = self._system.subject.exemplars(self._progress)
         if not found:
             self._remarks[NEVER_ACTIVE] = None
-        for exemplar in found:
-            self._keep_exemplar(exemplar)
-        return [each.activation for each in found], [to_base64(each.masked) for each in found]
+        activations = [each.activation for each in found]
+        return activations, self._system.keep_masked(self._raw(found), activations, [each.masked for each in found])
 
     def text2image(self, prompt_list: Sequence[str]) -> list[Image.Image]:
         """Draw one image for each prompt. Repeat a prompt to get other images of the same words.
@@ -210,16 +209,15 @@ class Tools:
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 
-    def _keep_exemplar(self, exemplar: Exemplar) -> None:
-        picture = exemplar.picture
-        raw = keep(self._memory, picture.image, Provenance("exemplar", scene=picture.scene))
-        self._system.keep_masked(raw, exemplar.activation, exemplar.masked)
+    def _raw(self, exemplars: Sequence[Exemplar]) -> list[Kept]:
+        pictures = [exemplar.picture for exemplar in exemplars]
+        return keep_all(self._memory, [(each.image, Provenance("exemplar", scene=each.scene)) for each in pictures])
 
     def _originals(self, given: Sequence[Any]) -> list[Kept]:
         """The raw images to edit; those given as prompts are drawn."""
         prompts, found = [], {}
         for at, value in enumerate(given):
-            if isinstance(value, str) and image_in(value) is None:
+            if isinstance(value, str) and texts.key(value) is None and image_in(value) is None:
                 prompts.append(arguments.text(value, f"prompts_or_images[{at}]"))
             else:
                 found[at] = unmasked(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))

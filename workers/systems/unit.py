@@ -8,47 +8,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import masked
+from workers.lab.imaging import in_parallel, masked
 from workers.protocols import (
+    WHOLE,
+    Box,
     Exemplar,
     LabSettings,
-    Picture,
     Progress,
     Response,
     SystemSpec,
+    UnitIndex,
+    UnitRecord,
     VisionModel,
+    part_seen,
     silent,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-class UnitRecord(Protocol):
-    """What an index knows of one unit."""
-
-    @property
-    def quantile(self) -> float:
-        """Above this, the unit's map counts as bright."""
-        ...
-
-    @property
-    def positions(self) -> Sequence[int]:
-        """Data set images that activate it most, best first; empty if none does."""
-        ...
-
-
-class UnitIndex(Protocol):
-    """What the data set says of the units of a model."""
-
-    def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord: ...
-
-    def picture(self, position: int) -> Picture: ...
 
 
 class Unit:
@@ -65,10 +47,8 @@ class Unit:
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Activation, rounded to 2 decimals, and masked image for each image."""
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
-        return [
-            response(image, activation_map, threshold)
-            for image, activation_map in zip(images, self._maps(images), strict=True)
-        ]
+        pairs = list(zip(images, self._maps(images), strict=True))
+        return in_parallel(lambda pair: response(*pair, threshold, part_seen(self._model, pair[0].size)), pairs)
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
         """Best first; empty if no image of the data set activates the unit."""
@@ -96,10 +76,13 @@ class Unit:
         return found
 
 
-def response(image: Image, activation_map: NDArray[np.floating[Any]], threshold: float) -> Response:
-    """Activation and masked image. A map of a single value says nothing of where, so the image stays bright."""
+def response(image: Image, activation_map: NDArray[np.floating[Any]], threshold: float, part: Box = WHOLE) -> Response:
+    """Activation and masked image, from a map that covers `part` of the image.
+
+    A map of a single value says nothing of where, so the image stays bright.
+    """
     activation = round(float(activation_map.max()), 2) + 0.0  # no negative zero
-    return Response(activation, image if activation_map.size == 1 else masked(image, activation_map, threshold))
+    return Response(activation, image if activation_map.size == 1 else masked(image, activation_map, threshold, part))
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:

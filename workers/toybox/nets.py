@@ -21,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from workers.errors import MachineryError
+from workers.lab.imaging import in_parallel
 
 INPUT = 96
 """Side of the square both networks see, in pixels."""
@@ -57,8 +58,11 @@ class Vocabulary:
 def preprocess(images: Sequence[Image.Image]) -> Tensor:
     """What the networks take: (batch, 3, 96, 96), from RGB images of any size, values of about -2 to 2."""
     pixels = np.empty((len(images), INPUT, INPUT, 3), dtype=np.uint8)
-    for row, image in zip(pixels, images, strict=True):
-        row[:] = np.asarray(image.convert("RGB").resize((INPUT, INPUT), Image.Resampling.BILINEAR))
+
+    def fill(at: int) -> None:
+        pixels[at] = np.asarray(images[at].convert("RGB").resize((INPUT, INPUT), Image.Resampling.BILINEAR))
+
+    in_parallel(fill, range(len(images)))
     return normalise(torch.from_numpy(pixels))
 
 

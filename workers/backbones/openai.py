@@ -1,0 +1,92 @@
+"""A vision-language model on any server with OpenAI's chat completions: OpenAI, Gemini, Claude, vLLM, Ollama, ….
+
+The reply is streamed. What goes wrong on the way is put right where it can be (`openai_chat/` says how), and never
+becomes a reply. Prompt tokens, completion tokens and cost are the provider's figures, over all requests that one reply
+took; a provider that gives none is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from PIL.Image import Image
+
+from workers.backbones.openai_chat.asking import Asking
+from workers.backbones.openai_chat.patience import Patience
+from workers.backbones.openai_chat.pictures import Picture, picture
+from workers.backbones.openai_chat.turns import keys
+from workers.errors import MissingPart, UnknownName
+from workers.protocols import Emit, LabSettings, Message, Provider, Reply
+
+
+class OpenAIChat:
+    """See `protocols.Backbone`. May be asked from several threads; each reply has a connection of its own."""
+
+    sees = True
+
+    def __init__(self, provider: Provider, model: str, patience: Patience | None = None) -> None:
+        self.label = model
+        self._provider = provider
+        self._patience = patience or Patience()
+        self._unwanted: set[str] = set()
+        """Optional parameters that this provider does not take: learnt once, from its refusal."""
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self.label!r})"
+
+    def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
+        """Answer the conversation, with as many of its images as there is room for.
+
+        Raises BackboneRefused, ContentRefused, BackboneUnavailable, and what `emit` and `load` raise.
+        """
+        pictures: dict[str, Picture] = {}
+        for key in keys(messages):
+            pictures[key] = picture(load(key))
+            emit("")
+        asking = Asking(self._provider, self.label, self._patience, self._unwanted, messages, pictures)
+        return asking.answer(emit, seed)
+
+
+def missing(settings: LabSettings, model: str = "") -> str:
+    """What keeps the backbone from being used and the remedy; "" if nothing does. Asks nobody."""
+    del model
+    provider = settings.provider
+    if not provider.key and not provider.base_url:
+        return (
+            "There is no key for a vision-language model. Set OPENAI_API_KEY, "
+            "or OPENAI_BASE_URL to the address of a server of your own, and start again."
+        )
+    if not (provider.key.isascii() and provider.key.isprintable() and " " not in provider.key):
+        return "OPENAI_API_KEY holds a space, a line break or another character that no key has. Copy it again."
+    if provider.base_url and not _is_address(provider.base_url):
+        return (
+            f"OPENAI_BASE_URL={provider.base_url!r} is not an address. "
+            "Write it out, as in https://api.openai.com/v1 or http://127.0.0.1:11434/v1."
+        )
+    return ""
+
+
+def models(settings: LabSettings) -> tuple[str, ...]:
+    """The provider's names of the models to offer, the default first."""
+    return settings.provider.models
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, half an IPv6 address
+        return False
+
+
+def load(settings: LabSettings, model: str) -> OpenAIChat:
+    """The backbone for a model of the provider; "" for the first of the settings.
+
+    Raises MissingPart without a key or a base URL, UnknownName if no model is named at all.
+    """
+    if lacking := missing(settings, model):
+        raise MissingPart(lacking)
+    if not model and not settings.provider.models:
+        raise UnknownName("No model is named. Name one in MAIA_OPENAI_MODELS, or with --backbone-model.")
+    return OpenAIChat(settings.provider, model or settings.provider.models[0])

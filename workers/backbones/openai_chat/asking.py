@@ -1,0 +1,165 @@
+"""Asks for one reply until it is there: less of the conversation, other parameters or some patience, as it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from workers.backbones.openai_chat import account
+from workers.backbones.openai_chat.hearing import Heard
+from workers.backbones.openai_chat.line import Line
+from workers.backbones.openai_chat.patience import Patience, wait
+from workers.backbones.openai_chat.pictures import Picture, text_tokens
+from workers.backbones.openai_chat.setbacks import CutShort, Echo, Fault, Setback, TooLong, Unwanted, host, meant
+from workers.backbones.openai_chat.turns import turns
+from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
+from workers.protocols import Emit, Message, Provider, Reply, Usage
+
+MOST_REPLY = 8_192
+"""Tokens of the context window that are kept free for the reply, where the window is large."""
+_SEEDS = 2**31
+"""Some servers take no larger seed."""
+
+
+class Asking:
+    """One reply under way."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        patience: Patience,
+        unwanted: set[str],
+        messages: Sequence[Message],
+        pictures: Mapping[str, Picture],
+    ) -> None:
+        """`unwanted` are the parameters that the provider does not take; what is learnt of them is added.
+
+        Raises BackboneRefused if the words alone are more than the context window holds.
+        """
+        self.provider, self.model, self.patience, self.unwanted = provider, model, patience, unwanted
+        self.messages, self.pictures = messages, pictures
+        self.room = min(MOST_REPLY, provider.context_tokens // 4)
+        self.said = turns(messages, pictures, provider.context_tokens - self.room)
+        self.limit = 0
+        """Tokens of the reply; 0 leaves it to the provider, -1 too, since it takes no other."""
+        self.failures = 0
+        self.insisted = False
+        """Whether the model has said the same as before twice in a row."""
+        self.spent = Usage()
+        if self.said.tokens > provider.context_tokens - self.room and not self.said.images:
+            raise self._wordy()
+
+    def answer(self, emit: Emit, seed: int) -> Reply:
+        """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises."""
+        with Line(self.provider, self.patience.connect) as line:
+            while True:
+                heard = Heard()
+                setback = self._ask(line, heard, emit, seed)
+                if setback is None:
+                    return Reply(heard.text, self.spent, self.said.captions)
+                if heard.text:
+                    emit(None)
+                self._adapt(setback, heard, emit)
+
+    def _ask(self, line: Line, heard: Heard, emit: Emit, seed: int) -> Setback | None:
+        """Ask once. Raises BackboneRefused, and what `emit` raises."""
+        optional = self._optional(seed)
+        body = {"model": self.model, "messages": self.said.messages, **optional}
+        try:
+            with closing(_translated(line.chunks(body), self.provider, self.model, optional)) as chunks:
+                heard.listen(chunks, emit, self.patience)
+        except Setback as setback:
+            return setback
+        finally:
+            self._account(heard)
+        return Echo() if heard.text.strip() == self._last_words() and not self.insisted else None
+
+    def _last_words(self) -> str:
+        return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+
+    def _optional(self, seed: int) -> dict[str, Any]:
+        """Parameters that are good to have, without those that this provider does not take.
+
+        A reply that failed is asked for with another seed, or it would fail again.
+        """
+        wished: dict[str, Any] = {
+            "seed": (seed + self.failures + self.insisted) % _SEEDS,
+            "stream_options": {"include_usage": True},
+        }
+        if self.limit > 0:
+            wished[self._limit_name()] = self.limit
+        return {name: value for name, value in wished.items() if name not in self.unwanted}
+
+    def _limit_name(self) -> str:
+        """OpenAI's own models want the new name; other servers know the old one."""
+        return "max_tokens" if self.provider.base_url else "max_completion_tokens"
+
+    def _adapt(self, setback: Setback, heard: Heard, emit: Emit) -> None:
+        """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
+        match setback:
+            case Unwanted(args=(name,)) if name == self._limit_name():
+                self.limit = -1
+            case Unwanted(args=(name,)):
+                self.unwanted.add(name)
+            case Echo():
+                self.insisted = True
+            case TooLong():
+                if not self.said.images:
+                    raise self._wordy()
+                self.said = turns(self.messages, self.pictures, self.said.tokens // 2)
+            case CutShort():
+                self._allow_more(heard)
+            case Fault():
+                self.failures += 1
+                self._rest(setback, emit)
+
+    def _allow_more(self, heard: Heard) -> None:
+        """A reply that ran into its limit is asked for once more, with room for twice as much."""
+        if self.limit:
+            raise BackboneRefused(
+                f"{self.model} wrote until its limit of tokens and did not come to an end. "
+                "Choose a model that may write more, or give its server a larger context."
+            )
+        self.limit = max(self.room, 2 * heard.completion_tokens)
+
+    def _rest(self, fault: Fault, emit: Emit) -> None:
+        where, attempts = host(self.provider), max(1, self.provider.attempts)
+        if self.failures >= attempts:
+            raise BackboneUnavailable(
+                f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
+                "Try again later, or check that OPENAI_BASE_URL is right and its server is well."
+            )
+        seconds = self.patience.pause(self.failures, fault.wait)
+        if seconds > self.patience.longest:
+            raise BackboneUnavailable(
+                f"{where} {fault} and wants to be left alone for {seconds:.0f} s. Try again then, or use another key."
+            )
+        wait(seconds, emit)
+
+    def _wordy(self) -> BackboneRefused:
+        return BackboneRefused(
+            f"The conversation has about {self.said.tokens:,} tokens without any image, more than {self.model} takes "
+            f"with its reply (MAIA_OPENAI_CONTEXT_TOKENS={self.provider.context_tokens}). Fork the run from an earlier "
+            "round, or choose a model with a larger context window."
+        )
+
+    def _account(self, heard: Heard) -> None:
+        """Whatever was streamed was paid for. Providers that do not say how much it was are estimated."""
+        if heard.text or heard.finish or heard.prompt_tokens:
+            prompt = heard.prompt_tokens or self.said.tokens
+            completion = heard.completion_tokens or text_tokens(heard.text)
+            self.spent = account.both(self.spent, account.usage(self.provider.prices, self.model, prompt, completion))
+
+
+def _translated(chunks: Any, provider: Provider, model: str, optional: Mapping[str, Any]) -> Any:
+    """The chunks; errors of the SDK come as what they mean."""
+    with closing(chunks):
+        try:
+            yield from chunks
+        except MaiaError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
+            # Not chained: the SDK's errors hold the request, and with it the key.
+            raise meant(error, provider, model, optional) from None

@@ -1,0 +1,75 @@
+"""How long a provider is waited for, and how waiting stays open to a person who stops the run."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from workers.protocols import Emit
+
+PULSE = 0.25
+"""Seconds after which `emit` is called though there is nothing to say, so that it can stop us."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """In seconds."""
+
+    first: float = 1.0
+    """Pause before the second request; each one after it is twice as long."""
+    most: float = 60.0
+    """Longest pause that we choose ourselves."""
+    longest: float = 300.0
+    """Longest pause that a provider may ask for. If it wants more, the run is better tried again later."""
+    silence: float = 300.0
+    """How long a stream may bring nothing; models that reason, and servers that load one, take minutes."""
+    afterwards: float = 5.0
+    """How long the usage may take once the reply is finished."""
+    connect: float = 20.0
+
+    def pause(self, failures: int, wanted: float | None) -> float:
+        """How long to wait after so many failures; as long as the provider wants, if it says so.
+
+        Otherwise exponential, with jitter: who were turned away together come back one by one.
+        """
+        if wanted is not None:
+            return wanted
+        return min(self.most, self.first * 2 ** min(failures - 1, 30)) * random.uniform(0.5, 1.0)
+
+
+def wanted_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
+    millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
+    if millis is not None:
+        return millis / 1000
+    seconds = _number(value)
+    if seconds is not None or not value:
+        return seconds
+    try:
+        then = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def wait(seconds: float, emit: Emit) -> None:
+    """Sleep. Raises what `emit` raises, soon after it does."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        emit("")
+        time.sleep(min(left, PULSE))
+    emit("")
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

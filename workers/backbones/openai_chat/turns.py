@@ -1,0 +1,140 @@
+"""The conversation as chat completions want it, within an allowance of tokens.
+
+Each image is sent once, where it first stood; where it stands again, words point there. If that is too much, the
+oldest images give way to their captions. One that stands again later is then sent there: it is not among the oldest.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workers.backbones.openai_chat.pictures import Picture, text_tokens
+from workers.protocols import ImagePart, Message
+
+Place = tuple[int, int]
+"""Position of a message in the conversation, and of a part in the message."""
+
+_TURN_TOKENS = 4
+_STEPS = 8
+"""Images give way in steps of this share of the allowance: then they are the same ones for some rounds, and what
+providers keep of a conversation in their caches stays good."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What is sent."""
+
+    messages: list[dict[str, Any]]
+    tokens: int
+    """Estimated."""
+    images: int
+    captions: int
+    """Images that are not in it for want of room."""
+
+
+def keys(messages: Sequence[Message]) -> list[str]:
+    """The images of a conversation, each once, in the order in which they first stand there."""
+    return list(_places(messages))
+
+
+def turns(messages: Sequence[Message], pictures: Mapping[str, Picture], allowance: int) -> Turns:
+    """The conversation with as many of its images as fit into `allowance` tokens; the words always stay."""
+    places = _places(messages)
+    words = sum(_TURN_TOKENS + text_tokens(message.text) for message in messages)
+    tokens = words + sum(pictures[key].tokens for key in places)
+    shown = _kept(messages, places, pictures, tokens - allowance, allowance)
+    captions = len(places) - len(shown)
+    rendered = [_Rendering(messages, shown, pictures).message(number) for number in range(len(messages))]
+    left_out = [key for key in places if key not in shown]
+    tokens += sum(_caption_tokens(messages, places[key][0]) - pictures[key].tokens for key in left_out)
+    return Turns(rendered, tokens, len(shown), captions)
+
+
+def _places(messages: Sequence[Message]) -> dict[str, list[Place]]:
+    """Where each image stands. Only a user's images can be sent."""
+    places: dict[str, list[Place]] = {}
+    for number, message in enumerate(messages):
+        for position, part in enumerate(message.parts):
+            if isinstance(part, ImagePart) and message.role == "user":
+                places.setdefault(part.key, []).append((number, position))
+    return places
+
+
+def _kept(
+    messages: Sequence[Message],
+    places: Mapping[str, list[Place]],
+    pictures: Mapping[str, Picture],
+    surplus: int,
+    allowance: int,
+) -> dict[str, Place]:
+    """Where each image is shown; those that must give way are missing."""
+    step = max(1, allowance // _STEPS)
+    surplus = -(-surplus // step) * step
+    waiting = {key: iter(found[1:]) for key, found in places.items()}
+    oldest = [(found[0], key) for key, found in places.items()]
+    heapq.heapify(oldest)
+    while surplus > 0 and oldest:
+        place, key = heapq.heappop(oldest)
+        if later := next(waiting[key], None):
+            heapq.heappush(oldest, (later, key))
+        else:
+            surplus -= max(1, pictures[key].tokens - _caption_tokens(messages, place))
+    return {key: place for place, key in oldest}
+
+
+def _caption_tokens(messages: Sequence[Message], place: Place) -> int:
+    return text_tokens(_left_out(_image(messages, place)))
+
+
+def _image(messages: Sequence[Message], place: Place) -> ImagePart:
+    part = messages[place[0]].parts[place[1]]
+    assert isinstance(part, ImagePart)
+    return part
+
+
+def _left_out(part: ImagePart) -> str:
+    return f"[an image that is left out for want of room: {part.caption}]"
+
+
+@dataclass(frozen=True)
+class _Rendering:
+    messages: Sequence[Message]
+    shown: Mapping[str, Place]
+    pictures: Mapping[str, Picture]
+
+    def message(self, number: int) -> dict[str, Any]:
+        """Words alone as plain text, which every server takes; neighbouring words in one part."""
+        message, parts = self.messages[number], list[dict[str, Any]]()
+        for position, part in enumerate(message.parts):
+            rendered = self._part(part, (number, position))
+            if parts and parts[-1]["type"] == rendered["type"] == "text":
+                parts[-1]["text"] += "\n" + rendered["text"]
+            else:
+                parts.append(rendered)
+        if all(part["type"] == "text" for part in parts):
+            return {"role": message.role, "content": "\n".join(part["text"] for part in parts)}
+        return {"role": message.role, "content": parts}
+
+    def _part(self, part: str | ImagePart, place: Place) -> dict[str, Any]:
+        if isinstance(part, ImagePart) and self.shown.get(part.key) == place:
+            return {"type": "image_url", "image_url": {"url": self.pictures[part.key].url}}
+        return {"type": "text", "text": part if isinstance(part, str) else self._words(part, place)}
+
+    def _words(self, part: ImagePart, place: Place) -> str:
+        """What stands for an image that is not shown here."""
+        elsewhere = self.shown.get(part.key)
+        if elsewhere is None:
+            return _left_out(part)
+        if elsewhere > place:
+            return f"[an image that is shown further below: {part.caption}]"
+        return f"[the same image as above{self._heading(elsewhere, place)}: {_image(self.messages, elsewhere).caption}]"
+
+    def _heading(self, shown: Place, place: Place) -> str:
+        """The first line of the message where the image is shown, such as "Experiment 3: ok"."""
+        if shown[0] == place[0]:
+            return ""
+        lines = self.messages[shown[0]].text.splitlines()
+        return f', under "{lines[0][:60]}"' if lines else ""

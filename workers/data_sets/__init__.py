@@ -1,0 +1,1 @@
+"""Data sets that exemplars come from."""

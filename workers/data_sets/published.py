@@ -1,0 +1,207 @@
+"""Exemplars that others have published, as MAIA's authors did: a folder for each layer, with
+
+    images.npy       uint8 (units, k, 3, height, width) or (units, k, height, width, 3)
+    activations.csv  a row for each unit, k numbers
+    masks.npy        (units, k, height, width), an axis of length 1 anywhere after k; optional
+    thresholds.csv   the activation above which a unit's map is bright, a number for each unit; optional
+
+"published:PATH" is such a folder, named after its layer, or any folder above that holds each layer once. Its images
+are the data set; what units they belong to, the exemplar index takes from `published`. Loaded through the registry.
+"""
+
+# ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from workers.errors import MissingPart
+from workers.lab.imaging import MAX_PIXELS
+from workers.protocols import LabSettings, Picture, Published
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DEPTH = 3
+"""Folders between the one that was named and those of the layers: model, data set, layer."""
+
+
+def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
+    """Says so if there are no published exemplars in the folder."""
+    if _layers(Path(os.path.expanduser(path))):
+        return ""
+    return (
+        f"{path!r} holds no published exemplars: no images.npy in it or within {DEPTH} folders below. "
+        "Name the folder of a model, with a folder for each layer in it."
+    )
+
+
+def load(settings: LabSettings, path: str) -> PublishedExemplars:
+    """The data set. Raises MissingPart, with the file and the reason, if there is none or it makes no sense."""
+    if message := missing(settings, path):
+        raise MissingPart(message)
+    return PublishedExemplars(Path(os.path.expanduser(path)).resolve())
+
+
+class PublishedExemplars:
+    """The data set "published:PATH". See `protocols.PublishedDataSet`. Safe for threads."""
+
+    def __init__(self, root: Path) -> None:
+        self.name = f"published {root.name}"
+        self._layers: list[Layer] = []
+        for folder in _layers(root):
+            if any(each.name == folder.name for each in self._layers):
+                raise MissingPart(f"{root} holds the layer {folder.name} twice. Name the folder of one model.")
+            self._layers.append(Layer(folder))
+        self._ends = list(accumulate(each.images.shape[0] * each.images.shape[1] for each in self._layers))
+        digest = hashlib.sha256("\n".join(each.stamp for each in self._layers).encode())
+        self.revision = digest.hexdigest()[:12]
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, index: int) -> Picture:
+        """The image at a position: layer by layer, unit by unit, as published. Raises IndexError."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"There is no image {index}: they are numbered 0 to {len(self) - 1}.")
+        layer, unit, rank = self._place(index)
+        return Picture(layer.picture(unit, rank))
+
+    def source(self, index: int) -> str:
+        """What to call the image."""
+        layer, unit, rank = self._place(index)
+        return f"{layer.name}, unit {unit}, exemplar {rank}"
+
+    def published(self, layer: str) -> Published:
+        """What is said of a layer's units. Raises MissingPart if the layer is not there."""
+        names = [each.name for each in self._layers]
+        if layer not in names:
+            raise MissingPart(f"{self.name} has no exemplars of {layer!r}, only of: {', '.join(names)}.")
+        at = names.index(layer)
+        found = self._layers[at]
+        units, size = found.activations.shape
+        positions = np.arange(units * size).reshape(units, size) + (self._ends[at - 1] if at else 0)
+        order = np.argsort(-found.activations, axis=1, kind="stable")
+        return Published(
+            np.take_along_axis(found.activations, order, 1).T,
+            np.take_along_axis(positions, order, 1).T,
+            found.thresholds,
+        )
+
+    def _place(self, index: int) -> tuple[Layer, int, int]:
+        at = bisect_right(self._ends, index)
+        layer = self._layers[at]
+        unit, rank = divmod(index - (self._ends[at - 1] if at else 0), layer.images.shape[1])
+        return layer, unit, rank
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One published layer; files are checked when they are first read, the images' when it is made."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        units, size, *_ = self.images.shape
+        if self.activations.shape != (units, size):
+            rows, numbers = self.activations.shape
+            raise MissingPart(
+                f"{self.folder / 'activations.csv'} has {rows} rows of {numbers} numbers, but images.npy shows "
+                f"{units} units with {size} images each. Take both from the same release."
+            )
+        if self.thresholds is not None and self.thresholds.shape != (units,):
+            raise MissingPart(
+                f"{self.folder / 'thresholds.csv'} has {self.thresholds.size} numbers, but images.npy shows {units} "
+                "units. Take both from the same release."
+            )
+        self._check_masks()
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def stamp(self) -> str:
+        """Changes whenever a file does."""
+        states = [(each.name, each.stat()) for each in sorted(self.folder.glob("*.[nc][ps][yv]"))]
+        return f"{self.name}: " + ", ".join(f"{name} {at.st_size} {at.st_mtime_ns}" for name, at in states)
+
+    @cached_property
+    def images(self) -> NDArray[np.uint8]:
+        """(units, k, height, width, 3), read from the disk as they are needed."""
+        path = self.folder / "images.npy"
+        found = _array(path)
+        if found.ndim == 5 and found.shape[2] == 3 and found.shape[4] != 3:
+            found = found.transpose(0, 1, 3, 4, 2)
+        fits = found.ndim == 5 and found.shape[4] == 3 and found.size and found.dtype == np.uint8
+        if not fits or found.shape[2] * found.shape[3] > MAX_PIXELS:
+            raise MissingPart(
+                f"{path} is {found.dtype} of shape {found.shape}. Wanted: uint8 of shape (units, k, 3, height, width) "
+                "or (units, k, height, width, 3)."
+            )
+        return found
+
+    @cached_property
+    def activations(self) -> NDArray[np.float64]:
+        """(units, k)."""
+        return _numbers(self.folder / "activations.csv")
+
+    @cached_property
+    def thresholds(self) -> NDArray[np.float64] | None:
+        """(units,); None if they were not published."""
+        path = self.folder / "thresholds.csv"
+        return _numbers(path).ravel() if path.exists() else None
+
+    def picture(self, unit: int, rank: int) -> Image.Image:
+        """One image."""
+        return Image.fromarray(np.ascontiguousarray(self.images[unit, rank]))
+
+    def _check_masks(self) -> None:
+        path = self.folder / "masks.npy"
+        if path.exists():
+            shape = _array(path).shape
+            # A mask may be smaller or larger than its image: that is a matter of the release.
+            if (
+                shape[:2] != self.images.shape[:2]
+                or len(shape) not in {4, 5}
+                or (len(shape) == 5 and 1 not in shape[2:])
+            ):
+                raise MissingPart(
+                    f"{path} has shape {shape}, which does not go with {self.images.shape[:2]} units and images. "
+                    "Take both from the same release."
+                )
+
+
+def _layers(root: Path) -> list[Path]:
+    """Folders with images, by name: the folder itself, or those below it."""
+    places = [found for depth in range(DEPTH + 1) for found in root.glob("*/" * depth + "images.npy")]
+    return sorted({found.parent for found in places}, key=lambda folder: (folder.name, str(folder)))
+
+
+def _array(path: Path) -> NDArray[Any]:
+    """An array in a file, left on the disk. Raises MissingPart if it is damaged or holds objects."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise MissingPart(f"{path} is no array that can be read ({error}). Fetch it again.") from error
+
+
+def _numbers(path: Path) -> NDArray[np.float64]:
+    """The table in a CSV file, (rows, numbers). Raises MissingPart if it holds anything but finite numbers."""
+    try:
+        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+        found = np.array([[float(cell) for cell in line.split(",")] for line in lines], dtype=np.float64)
+    except (OSError, ValueError) as error:
+        raise MissingPart(f"{path} cannot be read ({error}). It must hold rows of as many numbers each.") from error
+    if not found.size or not np.isfinite(found).all():
+        raise MissingPart(f"{path} is empty or has a number that is not finite. Fetch it again.")
+    return found

@@ -1,0 +1,1 @@
+"""Detectors: find named concepts in images."""

@@ -1,0 +1,239 @@
+"""Grounding DINO and SAM as a detector of any concept that words can name (paper, appendix C2).
+
+Grounding DINO finds boxes for a concept, SAM the mask of what is in each box. Through transformers, with the image
+processors that need no torchvision. Loaded through the registry, as "grounding-dino" or "grounding-dino:DINO,SAM".
+
+What it costs: each concept is a prompt of its own, so that what is found of it depends on no other; 8 of them share a
+pass of the image through the vision backbone of Grounding DINO, and each takes one through the rest. Where anything is
+found the image passes once through SAM. A whole layer of the paper's neurons asks for 45, 41 or 30 concepts in every
+image. transformers is imported where it is used: importing it takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers import hub
+from workers.errors import MissingPart, UnknownName
+from workers.protocols import Detection, LabSettings
+from workers.shelf import in_batches
+
+DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
+BOX_THRESHOLD = 0.3
+TEXT_THRESHOLD = 0.25
+"""The paper's. A box is kept if a word of the prompt matches it better than the first, and one of the concept itself,
+not the full stop behind it, better than the second."""
+
+_DINO_FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json", "vocab.txt"), ("tokenizer_config.json",))
+_LONGEST = 100
+"""Characters of a concept."""
+_PROMPTS = 8
+"""Prompts that pass through Grounding DINO together."""
+_BOXES = 64
+"""Boxes that pass through SAM together."""
+
+Bools = NDArray[np.bool_]
+
+
+def load(settings: LabSettings, names: str = DEFAULT) -> GroundingDino:
+    """The detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
+    dino, sam = _two(names)
+    return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names)
+
+
+def missing(settings: LabSettings, names: str = DEFAULT) -> str:
+    """What is not there of the two, and the commands that get it; "" if all is. Raises UnknownName."""
+    del settings
+    dino, sam = _two(names)
+    return " ".join(filter(None, [hub.missing(dino, _DINO_FILES), hub.missing(sam, hub.CHECKPOINT)]))
+
+
+def _two(names: str) -> tuple[str, str]:
+    dino, comma, sam = (part.strip() for part in names.partition(","))
+    if not (dino and comma and sam) or "," in sam:
+        raise UnknownName(f"grounding-dino:{names} does not name two models. Write it like grounding-dino:{DEFAULT}.")
+    return dino, sam
+
+
+@dataclass(frozen=True)
+class Box:
+    confidence: float
+    corners: tuple[float, float, float, float]
+    """Left, top, right, bottom; 0 to 1 of the image."""
+
+
+class GroundingDino:
+    """See `protocols.Detector`. Each of the two networks has a place of its own, and so a lock."""
+
+    def __init__(self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT) -> None:
+        self.name = "grounding-dino" if names == DEFAULT else f"grounding-dino:{dino.name},{sam.name}"
+        self.revision = f"{hub.fingerprint(dino, _DINO_FILES)}-{hub.fingerprint(sam, hub.CHECKPOINT)}"
+        self._dino = settings.shelf.place(f"Grounding DINO {dino.name}", lambda: Dino.load(dino, settings))
+        self._sam = settings.shelf.place(f"SAM {sam.name}", lambda: Sam.load(sam, settings))
+
+    def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
+        """See `protocols.Detector.detect`; masks are at the resolution of SAM's, a quarter of its input."""
+        for concept in concepts:
+            if not concept.strip(" .") or "." in concept or len(concept) > _LONGEST:
+                raise UnknownName(f"{concept!r} is not a concept. Name it in a few words, without full stops.")
+        with self._dino as dino:
+            boxes = [dict(zip(concepts, dino.boxes(image, concepts), strict=True)) for image in images]
+        with self._sam as sam:
+            return [sam.detections(image, found) for image, found in zip(images, boxes, strict=True)]
+
+
+@dataclass(frozen=True)
+class Dino:
+    """Grounding DINO, loaded."""
+
+    network: Any
+    processor: Any
+    tokenizer: Any
+
+    @classmethod
+    def load(cls, folder: Path, settings: LabSettings) -> Dino:
+        """Raises MissingPart."""
+        from transformers import BertTokenizer, GroundingDinoForObjectDetection, GroundingDinoImageProcessorPil
+
+        network = _network(GroundingDinoForObjectDetection, folder, settings)
+        network.model.backbone = OneImage(network.model.backbone)
+        return cls(network, _part(GroundingDinoImageProcessorPil, folder), _part(BertTokenizer, folder))
+
+    @torch.no_grad()
+    def boxes(self, image: Image, concepts: Sequence[str]) -> list[list[Box]]:
+        """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
+        pixels = self.processor(images=[image], return_tensors="pt").to(self.network.device)
+        return in_batches(concepts, _PROMPTS, lambda some: self._boxes(pixels, [f"{each.lower()}." for each in some]))
+
+    def _boxes(self, pixels: Any, prompts: list[str]) -> list[list[Box]]:
+        words = self.tokenizer(prompts, padding=True, return_tensors="pt").to(self.network.device)
+        found = self.network(
+            pixel_values=pixels["pixel_values"].to(self.network.dtype).expand(len(prompts), -1, -1, -1),
+            pixel_mask=pixels["pixel_mask"].expand(len(prompts), -1, -1),
+            **words,
+        )
+        match = found.logits.float().sigmoid()  # (prompts, boxes, words of the longest prompt allowed)
+        if match.isnan().any():
+            raise MissingPart(f"{self.network.name_or_path} gives no numbers (NaN). Try MAIA_PRECISION=float32.")
+        delimiters = self.tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]", "[PAD]", "."])
+        named = ~torch.isin(words["input_ids"], torch.tensor(delimiters, device=self.network.device))
+        of_concept = (match[:, :, : named.shape[1]] * named[:, None]).amax(2)  # (prompts, boxes)
+        confidence = match.amax(2)
+        kept = (confidence > BOX_THRESHOLD) & (of_concept > TEXT_THRESHOLD)
+        corners = _corners(found.pred_boxes.float())
+        return [
+            [
+                Box(value, tuple(place))
+                for value, place in zip(values[keep].tolist(), places[keep].tolist(), strict=True)
+            ]
+            for values, places, keep in zip(confidence, corners, kept, strict=True)
+        ]
+
+
+class OneImage(torch.nn.Module):
+    """Grounding DINO's vision backbone for a batch that is one image with many prompts: runs once for all."""
+
+    def __init__(self, backbone: torch.nn.Module) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.position_embedding = backbone.position_embedding
+
+    def forward(self, pixels: torch.Tensor, mask: torch.Tensor) -> tuple[list[Any], list[torch.Tensor]]:
+        """Feature maps with their masks, and their position embeddings; rows of both are the same."""
+        features, positions = self.backbone(pixels[:1], mask[:1])
+        rows = len(pixels)
+        return (
+            [(map_.expand(rows, -1, -1, -1), valid.expand(rows, -1, -1)) for map_, valid in features],
+            [position.expand(rows, -1, -1, -1) for position in positions],
+        )
+
+
+@dataclass(frozen=True)
+class Sam:
+    """SAM, loaded."""
+
+    network: Any
+    processor: Any
+
+    @classmethod
+    def load(cls, folder: Path, settings: LabSettings) -> Sam:
+        """Raises MissingPart."""
+        from transformers import SamImageProcessorPil, SamModel
+
+        return cls(_network(SamModel, folder, settings), _part(SamImageProcessorPil, folder))
+
+    @torch.no_grad()
+    def detections(self, image: Image, found: dict[str, list[Box]]) -> dict[str, list[Detection]]:
+        """The boxes of one image with the masks of what is in them."""
+        boxes = [box for each in found.values() for box in each]
+        masks = iter(self._masks(image, boxes) if boxes else [])
+        return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
+
+    def _masks(self, image: Image, boxes: Sequence[Box]) -> list[Bools]:
+        pixels = self.processor(images=[image], return_tensors="pt")
+        values = pixels["pixel_values"].to(self.network.device, self.network.dtype)
+        embedding = self.network.get_image_embeddings(values)
+        height, width = (int(side) for side in pixels["reshaped_input_sizes"][0])  # without the padding
+
+        def work(some: Sequence[Box]) -> list[Bools]:
+            corners = torch.tensor([box.corners for box in some]) * torch.tensor([width, height] * 2)
+            masks = self.network(
+                image_embeddings=embedding, input_boxes=corners[None].to(values.device), multimask_output=False
+            )
+            low = (masks.pred_masks[0, :, 0] > 0).numpy(force=True)  # (boxes, height, width) of the padded square
+            side = low.shape[1] / values.shape[2]
+            low = low[:, : max(1, round(height * side)), : max(1, round(width * side))]
+            return [_filled(mask, box) for mask, box in zip(low, some, strict=True)]
+
+        return in_batches(boxes, _BOXES, work)
+
+
+def _filled(mask: Bools, box: Box) -> Bools:
+    """The mask; where SAM found nothing in a box, the box."""
+    if mask.any():
+        return mask
+    rows, columns = mask.shape
+    left, top, right, bottom = (int(edge * side) for edge, side in zip(box.corners, (columns, rows) * 2, strict=True))
+    filled = np.zeros_like(mask)
+    top, left = min(top, rows - 1), min(left, columns - 1)
+    filled[top : max(bottom, top + 1), left : max(right, left + 1)] = True
+    return filled
+
+
+def _corners(boxes: torch.Tensor) -> torch.Tensor:
+    """Boxes (…, 4) given by centre and size as left, top, right, bottom, within the image."""
+    centre, size = boxes.split(2, dim=-1)
+    return torch.cat([centre - size / 2, centre + size / 2], dim=-1).clamp(0, 1)
+
+
+def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
+    """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
+    network, report = _part(kind, folder, dtype=getattr(torch, settings.precision), output_loading_info=True)
+    if lost := sorted(report["missing_keys"]):
+        raise MissingPart(
+            f"{folder} is no whole {kind.__name__}: {len(lost)} of its weights are missing, such as {lost[0]}. "
+            "Fetch or save the checkpoint again, or name another."
+        )
+    return network.eval().requires_grad_(False).to(settings.device)
+
+
+def _part(kind: Any, folder: Path, **options: Any) -> Any:
+    """A network, processor or tokenizer from its folder. Raises MissingPart."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return kind.from_pretrained(folder, local_files_only=True, **options)
+    except Exception as error:  # whatever a damaged file makes transformers raise
+        reason = str(error).partition("\n")[0][:200]
+        raise MissingPart(
+            f"{folder} holds no {kind.__name__} that can be loaded ({reason}). Fetch or save it again."
+        ) from error

@@ -1,0 +1,169 @@
+"""Where the files of a checkpoint lie: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
+
+Files are asked for as groups of names: one file of each group is enough, and the first that is there is taken. A file
+`*.index.json` stands for the shards it lists. Used by plug-ins; knows nothing of what the files hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import file_digest, sha256
+from pathlib import Path
+
+from workers.errors import MissingPart, UnknownName
+
+Groups = Sequence[tuple[str, ...]]
+
+CHECKPOINT: Groups = (
+    ("config.json",),
+    ("preprocessor_config.json", "processor_config.json"),
+    ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"),
+)
+"""What `save_pretrained` of an image model and of its processor write."""
+
+
+def missing(name: str, groups: Groups) -> str:
+    """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
+    local = Path(name).expanduser()
+    if local.is_dir():
+        lacking = [" or ".join(group[:2]) for group in groups if not _present(local, group)]
+        return (
+            f"The folder {local.resolve()} has no {lacking[0]}. Save the whole checkpoint there, with "
+            "`save_pretrained` of the model and of its image processor, or name another folder."
+            if lacking
+            else ""
+        )
+    if not _is_id(name):
+        return f"There is no folder {name!r}, and it is no id of the hub, such as microsoft/resnet-152."
+    return "" if _cached(name, groups) else f"{name} is not on this machine. Get it: hf download {name}"
+
+
+def folder(name: str, groups: Groups) -> Path:
+    """The folder with these files; fetched from the hub if they are nowhere here.
+
+    Raises UnknownName if there is no such folder or id, MissingPart if files are missing and cannot be fetched.
+    """
+    local = Path(name).expanduser()
+    if local.is_dir():
+        if lack := missing(name, groups):
+            raise MissingPart(lack)
+        return local.resolve()
+    if not _is_id(name):
+        raise UnknownName(missing(name, groups))
+    return _cached(name, groups) or _fetched(name, groups)
+
+
+def files(place: Path, groups: Groups) -> list[Path]:
+    """The files of a folder that are used: the first of each group that is there, with its shards."""
+    return [path for group in groups for path in _present(place, group)]
+
+
+def fingerprint(place: Path, groups: Groups) -> str:
+    """Names the content of these files; changes whenever it does. The commit, if the folder is the hub's cache."""
+    if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
+        return place.name[:12]
+    digest = sha256()
+    for path in files(place, groups):
+        digest.update(f"{path.name} {file_fingerprint(path)}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+def file_fingerprint(path: Path) -> str:
+    """SHA-256 of a file, in hex; read again only if the file was written since."""
+    seen = path.stat()
+    return _digest(path, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, seen: tuple[int, int, int]) -> str:  # noqa: ARG001 - what tells the cache that it changed
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
+    """The first file of the group with all its shards; empty if no file of it is complete."""
+    for name in group:
+        paths = [place / name]
+        if paths[0].is_file():
+            paths += [place / shard for shard in _shards(paths[0])]
+            if all(path.is_file() for path in paths):
+                return paths
+    return []
+
+
+def _shards(path: Path) -> list[str]:
+    """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
+    if not path.name.endswith(".index.json"):
+        return []
+    try:
+        return sorted(set(json.loads(path.read_text())["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MissingPart(f"The list of shards {path} is damaged. Fetch or save the checkpoint again.") from error
+
+
+def _is_id(name: str) -> bool:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _cached(name: str, groups: Groups) -> Path | None:
+    """The cached snapshot of an id, if it is complete."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(name, groups[0][0])
+    place = Path(found).parent if isinstance(found, str) else None
+    return place if place and all(_present(place, group) for group in groups) else None
+
+
+def _fetched(name: str, groups: Groups) -> Path:
+    """The snapshot of an id, once its files were fetched."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    try:
+        return _fetch(name, groups)
+    except GatedRepoError as error:
+        raise MissingPart(
+            f"{name} asks for consent to its licence. Give it on https://huggingface.co/{name}, then: hf auth login"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise UnknownName(
+            f"There is no {name!r}: no folder here has this name, and the hub does not know it. Correct it, or, "
+            "if it is private: hf auth login"
+        ) from error
+    except OSError as error:
+        raise MissingPart(f"{missing(name, groups)} (the hub cannot be reached: {_first_line(error)})") from error
+
+
+def _fetch(name: str, groups: Groups) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    place = Path(hf_hub_download(name, groups[0][0])).parent
+    for group in groups:
+        found = _first_of(name, group, place.name)
+        for shard in _shards(found):
+            hf_hub_download(name, shard, revision=place.name)
+    return place
+
+
+def _first_of(name: str, group: tuple[str, ...], commit: str) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    for file in group:
+        try:
+            return Path(hf_hub_download(name, file, revision=commit))
+        except RemoteEntryNotFoundError:
+            continue
+    raise MissingPart(f"{name} on the hub has no {' or '.join(group)}, so it cannot be used here. Choose another.")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]

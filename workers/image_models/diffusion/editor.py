@@ -1,0 +1,54 @@
+"""Edits images by instruction with any editing pipeline of diffusers, by hub id or local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.errors import MissingPart
+from workers.image_models.diffusion.painter import Painter
+from workers.image_models.diffusion.source import find
+from workers.protocols import LabSettings, Picture, Progress, silent
+
+
+def load(settings: LabSettings, name: str = "") -> DiffusionEditor:
+    """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
+    return DiffusionEditor(Painter(find(name or settings.editor, "edit"), settings))
+
+
+def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
+    """The pipeline that it is."""
+    return (name or settings.editor,)
+
+
+def missing(settings: LabSettings, name: str = "") -> str:
+    """What keeps it from loading, and the command that gets it; "" if nothing does."""
+    try:
+        find(name or settings.editor, "edit")
+    except MissingPart as error:
+        return str(error)
+    return ""
+
+
+class DiffusionEditor:
+    """Edits pixels: the scene behind a picture is neither needed nor kept.
+
+    An edit has the size of its original, so that the two can be laid over each other; in between it is worked on at
+    the size that the pipeline was trained at.
+    """
+
+    def __init__(self, painter: Painter) -> None:
+        self.name = painter.name
+        self.revision = painter.revision
+        self._painter = painter
+
+    def edit(
+        self,
+        originals: Sequence[Picture],
+        instructions: Sequence[str],
+        seeds: Sequence[int],
+        progress: Progress = silent,
+    ) -> list[Picture]:
+        """See `protocols.ImageEditor`. Raises ToolRefused, MissingPart and MachineryError, as the generator does."""
+        asked = zip(originals, instructions, seeds, strict=True)
+        requests = [self._painter.request(words, seed, picture.image) for picture, words, seed in asked]
+        return self._painter.paint(requests, "Editing images", progress)

@@ -1,0 +1,46 @@
+"""Draws images from prompts with any text-to-image pipeline of diffusers, by hub id or local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.errors import MissingPart
+from workers.image_models.diffusion.painter import Painter
+from workers.image_models.diffusion.source import find
+from workers.protocols import LabSettings, Picture, Progress, silent
+
+
+def load(settings: LabSettings, name: str = "") -> DiffusionGenerator:
+    """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
+    return DiffusionGenerator(Painter(find(name or settings.generator, "draw"), settings))
+
+
+def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
+    """The pipeline that it is."""
+    return (name or settings.generator,)
+
+
+def missing(settings: LabSettings, name: str = "") -> str:
+    """What keeps it from loading, and the command that gets it; "" if nothing does."""
+    try:
+        find(name or settings.generator, "draw")
+    except MissingPart as error:
+        return str(error)
+    return ""
+
+
+class DiffusionGenerator:
+    """Images of the size, with the guidance and the steps that the pipeline's authors chose."""
+
+    def __init__(self, painter: Painter) -> None:
+        self.name = painter.name
+        self.revision = painter.revision
+        self._painter = painter
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
+        """See `protocols.ImageGenerator`. An empty prompt gives an image of nothing in particular.
+
+        Raises MissingPart if the weights turn out to be broken, MachineryError if the pipeline gives no pictures.
+        """
+        requests = [self._painter.request(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return self._painter.paint(requests, "Drawing images", progress)

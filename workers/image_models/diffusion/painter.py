@@ -1,0 +1,190 @@
+"""A pipeline at work: batches, seeds, progress between steps, and what must not be taken for a picture.
+
+One image, one random generator on the CPU: so the same request gives the same pixels whatever shares its batch, up to
+the rounding of the hardware's kernels. One lock is held for one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from workers.errors import MachineryError, ToolRefused
+from workers.image_models.diffusion.loading import load
+from workers.image_models.diffusion.sizes import working_size
+from workers.image_models.diffusion.source import Source
+from workers.image_models.diffusion.store import Store, request_key
+from workers.image_models.diffusion.tokens import cut
+from workers.lab.imaging import image_key
+from workers.protocols import LabSettings, Picture, Progress
+from workers.shelf import in_batches
+
+
+@dataclass(frozen=True)
+class Request:
+    """One image to make."""
+
+    key: str
+    words: str
+    seed: int
+    original: Image.Image | None = None
+    """The image to edit; None if one is to be drawn from words alone."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.original.size if self.original else (0, 0)
+
+
+@dataclass
+class Meter:
+    """Counts denoising steps, an image each, and tells them."""
+
+    what: str
+    images: int
+    steps: int
+    progress: Progress
+    done: int = 0
+    """Images that are finished."""
+
+    def tell(self, images: int = 0, share: float = 0.0) -> None:
+        """Report, with so many images under way, of whose steps a share is done. Raises what the listener raises."""
+        total = self.images * self.steps
+        now = round((self.done + images * share) * self.steps)
+        self.progress(f"{self.what}, denoising steps", min(now, total - 1), total)
+
+    def finish(self) -> None:
+        total = self.images * self.steps
+        self.progress(f"{self.what}, denoising steps", total, total)
+
+
+class Painter:
+    """Runs the pipeline of one source. Safe for threads, and for several processes on one state folder."""
+
+    def __init__(self, source: Source, settings: LabSettings) -> None:
+        self.name = source.name
+        self.revision = source.revision()
+        self._source = source
+        self._settings = settings
+        self._batch_size = max(1, settings.image_batch) if source.batches else 1
+        self._calls = dict(source.defaults)
+        if settings.image_steps:
+            self._calls["num_inference_steps"] = settings.image_steps
+        self._store = Store(settings.state / "generated")
+        self._place = settings.shelf.place(f"{self.name} {self.revision[:12]}", partial(load, source, settings))
+
+    def request(self, words: str, seed: int, original: Image.Image | None = None) -> Request:
+        """What to make, with the key that stands for all that it depends on."""
+        key = request_key(
+            pipeline=[self.name, self.revision, self._source.kind.__name__],
+            calls=self._calls,
+            precision=self._settings.precision,
+            words=words,
+            seed=seed,
+            original=image_key(original) if original else None,
+        )
+        return Request(key, words, seed, original)
+
+    def paint(self, requests: Sequence[Request], what: str, progress: Progress) -> list[Picture]:
+        """A picture for each request, in order; those made before are read. Raises ToolRefused, MachineryError."""
+        found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
+        left = list({each.key: each for each in requests if each.key not in found}.values())
+        if left:
+            meter = Meter(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
+            for alike in _by_size(left):
+                made = in_batches(alike, self._batch_size, partial(self._batch, meter=meter))
+                found |= {each.key: picture for each, picture in zip(alike, made, strict=True)}
+            meter.finish()
+        return [found[each.key] for each in requests]
+
+    def _batch(self, batch: Sequence[Request], meter: Meter) -> list[Picture]:
+        """One batch, less what somebody else made meanwhile."""
+        with self._store.alone([each.key for each in batch], meter.tell):
+            found = {each.key: picture for each in batch if (picture := self._store.find(each.key))}
+            if left := [each for each in batch if each.key not in found]:
+                found |= self._make(left, meter)
+        meter.done += len(batch)
+        return [found[each.key] for each in batch]
+
+    def _make(self, batch: Sequence[Request], meter: Meter) -> dict[str, Picture]:
+        """Run the pipeline; what it made is kept, even if it refused a part."""
+        meter.tell(len(batch))
+        with self._place as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
+            result = pipeline(**self._arguments(pipeline, batch, meter))
+            remarks = [cut(pipeline, each.words, self._calls) for each in batch]
+        flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(batch)
+        made = {}
+        for request, values, remark, refused in zip(batch, self._values(result), remarks, flagged, strict=True):
+            if not refused:
+                made[request.key] = Picture(self._image(values, request), remark=remark)
+                self._store.keep(request.key, made[request.key])
+        if any(flagged):
+            raise self._refused([each.words for each, refused in zip(batch, flagged, strict=True) if refused])
+        return made
+
+    def _arguments(self, pipeline: Any, batch: Sequence[Request], meter: Meter) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "prompt": [each.words for each in batch],
+            "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
+            "output_type": "np",
+        }
+        if self._settings.image_steps and self._source.takes("num_inference_steps"):
+            arguments["num_inference_steps"] = self._settings.image_steps
+        if self._source.takes("callback_on_step_end"):
+            arguments["callback_on_step_end"] = partial(_stepped, meter, len(batch))
+        originals = [each.original.convert("RGB") for each in batch if each.original]
+        if originals:
+            size = working_size(pipeline, originals[0].size)
+            arguments["image"] = [each.resize(size, Image.Resampling.LANCZOS) for each in originals]
+            if self._source.takes("width") and self._source.takes("height"):
+                arguments["width"], arguments["height"] = size
+        return arguments
+
+    def _values(self, result: Any) -> NDArray[np.float32]:
+        """(batch, height, width, 3), in [0, 1] where all is well."""
+        values = np.asarray(getattr(result, "images", ()), dtype=np.float32)
+        if values.ndim != 4 or values.shape[3] != 3:
+            raise self._source.broken("it gives no RGB images")
+        return values
+
+    def _image(self, values: NDArray[np.float32], request: Request) -> Image.Image:
+        """The picture; an edit has the size of its original."""
+        if not np.isfinite(values).all() or not values.any():
+            raise self._spoilt(request)
+        image = Image.fromarray((values * 255).round().astype(np.uint8))
+        return image.resize(request.size, Image.Resampling.LANCZOS) if request.original else image
+
+    def _spoilt(self, request: Request) -> MachineryError:
+        remedy = "Its weights are damaged or do not belong together"
+        if self._settings.precision != "float32":
+            remedy = "Set MAIA_PRECISION=bfloat16 or MAIA_PRECISION=float32, and start again"
+        return MachineryError(
+            f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
+            f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
+        )
+
+    def _refused(self, words: Sequence[str]) -> ToolRefused:
+        named = ", ".join(repr(each[:80]) for each in words)
+        return ToolRefused(
+            f"The safety checker of {self.name} withheld what was made for {named}. Ask for it in other words; "
+            "the other images are kept, and asking for them again costs nothing."
+        )
+
+
+def _stepped(meter: Meter, images: int, pipeline: Any, step: int, time: Any, tensors: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+    """What a pipeline calls after each denoising step."""
+    meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
+    return tensors
+
+
+def _by_size(requests: Sequence[Request]) -> Iterator[list[Request]]:
+    """Requests whose originals are of one size, and so can share a batch."""
+    for _, alike in groupby(sorted(requests, key=lambda each: each.size), key=lambda each: each.size):
+        yield list(alike)

@@ -1,0 +1,226 @@
+"""Finds a pipeline of diffusers by hub id or folder, and checks that it is whole. Loads no weights, fetches nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from workers.errors import MissingPart
+from workers.hub import file_fingerprint
+
+Use = Literal["draw", "edit"]
+
+SETTING: Mapping[Use, str] = {"draw": "MAIA_GENERATOR", "edit": "MAIA_EDITOR"}
+WANTED: Mapping[Use, str] = {"draw": "text-to-image pipeline", "edit": "pipeline that edits by instruction"}
+
+_OTHER_TRADES = {
+    "mask_image",
+    "strength",
+    "control_image",
+    "controlnet_conditioning_scale",
+    "noise_level",
+    "num_frames",
+    "audio_length_in_s",
+    "audio_end_in_s",
+}
+"""Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
+
+_AN_IMAGE_A_PROMPT = {
+    "StableDiffusionInstructPix2PixPipeline",
+    "StableDiffusionXLInstructPix2PixPipeline",
+    "FluxKontextPipeline",
+}
+"""Editing pipelines that pair the images of a batch with its prompts; others take them all as models for each edit."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a pipeline lies and what it is made of."""
+
+    name: str
+    """As it was asked for: hub id or folder."""
+    folder: Path
+    kind: type[Any]
+    """Class of the pipeline."""
+    modules: Mapping[str, type[Any]]
+    """Component -> class, of those with weights."""
+    components: tuple[str, ...]
+    use: Use
+
+    @property
+    def defaults(self) -> dict[str, int | float]:
+        """The numbers with which its authors call it: steps, guidance, lengths."""
+        known = inspect.signature(self.kind.__call__).parameters.values()
+        return {each.name: each.default for each in known if isinstance(each.default, int | float)}
+
+    @property
+    def batches(self) -> bool:
+        """Whether several images can be made in one call, each from its own words (and original)."""
+        return self.use == "draw" or self.kind.__name__ in _AN_IMAGE_A_PROMPT
+
+    def takes(self, parameter: str) -> bool:
+        """Whether its call has such a parameter."""
+        return parameter in inspect.signature(self.kind.__call__).parameters
+
+    def revision(self) -> str:
+        """Commit of the hub's snapshot, or a hash of all files of the folder that are loaded, which takes a while."""
+        if self.folder.parent.name == "snapshots" and self.folder.parent.parent.name.startswith("models--"):
+            return self.folder.name
+        files = [self.folder / "model_index.json"]
+        files += [
+            file for name in self.components for file in sorted((self.folder / name).rglob("*")) if file.is_file()
+        ]
+        digest = hashlib.sha256()
+        for path in files:
+            digest.update(f"{path.relative_to(self.folder)} {file_fingerprint(path)}\n".encode())
+        return digest.hexdigest()
+
+    def broken(self, reason: str) -> MissingPart:
+        """The error to raise when something of it cannot be used."""
+        return MissingPart(
+            f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {remedy(self.name, self.use)}"
+        )
+
+
+def find(name: str, use: Use) -> Source:
+    """The pipeline. Raises MissingPart if it is not here, not whole, or of another trade."""
+    folder = _folder(name, use)
+    index = _index(name, folder, use)
+    kind = _kind(name, index, use)
+    listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
+    classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
+    source = Source(name, folder, kind, _with_weights(classes), tuple(sorted(classes)), use)
+    for part in source.components:
+        if fault := _fault(folder / part, source.modules.get(part)):
+            raise source.broken(fault)
+    return source
+
+
+def remedy(name: str, use: Use) -> str:
+    """What to do about a pipeline that is not here or not whole."""
+    other = f"Or name another {WANTED[use]}, by hub id or folder, in {SETTING[use]}."
+    if Path(name).expanduser().exists():
+        return f"Write the folder again with `save_pretrained`. {other}"
+    return (
+        f'Get it with: hf download {name} --include "*.json" --include "*.txt" --include "*/*.model" '
+        f'--include "*/*.safetensors" --exclude "*.fp16*" --exclude "*.non_ema*" '
+        f"(after `hf auth login` if its authors ask for it). {other}"
+    )
+
+
+def library() -> Any:
+    """diffusers, with its own progress bars and warnings off: what there is to say is said by this package."""
+    import diffusers
+    import transformers
+
+    for each in (transformers.utils.logging, diffusers.utils.logging):
+        each.set_verbosity_error()
+        each.disable_progress_bar()
+    return diffusers
+
+
+def _folder(name: str, use: Use) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    if (folder := Path(name).expanduser()).is_dir():
+        return folder.resolve()
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except HFValidationError:
+        raise MissingPart(
+            f"There is no folder {name!r}. Name a {WANTED[use]}, by hub id or folder, in {SETTING[use]}."
+        ) from None
+    except LocalEntryNotFoundError:
+        raise MissingPart(
+            f"The pipeline {name!r} is not on this machine: it is neither a folder nor in the cache of Hugging Face. "
+            f"{remedy(name, use)}"
+        ) from None
+
+
+def _index(name: str, folder: Path, use: Use) -> dict[str, Any]:
+    """What model_index.json says: the class of the pipeline, and library and class of each component."""
+    path = folder / "model_index.json"
+    try:
+        index = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise MissingPart(
+            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {remedy(name, use)}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise MissingPart(f"{path} cannot be read: {error}. {remedy(name, use)}") from error
+    if not isinstance(index, dict):
+        raise MissingPart(f"{path} holds no JSON object. {remedy(name, use)}")
+    return index
+
+
+def _kind(name: str, index: Mapping[str, Any], use: Use) -> type[Any]:
+    diffusers = library()
+    written = index.get("_class_name")
+    kind = getattr(diffusers, written, None) if isinstance(written, str) else None
+    if not (isinstance(kind, type) and issubclass(kind, diffusers.DiffusionPipeline)):
+        raise MissingPart(
+            f"{name!r} is a {written!r}, which diffusers {diffusers.__version__} does not know; code that comes with a "
+            f"pipeline is never run. Name a {WANTED[use]} in {SETTING[use]}."
+        )
+    if not _can(kind, use):
+        raise MissingPart(f"{name!r} is a {kind.__name__}, not a {WANTED[use]}. Name one in {SETTING[use]}.")
+    return kind
+
+
+def _can(kind: type[Any], use: Use) -> bool:
+    taken = set(inspect.signature(kind.__call__).parameters)
+    if "prompt" not in taken or taken & _OTHER_TRADES:
+        return False
+    if use == "edit":
+        return "image" in taken
+    if "image" not in taken:
+        return True
+    from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
+
+    return kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.values()  # some do both, such as FLUX.2
+
+
+def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
+    """The class of a component. Only the two libraries are asked, since anything else would be foreign code."""
+    import transformers
+
+    diffusers = library()
+    place, written = value if len(value) == 2 else ("", "")
+    homes = {"diffusers": diffusers, "transformers": transformers}
+    home = homes.get(place) or getattr(diffusers.pipelines, str(place), None)
+    found = getattr(home, str(written), None)
+    if not isinstance(found, type):
+        raise MissingPart(
+            f"The pipeline {name!r} cannot be used: its {part} is {value!r}, which is part of neither diffusers nor "
+            f"transformers; code that comes with a pipeline is never run. Name another in {SETTING[use]}."
+        )
+    return found
+
+
+def _with_weights(classes: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
+    from torch import nn
+
+    return {part: kind for part, kind in classes.items() if issubclass(kind, nn.Module)}
+
+
+def _fault(folder: Path, module: type[Any] | None) -> str:
+    """What is wrong with the files of a component; "" if nothing is. Weights are read from safetensors alone."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return f"{folder.name}/ is missing"
+    if module is None:
+        return ""
+    of_diffusers = issubclass(module, library().ModelMixin)
+    wanted = {"diffusion_pytorch_model.safetensors" if of_diffusers else "model.safetensors"}
+    for index in folder.glob("*.safetensors.index.json"):
+        try:
+            wanted = set(json.loads(index.read_text())["weight_map"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return f"{folder.name}/{index.name} cannot be read"
+    gone = [file for file in sorted(wanted) if not (folder / file).is_file()]
+    return f"{folder.name}/{gone[0]} is missing" if gone else ""

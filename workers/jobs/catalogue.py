@@ -1,0 +1,178 @@
+"""What a worker finds when it looks at the plug-ins, written down for the pages. Fetches nothing from anywhere.
+
+Used by `long` when a worker starts, by `chores` for what somebody adds, by the commands `models` and `data_sets`.
+A plug-in that fails stops no other: its row says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, ToolSet
+from workers import registry
+from workers.errors import MaiaError, MissingPart
+from workers.jobs.laboratory import laboratory
+from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, silent
+
+log = logging.getLogger(__name__)
+
+
+def write_all(progress: Progress = silent) -> None:
+    """Look at every plug-in of the registry, and at everything that was added. Raises only what `progress` raises."""
+    work: list[tuple[str, Callable[[str], None]]] = [
+        *((key, write_data_set) for key in data_set_keys()),
+        *((key, write_backbone) for key in registry.BACKBONES),
+        *((key, write_tool_set) for key in registry.TOOL_SETS),
+        *((key, write_model) for key in model_keys()),
+    ]
+    for done, (key, write) in enumerate(work):
+        progress(f"Looking at {key}", done, len(work))
+        write(key)
+    progress("Looked at everything", len(work), len(work))
+
+
+def model_keys() -> list[str]:
+    """The models with a name in the registry, then those that were added."""
+    named = [key for key, _ in registry.choices(registry.VISION_MODELS)]
+    return merged([named, Model.objects.values_list("name", flat=True)])
+
+
+def data_set_keys() -> list[str]:
+    """The data sets with a name in the registry, that of the settings, then those that were added."""
+    named = [key for key, _ in registry.choices(registry.DATA_SETS)]
+    return merged([named, [settings().data_set], DataSet.objects.values_list("key", flat=True)])
+
+
+def called(plugins: registry.Plugins, key: str) -> str:
+    """What people call a plug-in; a member of a family by the last part of its name."""
+    return registry.label(plugins, key) if key in plugins else key.rpartition("/")[2] or key
+
+
+def merged(lists: Iterable[Iterable[str]]) -> list[str]:
+    """What stands in the lists, in order, each once."""
+    return list(dict.fromkeys(each for some in lists for each in some))
+
+
+# --- models -----------------------------------------------------------------------------------------
+
+
+def write_model(key: str) -> None:
+    """The row of a model, with its layers if they are not known yet; of one that fails, with the reason."""
+    if remedy := trouble(key, lambda: look_at_model(key)):
+        lacks = {"available": False, "remedy": remedy}
+        label = called(registry.VISION_MODELS, key)
+        Model.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
+
+
+def look_at_model(key: str, **added: Any) -> Model:
+    """Write a model down; one whose layers are known is not loaded. Raises MissingPart, UnknownName.
+
+    `added` are fields of the row that hold if it is new: who added it, and when.
+    """
+    require(registry.VISION_MODELS, key)
+    model = laboratory().model(key)
+    known = Model.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
+    layers = [] if known else list(model.layers())
+    here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
+    with transaction.atomic():
+        row, _ = Model.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
+        if not known:
+            write_layers(row, model, layers)
+    return row
+
+
+def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
+    """Layers that stay keep their rows, which units and labels hang on; what other weights gave is out of date."""
+    kept = []
+    for position, layer in enumerate(layers):
+        known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
+        known["names"] = list(layer.names)
+        kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
+    row.layers.exclude(pk__in=kept).delete()
+    if row.revision != model.revision:
+        Profile.objects.filter(unit__layer__model=row).delete()
+        Index.objects.filter(layer__model=row).delete()
+        Model.objects.filter(pk=row.pk).update(revision=model.revision)
+
+
+# --- data sets --------------------------------------------------------------------------------------
+
+
+def write_data_set(key: str) -> None:
+    """The row of a data set; of one that fails, with the reason."""
+    if remedy := trouble(key, lambda: look_at_data_set(key)):
+        lacks = {"available": False, "remedy": remedy}
+        label = called(registry.DATA_SETS, key)
+        DataSet.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
+
+
+def look_at_data_set(key: str, **added: Any) -> DataSet:
+    """Write a data set down; its images are counted, not read. Raises MissingPart, UnknownName, as `look_at_model`."""
+    require(registry.DATA_SETS, key)
+    data_set = laboratory().data_set(key)
+    named = {"label": label} if (label := added.pop("label", "")) else {}
+    here = {"available": True, "remedy": "", "images": len(data_set)} | named
+    fresh = {"label": called(registry.DATA_SETS, key), "revision": data_set.revision} | added
+    with transaction.atomic():
+        row, _ = DataSet.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
+        if row.revision != data_set.revision:  # other images: what was measured is out of date
+            row.profiles.all().delete()
+            row.indexes.all().delete()
+            row.revision, row.broken, row.broken_count = data_set.revision, [], 0
+            row.save(update_fields=["revision", "broken", "broken_count"])
+    return row
+
+
+# --- backbones and tool sets ------------------------------------------------------------------------
+
+
+def write_backbone(key: str) -> None:
+    remedy = trouble(key, lambda: require(registry.BACKBONES, key, ""))
+    found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
+    found["model_names"] = [] if remedy else registry.offered(registry.BACKBONES, key, settings())
+    Backbone.objects.update_or_create(key=key, defaults=found)
+
+
+def write_tool_set(key: str) -> None:
+    label, generator, editor, describer = registry.TOOL_SETS[key]
+    parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
+    remedies = [lack(*part) for part in parts]
+    remedy = "\n".join(dict.fromkeys(each for each in remedies if each))
+    found = {"label": label, "available": not remedy, "remedy": remedy}
+    found["model_names"] = [] if remedy else merged(registry.offered(*part, settings()) for part in parts)
+    ToolSet.objects.update_or_create(key=key, defaults=found)
+
+
+# --- what is missing --------------------------------------------------------------------------------
+
+
+def require(plugins: registry.Plugins, key: str, *arguments: Any) -> None:
+    """Raises MissingPart, with the command that gets it, if the plug-in says that something is not there."""
+    if missing := registry.missing(plugins, key, settings(), *arguments):
+        raise MissingPart(missing)
+
+
+def lack(plugins: registry.Plugins, key: str) -> str:
+    """What keeps a plug-in from being used, as far as that can be told without loading it; "" if nothing does."""
+    return trouble(key, partial(require, plugins, key))
+
+
+def trouble(key: str, look: Callable[[], object]) -> str:
+    """Why looking at a plug-in fails, "" if it does not."""
+    try:
+        look()
+    except MaiaError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises, the others are looked at
+        log.warning("%s cannot be used: %r", key, error)
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def settings() -> LabSettings:
+    return laboratory().settings

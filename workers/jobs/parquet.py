@@ -1,0 +1,47 @@
+"""Tables of exports as Parquet, a batch at a time. The one place that knows pyarrow, loaded when it is first used."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+
+from experiments.transfer.laboratory import Progress
+from experiments.transfer.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progress) -> int:
+    """Write the rows. Returns how many."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema, count = schema_of(table), 0
+    with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+        for batch in table.batches(rows, progress):
+            ready = [{column.name: value(column.kind, row[column.name]) for column in table.columns} for row in batch]
+            writer.write_table(pa.Table.from_pylist(ready, schema=schema))
+            count += len(batch)
+    return count
+
+
+def schema_of(table: Table) -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {
+        "text": pa.string(),
+        "whole": pa.int64(),
+        "figure": pa.float64(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "texts": pa.list_(pa.string()),
+        "json": pa.string(),
+    }
+    return pa.schema([(column.name, kinds[column.kind]) for column in table.columns])
+
+
+def value(kind: str, found: Any) -> Any:
+    """Nested data of no fixed shape is written as JSON."""
+    return json.dumps(found, ensure_ascii=False) if kind == "json" else found

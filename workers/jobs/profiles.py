@@ -1,0 +1,66 @@
+"""What a data set says of one unit, written down for the pages: its figures, and its exemplars raw and masked."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments.models import DataSet, Exemplar, Index, Layer, Profile
+from workers import registry
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress, Provenance, SystemSpec
+
+if TYPE_CHECKING:
+    from workers.lab.records import UnitRecord
+
+
+def write(profile: Profile, progress: Progress) -> None:
+    """Raises what the laboratory raises, among it Cancelled if `progress` does; then nothing is written."""
+    unit = profile.unit
+    spec = spec_of(unit.layer, unit.number, profile.data_set)
+    images = ImagesInDatabase()
+    rows = []
+    for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):
+        raw = images.remember(exemplar.picture.image, Provenance("exemplar", scene=exemplar.picture.scene))
+        masked = images.remember(exemplar.masked, Provenance("exemplar", raw=raw))
+        rows.append(
+            Exemplar(profile=profile, rank=rank, activation=exemplar.activation, image_id=raw, masked_id=masked)
+        )
+    record = laboratory().index(spec.model, profile.data_set.key).unit(spec.layer, spec.unit)
+    images.flush()
+    with transaction.atomic():
+        profile.exemplars.all().delete()
+        Exemplar.objects.bulk_create(rows)
+        note_figures(profile, record)
+        profile.written, profile.problem = timezone.now(), ""
+        profile.save()
+        note_index(profile.data_set, [unit.layer])
+
+
+def note_figures(profile: Profile, record: UnitRecord) -> None:
+    """What the index knows of the unit; of what was published by others it may not know all."""
+    for name in ("quantile", "mean", "maximum", "active"):
+        value = float(getattr(record, name))
+        setattr(profile, name, value if math.isfinite(value) else None)
+    known = record.counts and math.isfinite(record.start)
+    profile.histogram = {"start": record.start, "width": record.width, "counts": record.counts} if known else {}
+
+
+def spec_of(layer: Layer, number: int, data_set: DataSet) -> SystemSpec:
+    """The system that a unit of a layer is studied as, over this data set."""
+    kind = registry.SYSTEM_OF_LAYER[layer.kind]
+    return SystemSpec(kind, layer.model.name, layer.name, number, {"data_set": data_set.key})
+
+
+def note_index(data_set: DataSet, layers: list[Layer]) -> None:
+    """Remember that these layers are indexed over the data set, and which of their units no image activates."""
+    for layer in layers:
+        row, _ = Index.objects.get_or_create(data_set=data_set, layer=layer)
+        found = laboratory().index(layer.model.name, data_set.key).known([layer.name])
+        if row.dead is None and found:
+            row.dead = found[layer.name].dead()
+            row.save(update_fields=["dead"])

@@ -1,0 +1,41 @@
+"""From what a person names on the command line to the system under study."""
+
+from __future__ import annotations
+
+from experiments.models import DataSet
+from experiments.units import unit_number
+from workers import registry
+from workers.errors import RequestError, UnknownName
+from workers.jobs import keys
+from workers.jobs.laboratory import laboratory
+from workers.protocols import SystemSpec
+
+
+def system_named(model: str, layer: str, unit: str, data_set: str = "") -> SystemSpec:
+    """The system; what kind it is follows from its layer. Raises RequestError if something does not exist."""
+    key = keys.absolute(model)
+    layers = {info.name: info for info in laboratory().layers(key)}
+    if layer not in layers:
+        raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")
+    info = layers[layer]
+    number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
+    options = {"data_set": data_set_named(data_set)} if data_set else {}
+    return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
+
+
+def data_set_named(name: str) -> str:
+    """The key of a data set, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
+    if row := find_data_set(name):
+        return row.key
+    try:
+        return keys.data_set_key(name)
+    except RequestError:
+        there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "toybox"
+        raise UnknownName(f"There is no data set or folder {name!r}. Choose one of: {there}.") from None
+
+
+def find_data_set(name: str) -> DataSet | None:
+    """The row of a data set that was added, by its key, its path or its name."""
+    rows = DataSet.objects.all()
+    paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", "saved", "published")])
+    return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

@@ -1,0 +1,241 @@
+"""One pass of a model over a data set: the tallies of all units of several layers at once.
+
+Images are read, and shown to the network, ahead in threads, while the maps of earlier ones are counted. What has been
+counted is saved now and then, so that a pass that was cut short, even by a kill, goes on where it was and ends with the
+same figures. Images that cannot be read are left out and noted. Used by `exemplars`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zipfile
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
+from workers.lab.records import Problem, Skipped, whole
+from workers.lab.tally import Tally
+from workers.protocols import DataSet, LabSettings, LayerInfo, Progress, VisionModel
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+SAVE_EVERY = 30.0
+"""Seconds between checkpoints; more where saving takes over a twentieth of it."""
+READERS = 4
+"""Threads that read images."""
+AHEAD = 3
+"""Batches under way: one whose maps are counted, one in the network, one that is read."""
+_LISTEN = 1.0  # seconds after which a slow network lets a person stop the pass
+
+
+@dataclass
+class Work:
+    """What a pass has done."""
+
+    tallies: dict[str, Tally]
+    done: int = 0
+    """Images, from the first on."""
+    skipped: Skipped = field(default_factory=Skipped)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of one batch."""
+
+    batch: range
+    positions: NDArray[np.int64]
+    maps: Mapping[str, torch.Tensor]
+    problems: Sequence[Problem]
+
+
+class Pass:
+    """A pass under the settings; `checkpoint` is the file that it is saved in."""
+
+    def __init__(self, settings: LabSettings, model: VisionModel, data_set: DataSet, checkpoint: Path) -> None:
+        self._settings = settings
+        self._model = model
+        self._data_set = data_set
+        self._checkpoint = checkpoint
+
+    def run(self, layers: Sequence[LayerInfo], progress: Progress) -> Work:
+        """Go over the data set, or the rest of it. The checkpoint stays.
+
+        A checkpoint of more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be read;
+        MachineryError if the disk is full or the model's values make no sense.
+        """
+        work = self._resumed(layers) or Work({info.name: self._tally(info) for info in layers})
+        what = f"Indexing {self._model.name} {named(list(work.tallies))}"
+        total, began, first, saving = len(self._data_set), time.monotonic(), work.done, _Rarely(SAVE_EVERY)
+
+        def report() -> None:
+            pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
+            skipped = f"{work.skipped.count:,} skipped" if work.skipped.count else ""
+            notes = ", ".join(each for each in (pace, skipped) if each)
+            progress(f"{what} ({notes})" if notes else what, work.done, total)
+
+        try:
+            with closing(self._ahead(list(work.tallies), work.done)) as batches:
+                report()
+                for under_way in batches:
+                    while not wait([under_way], timeout=_LISTEN).done:
+                        report()
+                    self._count(work, under_way.result())
+                    saving.perhaps(lambda: self._save(work))
+                    if work.done < total:
+                        report()
+        except Cancelled:
+            self._save(work)
+            raise
+        self._check(work)
+        self._save(work)
+        return work
+
+    def _tally(self, info: LayerInfo) -> Tally:
+        return Tally(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._data_set))
+
+    def _ahead(self, layers: Sequence[str], first: int) -> Generator[Future[Seen]]:
+        """The batches in order, `AHEAD` of them under way."""
+        readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
+        waiting: deque[Future[Seen]] = deque()
+        total, size = len(self._data_set), self._settings.batch_size
+
+        def look(batch: range) -> Seen:
+            return self._look(batch, list(readers.map(self._read, batch)), layers)
+
+        try:
+            for start in range(first, total, size):
+                waiting.append(lookers.submit(look, range(start, min(start + size, total))))
+                if len(waiting) == AHEAD:
+                    yield waiting.popleft()
+            while waiting:
+                yield waiting.popleft()
+        finally:
+            for pool in (lookers, readers):
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self, position: int) -> Image | Problem:
+        try:
+            return self._data_set[position].image
+        except BrokenImage as error:
+            return Problem(position, self._source(position), str(error))
+
+    def _look(self, batch: range, found: Sequence[Image | Problem], layers: Sequence[str]) -> Seen:
+        problems = [each for each in found if isinstance(each, Problem)]
+        images = [each for each in found if not isinstance(each, Problem)]
+        broken = {each.position for each in problems}
+        positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
+        return Seen(batch, positions, self._model.maps(images, layers) if images else {}, problems)
+
+    def _count(self, work: Work, seen: Seen) -> None:
+        for name, maps in seen.maps.items():
+            try:
+                work.tallies[name].add(maps, seen.positions)
+            except FloatingPointError:
+                raise MachineryError(self._not_finite(name, maps, seen.positions)) from None
+            except ValueError as error:
+                raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error
+        for problem in seen.problems:
+            work.skipped.add(problem)
+        work.done = seen.batch.stop
+
+    def _not_finite(self, layer: str, maps: torch.Tensor, positions: NDArray[np.int64]) -> str:
+        at = int(positions[(~maps.flatten(1).isfinite().all(1)).numpy(force=True)][0])
+        return (
+            f"{self._model.name} gives values that are not numbers or infinite in {layer}, for image {at} of the data "
+            f"set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
+        )
+
+    def _check(self, work: Work) -> None:
+        if work.skipped.count == len(self._data_set):
+            first = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
+            raise MissingPart(
+                f"The data set {self._data_set.name} has {len(self._data_set):,} files, and none is an image that can "
+                f"be read.{first} Put images there, or choose another data set."
+            )
+
+    def _source(self, position: int) -> str:
+        source: Callable[[int], str] | None = getattr(self._data_set, "source", None)
+        return source(position) if source else f"image {position}"
+
+    def _stamp(self) -> list[float]:
+        return [len(self._data_set), self._settings.exemplars, self._settings.mask_quantile]
+
+    def _save(self, work: Work) -> None:
+        """Write the checkpoint; the one before stays whole until then."""
+        layers = [[name, tally.units] for name, tally in work.tallies.items()]
+        about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
+        arrays: dict[str, Any] = {
+            f"{number}.{name}": value
+            for number, tally in enumerate(work.tallies.values())
+            for name, value in tally.state().items()
+        }
+        with whole(self._checkpoint) as file:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+
+    def _resumed(self, layers: Sequence[LayerInfo]) -> Work | None:
+        """What the checkpoint holds; None if there is none, or it is of other layers or settings, or damaged."""
+        try:
+            with self._checkpoint.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                return self._restored(saved, {info.name: info.units for info in layers})
+        except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile):
+            return None
+
+    def _restored(self, saved: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> Work | None:
+        about = json.loads(str(saved["about"]))
+        units = {str(name): int(count) for name, count in about["layers"]}
+        if about["stamp"] != self._stamp() or not wanted.items() <= units.items():
+            return None
+        known = {info.name: info for info in self._model.layers()}
+        work = Work({name: self._tally(known[name]) for name in units}, int(about["done"]))
+        work.skipped = Skipped.from_json(about["skipped"])
+        for number, tally in enumerate(work.tallies.values()):
+            prefix = f"{number}."
+            tally.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
+        return work
+
+
+class _Rarely:
+    """Does something every so many seconds, and less often if it takes long."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._next = time.monotonic() + seconds
+
+    def perhaps(self, work: Callable[[], None]) -> None:
+        began = time.monotonic()
+        if began >= self._next:
+            work()
+            ended = time.monotonic()
+            self._next = ended + max(self._seconds, 20 * (ended - began)) if self._seconds else ended
+
+
+def named(layers: Sequence[str]) -> str:
+    """The layers in a few words."""
+    return ", ".join(layers) if len(layers) <= 6 else f"{len(layers)} layers"
+
+
+def _pace(done: int, left: int, seconds: float) -> str:
+    """Rate and time left; nothing in the first second."""
+    if not done or seconds < 1:
+        return ""
+    rate = done / seconds
+    shown = f"{rate:,.0f} images a second" if rate >= 1 else f"{60 * rate:,.0f} images a minute"
+    return f"{shown}, {_duration(left / rate)} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,69 @@
+"""The conversation between a run and what writes its replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class ImagePart:
+    """An image in a message, by key, with the title and activation that stand in for it when it must give way."""
+
+    key: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn. `parts` are strings and images in reading order."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[str | ImagePart, ...]
+
+    @property
+    def text(self) -> str:
+        """The words alone."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a reply took. Tokens as the provider counts them; cost in US dollars."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str
+    usage: Usage = Usage()
+    captions: int = 0
+    """Images of the conversation that had to give way to their captions, for want of room in the context window."""
+
+
+Emit = Callable[[str | None], None]
+"""Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled."""
+
+
+class Backbone(Protocol):
+    """What writes the replies. Stateless: the conversation is all it knows."""
+
+    label: str
+    """What people call it: its kind, and the model where there are several."""
+    sees: bool
+    """Whether it can look at images, and so describe them."""
+
+    def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
+        """Answer the conversation. `load` gives an image by key; `emit` takes each piece of text as it comes.
+
+        While there is nothing to say, `emit` is called with "" twice a second or more, since it may raise Cancelled,
+        which must pass through at once. Raises BackboneUnavailable, BackboneRefused.
+        """
+        ...

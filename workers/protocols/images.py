@@ -1,0 +1,112 @@
+"""Images, what is remembered of them, and what makes, edits and describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Json = Any
+"""Whatever `json.dumps` takes. Only at the edge: rows, the wire, files."""
+
+Origin = Literal["exemplar", "generated", "edited", "original", "uploaded"]
+"""Where an image came from. An original is an image generated to be edited."""
+
+Progress = Callable[[str, int, int], None]
+"""Called as `progress(what, done, total)` between steps of long work. May raise `Cancelled`."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The progress report nobody listens to."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image and the scene behind it, where there is one."""
+
+    image: Image
+    scene: Json = None
+    """Plain data from which its generator can draw the image again; None for mere pixels."""
+    remark: str = ""
+    """What the maker wants to say of it, such as the words of a prompt it did not understand."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the laboratory remembers of an image."""
+
+    origin: Origin
+    prompt: str = ""
+    seed: int | None = None
+    scene: Json = None
+    raw: str | None = None
+    """Key of the unmasked image, if this one is masked."""
+    original: str | None = None
+    """Key of the image this one was edited from."""
+
+
+class ImageMemory(Protocol):
+    """Remembers images by key (`lab.imaging.image_key`) across rounds and workers.
+
+    What is known of a key is kept; only "uploaded" gives way to something better known.
+    """
+
+    def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:
+        """Store the image and what is known of it; return its key, which the caller may give who has it already."""
+        ...
+
+    def recall(self, key: str) -> Provenance | None:
+        """What is known of the image, None if nothing is."""
+        ...
+
+    def load(self, key: str) -> Image:
+        """The image. Raises KeyError if it was never stored."""
+        ...
+
+    def png(self, key: str) -> bytes:
+        """The image as PNG. Raises KeyError if it was never stored."""
+        ...
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Say which keys are asked for next, so that what is known of them can be looked up at once."""
+        ...
+
+
+class ImageGenerator(Protocol):
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
+        """Draw one image for each prompt; the same prompt and seed give the same pixels.
+
+        Raises ToolRefused if a prompt cannot be drawn at all, Cancelled between steps.
+        """
+        ...
+
+
+class ImageEditor(Protocol):
+    def edit(
+        self,
+        originals: Sequence[Picture],
+        instructions: Sequence[str],
+        seeds: Sequence[int],
+        progress: Progress = silent,
+    ) -> list[Picture]:
+        """Apply one instruction to each original; everything else in the image stays.
+
+        Raises ToolMisuse if an instruction makes no sense for its image, or the editor needs the
+        scene behind the image and there is none; Cancelled between steps.
+        """
+        ...
+
+
+class Describer(Protocol):
+    """Puts images into words, knowing nothing of the hypotheses. Looks at the bright region of masked images."""
+
+    def describe(self, images: Sequence[Image]) -> list[str]:
+        """One description for each image."""
+        ...
+
+    def summarize(self, images: Sequence[Image]) -> str:
+        """What the images have in common."""
+        ...

@@ -1,0 +1,150 @@
+"""Trained networks, detectors, and the data sets that exemplars come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from workers.protocols.images import Picture
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class LayerInfo:
+    """A named place in a model."""
+
+    name: str
+    """Stable name: the paper's, where it has one."""
+    path: str
+    """Module path in the network."""
+    kind: Literal["conv", "mlp", "logit", "concept"]
+    units: int
+    names: tuple[str, ...] = ()
+    """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
+
+
+class VisionModel(Protocol):
+    """A trained network. `maps` may be called from several threads: it holds the model's own lock."""
+
+    name: str
+    revision: str
+    """Changes whenever the weights do; part of the name of everything computed from them."""
+
+    def layers(self) -> Sequence[LayerInfo]: ...
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """Forward pass. For each layer name a float32 tensor (batch, units, height, width) on the CPU or GPU.
+
+        Logits have height and width 1. Raises UnknownName for a layer that does not exist.
+        """
+        ...
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom edge of a part of an image, as shares of its width and height.
+
+Below 0 or above 1 where the part reaches beyond the image."""
+WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+
+
+class Cropping(VisionModel, Protocol):
+    """A model that does not see all of an image: its maps cover a part."""
+
+    def seen(self, size: tuple[int, int]) -> Box:
+        """The part that it sees of an image of `size` (width, height)."""
+        ...
+
+
+def part_seen(model: VisionModel, size: tuple[int, int]) -> Box:
+    """The part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it crops."""
+    seen: Callable[[tuple[int, int]], Box] | None = getattr(model, "seen", None)
+    return seen(size) if seen else WHOLE
+
+
+class Classifier(VisionModel, Protocol):
+    """A model with a layer of kind "logit" that can say where in an image it sees a class."""
+
+    def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probability of the class for each image, (batch,) in [0, 1], and a map of the regions that speak for it.
+
+        The maps are (batch, height, width), 0 and more. The probabilities are the softmax over all classes.
+        """
+        ...
+
+
+class ConceptModel(VisionModel, Protocol):
+    """A model with layers of kind "concept": each unit looks for a concept or two, and pays for those alone."""
+
+    def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
+        """The maps of one unit, float32 (batch, height, width) in [0, 1], as `maps` gives them; 0 where it is silent.
+
+        Raises UnknownName for a layer that does not exist.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One place where a detector found a concept."""
+
+    confidence: float
+    """In [0, 1]."""
+    mask: NDArray[np.bool_]
+    """(height, width), laid over the whole image at the detector's own resolution; never empty."""
+
+
+class Detector(Protocol):
+    """Finds concepts, named in words, in images. Holds a lock of its own while one batch runs."""
+
+    name: str
+    revision: str
+
+    def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
+        """For each image, what was found of each concept; an empty list where it is absent.
+
+        What is found in an image depends on that image alone. Raises UnknownName for a concept it cannot know.
+        """
+        ...
+
+
+class DataSet(Protocol):
+    """Images in a fixed order. Safe for threads.
+
+    It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
+    called before an index is computed; and `source(index)`: what to call the image at a position, such as its file.
+    """
+
+    name: str
+    revision: str
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Picture:
+        """The image at a position. Raises BrokenImage."""
+        ...
+
+
+@dataclass(frozen=True)
+class Published:
+    """Exemplars of a layer's units that somebody else has found."""
+
+    activations: NDArray[np.floating[Any]]
+    """(size, units), best first."""
+    positions: NDArray[np.integer[Any]]
+    """(size, units), of the same images in the data set."""
+    thresholds: NDArray[np.float64] | None
+    """(units,): above this, a unit's map is bright. None if nobody says."""
+
+
+class PublishedDataSet(DataSet, Protocol):
+    """A data set that knows which of its images are whose exemplars."""
+
+    def published(self, layer: str) -> Published:
+        """What was found of a layer. Raises MissingPart if nothing was."""
+        ...

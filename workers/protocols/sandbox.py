@@ -1,0 +1,77 @@
+"""Programs in the sandbox: their limits, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from workers.protocols.images import Json
+
+ExperimentStatus = Literal["ok", "program_error", "tool_error", "timeout", "memory", "killed"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of one program."""
+
+    seconds: float = 60.0
+    """Wall-clock for the program's own time; time inside tools is counted apart."""
+    tool_seconds: float = 600.0
+    output_chars: int = 20_000
+    memory_bytes: int = 2 << 30
+    frame_bytes: int = 64 << 20
+    """Bytes of one message, either way."""
+    total_bytes: int = 4 << 30
+    """Bytes of all that a program sends."""
+    calls: int = 1_000
+    pixels: int = 4096 * 4096
+    """Pixels of one image."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call that a program made; `arguments` is a short, readable summary."""
+
+    name: str
+    arguments: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """What came of a program. Our machinery's failure is never one of these: it is a MachineryError."""
+
+    status: ExperimentStatus
+    output: str = ""
+    output_truncated: bool = False
+    error: str = ""
+    """Traceback with the program's own line numbers, or the reason in words; empty when ok."""
+    seconds: float = 0.0
+    """The program's own time, in seconds."""
+    tool_seconds: float = 0.0
+    calls: tuple[ToolCall, ...] = ()
+    state: bytes = b""
+    """What a free-form script leaves to the next: msgpack of plain data; opaque to everyone but the guest."""
+
+
+class Sandbox(Protocol):
+    def run(
+        self,
+        program: str,
+        calls: Mapping[str, Callable[..., Any]],
+        facts: Mapping[str, Json],
+        *,
+        bounds: Bounds,
+        state: bytes = b"",
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> ExperimentResult:
+        """Run a program that the agent wrote in a child of its own.
+
+        `calls` maps "system.neuron", "tools.text2image", … to the functions that serve them; their arguments
+        and results are numbers, text, None, PIL images, and lists and dicts of these. `facts` are the plain attributes
+        that the proxies show, as {"system.layer": "layer4", …}. A ToolError raised by a call is raised again in the
+        program. Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run
+        at all; any other exception of a call kills the child and passes through.
+        """
+        ...

@@ -1,0 +1,63 @@
+"""What the laboratory needs to know of the installation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from workers.shelf import Shelf
+
+Precision = Literal["float32", "float16", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where a vision-language model answers: any server that speaks OpenAI's chat completions."""
+
+    key: str = field(default="", repr=False)
+    """Secret; empty if there is none."""
+    base_url: str = ""
+    """Empty for OpenAI's own."""
+    models: tuple[str, ...] = ()
+    """The provider's names of the models to offer; the first is the default."""
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Model -> US dollars for a million prompt tokens and for a million completion tokens."""
+    context_tokens: int = 128_000
+    """Tokens of a conversation with its reply, above which the oldest images give way to their captions."""
+    attempts: int = 5
+    """Requests for one reply, the first included, when the provider is busy or overloaded."""
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What the laboratory needs to know of the installation; built in one place, from the environment."""
+
+    state: Path
+    """Folder for indexes and caches."""
+    device: str = "cpu"
+    precision: Precision = "float32"
+    """Of weights and activations inside networks and pipelines; what leaves them is float32."""
+    shelf: Shelf = field(default_factory=Shelf, compare=False)
+    """Keeps the loaded weights of this process within its memory budget."""
+    provider: Provider = Provider()
+    data_set: str = "toybox"
+    """Key of the data set that exemplars come from where a query names none."""
+    generator: str = "stable-diffusion-v1-5/stable-diffusion-v1-5"
+    """Text-to-image pipeline of the tool set "diffusion": hub id or folder."""
+    editor: str = "timbrooks/instruct-pix2pix"
+    """Editing pipeline of the tool set "diffusion": hub id or folder."""
+    image_batch: int = 4
+    """Images that a pipeline makes at a time."""
+    image_steps: int = 0
+    """Denoising steps; 0 means what the pipeline's authors chose."""
+    batch_size: int = 64
+    data_set_images: int = 0
+    """Images of a data set that are used, from its first on; 0 means all. A few make a quick trial."""
+    exemplars: int = 15
+    """Exemplars kept for each unit (paper, section 3.2)."""
+    mask_quantile: float = 0.99
+    """Quantile of a unit's spatial activations over the data set above which its mask is bright."""
+    words_per_second: float = 60.0
+    """How fast the scripted scientist writes; 0 means at once."""

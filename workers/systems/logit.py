@@ -1,0 +1,95 @@
+"""The probability of a class: what a search for biases studies.
+
+Its activation is the softmax probability of the class over all classes of the model; its masked image shows the
+region that speaks for the class. Both depend on the image alone. Loaded by `lab.laboratory` through the registry.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from PIL.Image import Image
+
+from workers.errors import UnknownName
+from workers.lab.imaging import in_parallel, masked
+from workers.protocols import (
+    Classifier,
+    Exemplar,
+    LabSettings,
+    Progress,
+    Response,
+    SystemSpec,
+    UnitIndex,
+    UnitRecord,
+    VisionModel,
+    part_seen,
+    silent,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BRIGHT = 0.2
+"""Share of a region map that stays bright: its places of the strongest evidence."""
+FAINT = 0.2
+"""Share of the strongest evidence below which a place is dark even so."""
+DECIMALS = 4
+"""Of 1,000 classes each has a probability of 0.001 on average, which two decimals would not show."""
+
+
+class Logit:
+    """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
+
+    def __init__(self, spec: SystemSpec, model: Classifier, index: UnitIndex) -> None:
+        self.spec = spec
+        self._model = model
+        self._index = index
+        self._lock = threading.Lock()
+        self._exemplars: list[Exemplar] | None = None
+
+    def respond(self, images: Sequence[Image]) -> list[Response]:
+        """Probability in [0, 1], rounded to 4 decimals, and masked image for each image."""
+        probabilities, maps = self._model.evidence(images, self.spec.unit)
+        shown = in_parallel(lambda pair: self._masked(*pair), list(zip(images, maps, strict=True)))
+        return [
+            Response(round(float(probability), DECIMALS), each)
+            for probability, each in zip(probabilities, shown, strict=True)
+        ]
+
+    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+        """The images with the highest logits in the order of their probabilities; empty if all logits are equal."""
+        record = self._index.unit(self.spec.layer, self.spec.unit, progress)
+        with self._lock:
+            if self._exemplars is None:
+                self._exemplars = self._measure(record)
+        return self._exemplars
+
+    def _measure(self, record: UnitRecord) -> list[Exemplar]:
+        pictures = [self._index.picture(position) for position in record.positions]
+        responses = self.respond([picture.image for picture in pictures])
+        found = [
+            Exemplar(response.activation, picture, response.masked, position)
+            for response, picture, position in zip(responses, pictures, record.positions, strict=True)
+        ]
+        return sorted(found, key=lambda each: -each.activation)
+
+    def _masked(self, image: Image, region: NDArray[np.float32]) -> Image:
+        """Bright where the evidence is above its own quantile and not faint."""
+        if region.size == 1:  # says nothing of where, so the image stays bright
+            return image
+        threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
+        return masked(image, region, threshold, part_seen(self._model, image.size))
+
+
+def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:
+    """The class that `spec` names. Raises UnknownName if its layer holds no classes or cannot say where it sees one."""
+    del settings  # the model goes by them
+    kinds = {layer.name: layer.kind for layer in model.layers()}
+    if kinds.get(spec.layer) != "logit" or not hasattr(model, "evidence"):
+        raise UnknownName(
+            f"{spec.layer} of {spec.model} gives no probabilities of classes. Study it as a unit instead."
+        )
+    return Logit(spec, cast("Classifier", model), index)

@@ -1,0 +1,115 @@
+"""The image side of CLIP's ResNets (Radford et al., ICML 2021, section 2.4), with the names of the published weights.
+
+It differs from the usual ResNet in three ways: a stem of three convolutions and average pooling; average pooling before
+every strided convolution, against aliasing; and attention instead of pooling at the end. Its sizes are read off the
+weights. No file is known here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from math import isqrt
+
+import torch
+from torch import Tensor, nn
+
+STAGES = ("layer1", "layer2", "layer3", "layer4")
+EXPANSION = 4
+"""Outputs of a block over those of its inner convolutions."""
+HEAD = 64
+"""Numbers in a head of the attention."""
+REDUCTION = 32
+"""Side of the image over that of the maps of layer4."""
+
+
+class Bottleneck(nn.Module):
+    """Three convolutions and a short cut, ReLU last; where it strides, it averages first."""
+
+    def __init__(self, inputs: int, inner: int, stride: int) -> None:
+        super().__init__()
+        outputs = inner * EXPANSION
+        self.conv1 = nn.Conv2d(inputs, inner, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(inner)
+        self.conv2 = nn.Conv2d(inner, inner, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(inner)
+        self.shrink: nn.Module = nn.AvgPool2d(stride) if stride > 1 else nn.Identity()
+        self.conv3 = nn.Conv2d(inner, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample: nn.Module | None = None
+        if stride > 1 or inputs != outputs:
+            parts = {"-1": nn.AvgPool2d(stride), "0": nn.Conv2d(inputs, outputs, 1, bias=False)}
+            self.downsample = nn.Sequential(OrderedDict(parts, **{"1": nn.BatchNorm2d(outputs)}))
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.bn1(self.conv1(x)).relu()
+        inner = self.shrink(self.bn2(self.conv2(inner)).relu())
+        return (self.bn3(self.conv3(inner)) + (x if self.downsample is None else self.downsample(x))).relu()
+
+
+class AttentionPool(nn.Module):
+    """What the mean over all places attends to, among itself and the places."""
+
+    def __init__(self, side: int, width: int, outputs: int) -> None:
+        super().__init__()
+        self.positional_embedding = nn.Parameter(torch.zeros(side * side + 1, width))
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(width, width) for _ in range(3))
+        self.c_proj = nn.Linear(width, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, width, side, side) to (batch, outputs)."""
+        places = x.flatten(2).transpose(1, 2)
+        tokens = torch.cat([places.mean(1, keepdim=True), places], dim=1) + self.positional_embedding
+        query, key, value = (
+            project(part).unflatten(2, (-1, HEAD)).transpose(1, 2)  # (batch, heads, tokens, HEAD)
+            for project, part in ((self.q_proj, tokens[:, :1]), (self.k_proj, tokens), (self.v_proj, tokens))
+        )
+        pooled = nn.functional.scaled_dot_product_attention(query, key, value)
+        return self.c_proj(pooled.transpose(1, 2).flatten(1))
+
+
+class ImageSide(nn.Module):
+    """The network. `widths` gives the outputs of conv1 and of each stage."""
+
+    def __init__(self, width: int, blocks: Mapping[str, int], side: int, outputs: int) -> None:
+        super().__init__()
+        self.input = side * REDUCTION
+        """Side of the square images it takes, in pixels."""
+        self.widths = {"conv1": width, **{name: width * EXPANSION * 2**at for at, name in enumerate(STAGES)}}
+        self.conv1 = nn.Conv2d(3, width // 2, 3, stride=2, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width // 2)
+        self.conv2 = nn.Conv2d(width // 2, width // 2, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width // 2)
+        self.conv3 = nn.Conv2d(width // 2, width, 3, padding=1, bias=False)
+        self.bn3 = nn.BatchNorm2d(width)
+        inputs = width
+        for at, name in enumerate(STAGES):
+            inner, stride = width * 2**at, 1 if at == 0 else 2
+            first = Bottleneck(inputs, inner, stride)
+            inputs = inner * EXPANSION
+            rest = [Bottleneck(inputs, inner, 1) for _ in range(blocks[name] - 1)]
+            self.add_module(name, nn.Sequential(first, *rest))
+        self.attnpool = AttentionPool(side, inputs, outputs)
+
+    @classmethod
+    def like(cls, weights: Mapping[str, Tensor]) -> ImageSide:
+        """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
+        width = weights["conv3.weight"].shape[0]
+        blocks = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
+        side = isqrt(weights["attnpool.positional_embedding"].shape[0] - 1)
+        return cls(width, blocks, side, weights["attnpool.c_proj.weight"].shape[0])
+
+    def maps(self, x: Tensor) -> dict[str, Tensor]:
+        """The stem's and every stage's output (batch, units, height, width), all after their ReLU."""
+        x = self.bn1(self.conv1(x)).relu()
+        x = self.bn2(self.conv2(x)).relu()
+        x = self.bn3(self.conv3(x)).relu()
+        found = {"conv1": x}
+        x = nn.functional.avg_pool2d(x, 2)
+        for name in STAGES:
+            x = found[name] = self.get_submodule(name)(x)
+        return found
+
+    def forward(self, x: Tensor) -> Tensor:
+        """CLIP's embedding of images (batch, outputs), before it is normalised."""
+        return self.attnpool(self.maps(x)["layer4"])

@@ -1,0 +1,149 @@
+"""Any image model of transformers as a model under study, by hub id or by folder: "hf:microsoft/resnet-152".
+
+Its files, its image processor and its layers are the business of `huggingface_parts`; this joins them. Loaded through
+the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from PIL.Image import Image
+
+from workers import hub
+from workers.errors import MissingPart, UnknownName
+from workers.protocols import Box, LabSettings, LayerInfo
+from workers.shelf import Place, in_batches
+from workers.vision_models.huggingface_parts.checkpoint import Checkpoint
+from workers.vision_models.huggingface_parts.layers import Layout, find
+from workers.vision_models.huggingface_parts.preparation import Preparation
+from workers.vision_models.huggingface_parts.reading import evidence, read
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def load(settings: LabSettings, name: str) -> HuggingFaceModel:
+    """The model by hub id or folder. Nothing is read yet, so nothing is refused yet."""
+    return HuggingFaceModel(settings, name)
+
+
+def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
+    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    return hub.missing(name, hub.CHECKPOINT)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    preparation: Preparation
+    place: Place[Any]
+    layout: Layout
+
+
+class HuggingFaceModel:
+    """A `protocols.Classifier` if its network has a head of classes, else a `protocols.VisionModel`.
+
+    Safe for threads. What first needs its files raises UnknownName or MissingPart if they are not there, and fetches
+    them from the hub unless HF_HUB_OFFLINE is set.
+    """
+
+    def __init__(self, settings: LabSettings, name: str) -> None:
+        self.name = f"hf:{name}"
+        self._settings = settings
+        self._checkpoint = Checkpoint(name)
+        self._precision: torch.dtype = getattr(torch, settings.precision)
+        self._lock = Lock()
+        self._parts: _Parts | None = None
+
+    @cached_property
+    def revision(self) -> str:
+        """Of its files; half precision makes other weights of them."""
+        short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
+        return f"{self._checkpoint.revision}{short}"
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """In the order in which they are computed; the logits, if there are any, come last."""
+        return self._open().layout.layers()
+
+    def seen(self, size: tuple[int, int]) -> Box:
+        """The part of an image of `size` (width, height) that the model's processor does not cut off."""
+        return self._open().preparation.seen(size)
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """What the layers make of the images; see `protocols.VisionModel.maps`.
+
+        Raises MachineryError if a layer gives NaN or infinities.
+        """
+        self._open().layout.check(self.name, layers)
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._read(batch, layers)])
+        if not parts:
+            units = {info.name: info.units for info in self.layers()}
+            return {layer: torch.empty(0, units[layer], 1, 1) for layer in layers}
+        return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
+
+    def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probability of a class and where it is seen, by Grad-CAM; see `protocols.Classifier.evidence`.
+
+        Raises UnknownName if the model knows no classes, or not this one.
+        """
+        logits = self._open().layout.logits
+        if logits is None or not 0 <= unit < logits.units:
+            what = f"classes from 0 to {logits.units - 1}" if logits else "no classes"
+            raise UnknownName(f"{self.name} has {what}, so it knows no class {unit}.")
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._evidence(batch, unit)])
+        if not parts:
+            return np.empty(0, np.float32), np.empty((0, 1, 1), np.float32)
+        probabilities, maps = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return probabilities, maps
+
+    def _read(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+        parts = self._open()
+        pixels = parts.preparation.pixels(images)
+        with parts.place as network:
+            ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
+            return read(network, ready, parts.layout, layers, self.name)
+
+    def _evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        parts = self._open()
+        pixels = parts.preparation.pixels(images)
+        with parts.place as network:
+            ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
+            probabilities, maps = evidence(network, ready, parts.layout, unit, self.name)
+        return probabilities.numpy(force=True), maps.numpy(force=True)
+
+    def _open(self) -> _Parts:
+        """What all calls share, made by the first."""
+        with self._lock:
+            if self._parts is None:
+                self._parts = self._made()
+            return self._parts
+
+    def _made(self) -> _Parts:
+        _ = self._checkpoint.network_class  # first, since it says best what is wrong
+        preparation = Preparation(self._checkpoint.folder)
+        place = self._settings.shelf.place(
+            f"{self.name} {self.revision}", lambda: self._checkpoint.load(self._settings.device, self._precision)
+        )
+        try:
+            layout = find(self._checkpoint.empty(), preparation.size)
+        except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
+            with place as network:
+                layout = self._found(network, preparation.size)
+        return _Parts(preparation, place, layout)
+
+    def _found(self, network: Any, size: tuple[int, int]) -> Layout:
+        try:
+            return find(network, size)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+            raise MissingPart(
+                f"{self.name} cannot look at single images of {size[1]} x {size[0]} pixels: {error}. "
+                "Choose another model, or correct its preprocessor_config.json."
+            ) from error

@@ -1,0 +1,1 @@
+"""Parts of the plug-in `huggingface`: finding and loading checkpoints, preparing images, reading layers."""

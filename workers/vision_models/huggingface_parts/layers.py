@@ -1,0 +1,197 @@
+"""The layers of a network of transformers: which there are, what they are called, how they are laid out.
+
+Found by looking at what every module gives for blank images. A known architecture lists the layers that papers speak
+of; any other lists every module that gives a map. Knows tensors alone; `reading` reads the layers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import nn
+
+from workers.errors import UnknownName
+from workers.protocols import LayerInfo
+from workers.vision_models.huggingface_parts.forms import (
+    Form,
+    Size,
+    form_of,
+    laid_out,
+    others_in_front,
+    tensor_in,
+    units_of,
+)
+
+LOGITS = "logits"
+BLANKS = 2
+"""Blank images looked at: the dimension of this size is the batch."""
+MOST_NAMED = 40
+"""Most layers that an error lists."""
+
+RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
+NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
+    (RESNET, r"embedder", "conv1"),  # ends in a max-pool, which keeps the maximum of every unit
+    (RESNET, r"encoder\.stages\.0", "layer1"),
+    (RESNET, r"encoder\.stages\.1", "layer2"),
+    (RESNET, r"encoder\.stages\.2", "layer3"),
+    (RESNET, r"encoder\.stages\.3", "layer4"),
+    (CONVNEXT, r"embeddings", "stem"),
+    (CONVNEXT, r"encoder\.stages\.(\d+)", r"stages.\1"),
+    (SWIN, r"encoder\.layers\.(\d+)\.blocks\.(\d+)\.(?:mlp\.fc1|intermediate\.dense)", r"layers.\1.blocks.\2.mlp.fc1"),
+    ((), r"(?:\w+\.)?layers?\.(\d+)\.(?:mlp\.fc1|intermediate\.dense)", r"blocks.\1.mlp.fc1"),
+    ((), r"(?:\w+\.)?layers?\.(\d+)\.mlp\.(gate_proj|up_proj)", r"blocks.\1.mlp.\2"),
+)
+"""Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
+
+MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
+LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm1)")
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A layer and how its output is laid out."""
+
+    info: LayerInfo
+    form: Form
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layers of one network."""
+
+    taps: Mapping[str, Tap]
+    """By name, in the order in which they are computed; without the logits."""
+    logits: LayerInfo | None
+    evidence: Tap | None
+    """The last place where every class still has a map; None without logits."""
+    others: Mapping[str, str]
+    """What the modules give that are not listed as layers, by path."""
+    patch: int
+    """Side of a transformer's patches in pixels; 0 if it has none."""
+
+    def layers(self) -> list[LayerInfo]:
+        return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
+
+    def check(self, model: str, layers: Sequence[str]) -> None:
+        """Raises UnknownName, with those there are, for a layer that does not exist."""
+        known = [info.name for info in self.layers()]
+        for layer in layers:
+            if layer in known:
+                continue
+            gives = self.others.get(layer)
+            what = f"{layer!r} of {model} gives {gives}: no layer to study" if gives else f"{model} has no {layer!r}"
+            more = f" … ({len(known)} in all)" if len(known) > MOST_NAMED else ""
+            raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MOST_NAMED])}{more}.")
+
+
+def find(network: Any, size: Size) -> Layout:
+    """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
+    outputs, result = _outputs(network, size)
+    patch = _patch(network.config)
+    modules = dict(network.named_modules())
+    found: dict[str, Tap] = {}
+    for path, output in outputs.items():
+        tensor = tensor_in(output)
+        form = None if tensor is None else form_of(modules[path], tensor, BLANKS, size, patch)
+        if tensor is not None and form:
+            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", units_of(tensor, form))
+            found[path] = Tap(info, form)
+    wide = {path: tap for path, tap in found.items() if _area(outputs[path], tap, size, patch) > 1}
+    taps = _named(found, network) or {
+        path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
+    }
+    listed = {tap.info.path for tap in taps.values()}
+    others = {path: _described(output) for path, output in outputs.items() if path not in listed}
+    logits = _logits(network, result)
+    return Layout(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
+
+
+def arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
+    """What the network is called with: positions are stretched to images of another size than its own."""
+    own = getattr(network.config, "image_size", None)
+    own_size = tuple(own) if isinstance(own, list | tuple) else (own, own)
+    stretch = own is not None and own_size != tuple(pixels.shape[2:])
+    takes = "interpolate_pos_encoding" in signature(network.forward).parameters
+    return {"pixel_values": pixels, **({"interpolate_pos_encoding": True} if stretch and takes else {})}
+
+
+def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
+    """What each module that runs once gives for blank images, in order, and what the network gives."""
+    outputs: dict[str, list[Any]] = {}
+    weight = next(network.parameters())
+    pixels = torch.zeros(BLANKS, 3, *size, dtype=weight.dtype, device=weight.device)
+    paths = [(path, module) for path, module in network.named_modules() if path]
+    with torch.no_grad(), _listening(paths, outputs):
+        result = network(**arguments(network, pixels))
+    return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
+
+
+@contextmanager
+def _listening(paths: Sequence[tuple[str, nn.Module]], outputs: dict[str, list[Any]]) -> Iterator[None]:
+    def listen(path: str, module: nn.Module) -> Any:
+        return module.register_forward_hook(lambda _, __, output: outputs.setdefault(path, []).append(output))
+
+    handles = [listen(path, module) for path, module in paths]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _named(found: Mapping[str, Tap], network: Any) -> dict[str, Tap]:
+    """The layers that papers speak of, by the papers' names; none for an unknown architecture."""
+    kind, own = network.config.model_type, f"{network.base_model_prefix}."
+    named: dict[str, Tap] = {}
+    for path, tap in found.items():
+        inner = path.removeprefix(own).removeprefix("vision_model.")
+        for kinds, pattern, name in NATURAL:
+            if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
+                info = LayerInfo(match.expand(name), path, tap.info.kind, tap.info.units)
+                named.setdefault(info.name, Tap(info, tap.form))
+                break
+    return named
+
+
+def _logits(network: Any, result: Any) -> LayerInfo | None:
+    """The layer of the classes, if the network has a head for them."""
+    logits = getattr(result, "logits", None)
+    if "ForImageClassification" not in type(network).__name__ or not isinstance(logits, torch.Tensor):
+        return None
+    units = logits.shape[1]
+    names = tuple(str(network.config.id2label.get(unit, f"class {unit}")) for unit in range(units))
+    heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
+    return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names)
+
+
+def _evidence(wide: dict[str, Tap], outputs: Mapping[str, Any], size: Size, patch: int) -> Tap | None:
+    """The last map; but if a token of the class speaks for it, the last one that this token still draws from."""
+    last = next(reversed(wide.values()), None)
+    if last is None or last.form != "tokens":
+        return last
+    tensor = tensor_in(outputs[last.info.path])
+    if tensor is None or not others_in_front(tensor.shape[1], size, patch):
+        return last
+    return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
+
+
+def _area(output: Any, tap: Tap, size: Size, patch: int) -> int:
+    tensor = tensor_in(output)
+    return 0 if tensor is None else laid_out(tensor, tap.form, size, patch)[0, 0].numel()
+
+
+def _patch(config: Any) -> int:
+    patch = getattr(config, "patch_size", 0)
+    return int(patch[0] if isinstance(patch, list | tuple) else patch or 0)
+
+
+def _described(output: Any) -> str:
+    """For an error message."""
+    tensor = tensor_in(output)
+    return f"no tensor but {type(output).__name__}" if tensor is None else f"numbers of shape {tuple(tensor.shape[1:])}"

@@ -1,0 +1,112 @@
+"""Synthetic neurons: units whose selectivity is known, computed from the concepts that a detector finds.
+
+`Neuron` and the tables of neurons are in `synthetic_neurons`, seeing is in `workers.detectors`; here concepts become
+maps. Loaded through the registry as "synthetic:DETECTOR".
+
+What it costs: each concept is looked for in each image once in a call, however many neurons share it. A whole layer
+(as for an index) asks for all concepts of its neurons; `unit_maps` asks for those of one neuron, one or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers import registry
+from workers.errors import UnknownName
+from workers.protocols import Detection, Detector, LabSettings, LayerInfo
+from workers.vision_models.synthetic_neurons.neuron import Neuron, Seen, Table
+from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
+from workers.vision_models.synthetic_neurons.toys import TOYS
+
+TABLES: Mapping[str, Table] = {"toybox-eyes": TOYS}
+"""Detector -> its neurons; those of the paper for all others."""
+
+GRID = 56
+"""Side of the maps. The image is divided into as many rows and columns, whatever its shape."""
+REACH = 2
+"""Cells by which masks are dilated. The paper gives no number; this is 1/28 of the image to each side."""
+
+
+def load(settings: LabSettings, name: str) -> SyntheticModel:
+    """The neurons on the detector called `name`. Raises UnknownName, with the detectors there are, and MissingPart."""
+    detector: Detector = registry.load(registry.DETECTORS, name)(settings)
+    return SyntheticModel(detector, TABLES.get(name, TABLE_A4), settings.batch_size)
+
+
+def missing(settings: LabSettings, name: str) -> str:
+    """What keeps the detector from loading, and how to get it; "" if nothing does."""
+    return registry.missing(registry.DETECTORS, name, settings)
+
+
+class SyntheticModel:
+    """A `protocols.ConceptModel` with the layers "mono", "or" and "conditional". The detector holds its own lock."""
+
+    def __init__(self, detector: Detector, table: Table, batch_size: int) -> None:
+        self.name = f"synthetic:{detector.name}"
+        self.revision = f"{detector.revision}-{sha256(f'{table} {GRID} {REACH}'.encode()).hexdigest()[:8]}"
+        self._detector = detector
+        self._table = table
+        self._batch_size = batch_size
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """The kinds of neurons, in the order of the table."""
+        return [
+            LayerInfo(kind, kind, "concept", len(neurons), tuple(neuron.name for neuron in neurons))
+            for kind, neurons in self._table.items()
+        ]
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """(batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
+        wanted = {layer: self._neurons(layer) for layer in layers}
+        seen = self._look(images, [neuron for neurons in wanted.values() for neuron in neurons])
+        return {layer: _maps(neurons, seen) for layer, neurons in wanted.items()}
+
+    def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
+        """(batch, 56, 56): the maps of one neuron, for the price of its own concepts."""
+        neuron = self._neurons(layer)[unit]
+        return _maps([neuron], self._look(images, [neuron]))[:, 0]
+
+    def _neurons(self, layer: str) -> tuple[Neuron, ...]:
+        if layer not in self._table:
+            raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(self._table)}.")
+        return self._table[layer]
+
+    def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, Seen]]:
+        """Which of the neurons' concepts each image shows."""
+        concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
+        found: list[dict[str, Seen]] = []
+        for start in range(0, len(images), self._batch_size):
+            places = self._detector.detect(images[start : start + self._batch_size], concepts)
+            found += [{concept: _seen(here) for concept, here in each.items() if here} for each in places]
+        return found
+
+
+def _seen(detections: Sequence[Detection]) -> Seen:
+    """A concept that was found in at least one place."""
+    value = sum(each.confidence for each in detections) / len(detections)
+    return Seen(value, _on_grid(each.mask for each in detections))
+
+
+def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """All masks together and what is near them, (56, 56). A cell belongs to a mask if any of its pixels does."""
+    cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
+    together = torch.stack(cells).amax(0)  # (1, 56, 56)
+    wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
+    dilated: NDArray[np.bool_] = wide[0].numpy() > 0
+    return dilated
+
+
+def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, Seen]]) -> torch.Tensor:
+    """(images, neurons, 56, 56)."""
+    maps = torch.zeros(len(images), len(neurons), GRID, GRID, dtype=torch.float32)
+    for row, seen in enumerate(images):
+        for unit, neuron in enumerate(neurons):
+            if response := neuron.respond(seen):
+                maps[row, unit] = torch.from_numpy(response.mask) * response.value
+    return maps

@@ -1,0 +1,1 @@
+"""What synthetic neurons are: their arithmetic, and tables of them."""

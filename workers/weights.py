@@ -1,0 +1,69 @@
+"""What weights take in memory, how they are let go, and how an error says that memory ran out. Used by `shelf`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable
+
+_SIGNS = ("out of memory", "can't allocate memory", "alloc_failed")
+_DEPTH = 4
+"""How deep modules may lie in what was loaded."""
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error says that memory ran out, on the device or on the processor."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _SIGNS)
+
+
+def weight(held: object) -> int:
+    """Bytes of the parameters, buffers and tensors in what a `load` returned, each counted once."""
+    if "torch" not in sys.modules:
+        return 0
+    tensors: dict[int, int] = {}
+    _weigh(held, tensors, _DEPTH)
+    return sum(tensors.values())
+
+
+def _weigh(held: object, tensors: dict[int, int], depth: int) -> None:
+    """Note the bytes of every tensor in it, by the tensor's identity."""
+    import torch
+
+    if isinstance(held, torch.Tensor):
+        tensors[id(held)] = held.numel() * held.element_size()
+    elif depth:
+        for part in _parts(held):
+            _weigh(part, tensors, depth - 1)
+
+
+def _parts(held: object) -> Iterable[object]:
+    """The tensors of a module, a pipeline's components, the items of a container, the attributes of an object."""
+    import torch
+
+    if isinstance(held, torch.nn.Module):
+        return [*held.parameters(), *held.buffers()]
+    if isinstance(held, list | tuple):
+        return held
+    inside = held if isinstance(held, dict) else getattr(held, "components", None)
+    return list((inside if isinstance(inside, dict) else getattr(held, "__dict__", {})).values())
+
+
+def free() -> None:
+    """Give back what nobody refers to any more."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def gigabytes(count: float) -> str:
+    """Bytes for people: 0.25 GB, 12.3 GB; a GB is 2**30 bytes, as in MAIA_MEMORY_GB."""
+    size = count / (1 << 30)
+    return f"{size:.2f} GB" if size < 10 else f"{size:.1f} GB"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in short."""
+    return str(error).partition("\n")[0][:200] or type(error).__name__
