@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 
-from experiments.models import Label, Layer, Member, Model, Run
+from experiments.models import Backbone, DataSet, Job, Label, Layer, Member, Model, Run, ToolSet
 
 
 class MemberInline(admin.StackedInline):  # type: ignore[type-arg]
@@ -41,4 +41,4 @@ class RunAdmin(LookOnly):
 
 admin.site.unregister(User)
 admin.site.register(User, PeopleAdmin)
-admin.site.register([Model, Layer, Label], LookOnly)
+admin.site.register([Model, Layer, DataSet, Backbone, ToolSet, Job, Label], LookOnly)

@@ -9,3 +9,4 @@ class ExperimentsConfig(AppConfig):
 
     def ready(self) -> None:
         from experiments import checks  # noqa: F401 - registers them
+        from experiments.search import signals  # noqa: F401 - questions are found as soon as they are asked

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
+T = TypeVar("T")
 WIDTH, HEIGHT = 300, 132
 LEFT, RIGHT, TOP, BOTTOM = 30, 8, 16, 20
 SPREAD = 7.0
@@ -70,7 +72,7 @@ def chart(values: Sequence[tuple[int, float, str]], scale: Scale) -> Chart:
     dots = [
         Dot(x, y(value), strength(value, scale), f"{title}: {value:.2f}", number)
         for number, group in groupby(values, key=lambda each: each[0])
-        for x, value, title in spread(list(group), middle[number], step, y)
+        for x, value, title in spread([(value, title) for _, value, title in group], middle[number], step, y)
     ]
     ticks = [(y(value), f"{value:g}") for value in (bottom, (bottom + top) / 2, top)]
     every = math.ceil(len(numbers) / 8) or 1
@@ -80,17 +82,17 @@ def chart(values: Sequence[tuple[int, float, str]], scale: Scale) -> Chart:
 
 
 def spread(
-    group: Sequence[tuple[int, float, str]], middle: float, step: float, y: Callable[[float], float]
-) -> Iterator[tuple[float, float, str]]:
-    """Dots of one round; those at nearly the same height stand side by side, closer where they are many."""
-    levels: dict[int, list[tuple[float, str]]] = {}
-    for _, value, title in group:
-        levels.setdefault(int(y(value) // SPREAD), []).append((value, title))
+    group: Sequence[tuple[float, T]], middle: float, step: float, y: Callable[[float], float]
+) -> Iterator[tuple[float, float, T]]:
+    """Dots of one column; those at nearly the same height stand side by side, closer where they are many."""
+    levels: dict[int, list[tuple[float, T]]] = {}
+    for value, what in group:
+        levels.setdefault(int(y(value) // SPREAD), []).append((value, what))
     width = max(step - 8, 0.0)
     for level in levels.values():
         apart = min(SPREAD, width / len(level))
-        for place, (value, title) in enumerate(level):
-            yield round(middle + (place - (len(level) - 1) / 2) * apart, 1), value, title
+        for place, (value, what) in enumerate(level):
+            yield round(middle + (place - (len(level) - 1) / 2) * apart, 1), value, what
 
 
 def strength(value: float, scale: Scale) -> str:

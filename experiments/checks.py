@@ -19,7 +19,7 @@ from workers.jobs import jail
 @register(Tags.security)
 def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
     """Behind HTTPS several processes, perhaps on several machines, must share one key."""
-    if not settings.HTTPS or os.environ.get("MAIA_SECRET_KEY"):
+    if not settings.HTTPS or os.environ.get("MAIA_SECRET_KEY") or os.environ.get("MAIA_SECRET_KEY_FILE"):
         return []
     return [
         checks.Warning(

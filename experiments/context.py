@@ -1,21 +1,75 @@
-"""What the frame around every page shows: who is here, in which role, and how many runs are alive, and what all should
-know of the sandbox.
+"""What the frame around every page shows: the places there are, who is here and in which role, how many runs are alive
+or wait, and what all should know of the sandbox.
 
 A context processor; strangers and anonymous visitors get an empty frame.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from django.db.models import Count
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
 from django.utils.functional import SimpleLazyObject
 
 from experiments.access import role_of
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.models.run import ACTIVE
+from experiments.models.run import ACTIVE, Status
 from workers.jobs import jail
+
+
+@dataclass(frozen=True)
+class Place:
+    """An entry of the rail: the name of its address, and the key that leads there after g. It is also the place of
+    the pages under the addresses in `also`."""
+
+    name: str
+    label: str
+    key: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        return address(self.name)
+
+    def holds(self, path: str) -> bool:
+        """Whether a page belongs here; only the Overview is a single page."""
+        return path == self.url if self.url == "/" else path.startswith((self.url, *self.also))
+
+
+PLACES = (
+    Place("overview", "Overview", "o"),
+    Place("runs", "Runs", "r"),
+    Place("experiments", "Experiments", "e", ("/images/",)),
+    Place("units", "Units", "u"),
+    Place("compare", "Compare", "c"),
+    Place("evaluations", "Evaluations", "v"),
+    Place("review", "Review", "w"),
+    Place("settings", "Settings", "s"),
+)
+ELSEWHERE = (
+    Place("search", "Search", ""),
+    Place("exports", "Exports", ""),
+    Place("imports", "Imports", ""),
+    Place("settings-tokens", "Tokens for the API", ""),
+)
+"""Pages that the palette offers beside those of the rail."""
+SHOWN_ON_A_PHONE = 2
+"""Entries that the bar at the foot of a small screen has room for; the others unfold."""
+
+
+@cache
+def address(name: str) -> str:
+    """Where a page is; "" while there is none."""
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -24,13 +78,30 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def look(request: HttpRequest) -> dict[str, Any]:
-    """`role` is None for strangers; `live` counts the runs that are queued or running."""
+    """`role` is None for strangers."""
     role = role_of(getattr(request, "user", None)) if hasattr(request, "user") else None
     if role is None:
-        return {"role": None, "may_ask": False, "live": 0}
+        return {"role": None, "may_ask": False, "places": [], "counts": {}}
+    places = [place for place in PLACES if place.url]
     return {
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
-        "live": Run.objects.filter(status__in=ACTIVE).count(),
+        "places": places[:SHOWN_ON_A_PHONE],
+        "more": places[SHOWN_ON_A_PHONE:],
+        "elsewhere": [place for place in ELSEWHERE if place.url],
+        "here": next((place.name for place in places if place.holds(request.path)), ""),
+        "counts": counts(),
         "warning": jail.banner(),
+    }
+
+
+def counts() -> Mapping[str, str]:
+    """What stands beside the names of the rail: place -> a few words, "" for nothing."""
+    asked = [*ACTIVE, Status.WAITING]
+    rows = Run.objects.filter(status__in=asked).order_by().values_list("status").annotate(Count("pk"))
+    found = dict(rows)
+    live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
+    return {
+        "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
+        "runs": f"{live} live" if live else "",
     }

@@ -1,4 +1,4 @@
-"""The New query form: what a person asks, checked against the catalogue of models, layers and units.
+"""The New query form: what a person asks, checked against what workers have found.
 
 Also the question suggested for each task, and the command line that asks the same. Called by `views.query`.
 """
@@ -9,12 +9,15 @@ import shlex
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
-from experiments.models import Layer, Model, Run
+from experiments import kit, units
+from experiments.models import Backbone, DataSet, Layer, Model, Run, ToolSet
 from experiments.models.run import LIMITS, QUESTION_CHARS
 from workers import registry
+from workers.errors import UnknownName
 
 TASK_LINES = {
     "describe": "What makes the unit fire? Ends in a description and one or more labels.",
@@ -28,6 +31,20 @@ SUGGESTIONS = {
     "spurious": "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
     "free": "Which change to an image lowers unit {unit} of {layer} in {model} the most?",
 }
+OF_A_CLASS = {
+    "describe": "What does {model} need to see to call an image “{name}” (unit {unit} of {layer})?",
+    "bias": "In which contexts does {model} find “{name}” (unit {unit} of {layer}) more or less probable?",
+    "spurious": "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
+}
+COMMAND_DEFAULTS = {
+    "task": "describe",
+    "data_set": settings.LAB_DATA_SET,
+    "tool_set": kit.TOYBOX,
+    "backbone": kit.SCRIPTED,
+    "backbone_model": "",
+    "seed": "0",
+}
+"""Options of `manage.py investigate` beside the unit, the limits and the question."""
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 
 
@@ -45,10 +62,11 @@ class QueryForm(forms.Form):
     task = forms.ChoiceField(choices=list(registry.TASKS.items()), widget=forms.RadioSelect, initial="describe")
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
-    unit = forms.IntegerField(error_messages={"required": "Choose a unit.", "invalid": "A unit is a whole number."})
-    backbone = forms.ChoiceField(
-        choices=lambda: registry.choices(registry.BACKBONES), widget=forms.RadioSelect, initial="scripted"
-    )
+    unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
+    data_set = forms.CharField(max_length=500, required=False)
+    tool_set = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOL_SETS.items()])
+    backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
+    backbone_model = forms.CharField(max_length=200, required=False)
     rounds = forms.IntegerField(required=False, initial=LIMITS["rounds"], max_value=10**6)
     tokens = forms.IntegerField(required=False, initial=LIMITS["tokens"], max_value=10**12)
     cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
@@ -85,79 +103,138 @@ class QueryForm(forms.Form):
             raise ValidationError(ABOVE_ZERO)
         return value
 
+    def clean_data_set(self) -> str:
+        return str(self._available(DataSet, "data_set"))
+
+    def clean_tool_set(self) -> str:
+        return str(self._available(ToolSet, "tool_set"))
+
+    def clean_backbone(self) -> str:
+        return str(self._available(Backbone, "backbone"))
+
+    def _available(self, kind: type[DataSet | ToolSet | Backbone], name: str) -> Any:
+        """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
+        key = self.cleaned_data[name]
+        row: Any = kind.objects.filter(key=key).first()
+        if row and not row.available:
+            raise ValidationError(f"{row.label} cannot be used yet. {row.remedy}")
+        if key and row is None and kind is DataSet:
+            there = listed(kind.objects.values_list("key", flat=True))
+            raise ValidationError(f"There is no data set “{key}”. Choose one of: {there}.")
+        return key
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
-        if {"model", "layer"} <= data.keys():
-            field, problem = system_problem(data["model"], data["layer"], data.get("unit"))
-            if problem and field in data:
-                self.add_error(field, problem)
+        self._find_unit(data)
+        problem = kit.misfit(data.get("backbone", ""), data.get("tool_set", kit.TOYBOX))
+        if problem:
+            self.add_error("backbone", problem)
+        data["backbone_model"] = kit.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
         return data
+
+    def _find_unit(self, data: dict[str, Any]) -> None:
+        """Check model, layer and unit together; the unit becomes a number, the layer's kind that of the system."""
+        if not {"model", "layer"} <= data.keys():
+            return
+        try:
+            layer = find_layer(data["model"], data["layer"])
+            self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
+            if "unit" in data:
+                data["unit"] = find_unit(layer, data["unit"])
+        except Wrong as wrong:
+            self.add_error(wrong.field, str(wrong))
 
     def save(self, owner: User) -> Run:
         """A queued run. The caller enqueues it."""
         data = self.cleaned_data
-        known = ("question", "task", "model", "layer", "unit", "backbone", "seed")
+        known = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
         return Run.objects.create(
             owner=owner,
-            system_kind="unit",
+            system_kind=self.system_kind,
+            options={"data_set": data["data_set"]} if data["data_set"] else {},
             limits={name: data[name] for name in LIMITS},
             **{name: data[name] for name in known},
         )
 
 
-def system_problem(model: str, layer: str, unit: int | None) -> tuple[str, str]:
-    """The field that names something that does not exist, and the sentence about it; both empty if all is well."""
+class Wrong(Exception):
+    """What a field names does not exist; the message says what does."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def find_layer(model: str, layer: str) -> Layer:
+    """A layer of a model that can be used. Raises Wrong."""
     found = Model.objects.filter(name=model).first()
     if found is None:
-        return (
-            "model",
-            f"There is no model “{model}”. Choose one of: {listed(Model.objects.values_list('name', flat=True))}.",
-        )
+        names = listed(Model.objects.filter(available=True).values_list("name", flat=True))
+        raise Wrong("model", f"There is no model “{model}”. Choose one of: {names}.")
+    if not found.available:
+        raise Wrong("model", f"{model} cannot be used yet. {found.remedy}")
     place = found.layers.filter(name=layer).first()
     if place is None:
-        return (
-            "layer",
-            f"{model} has no layer “{layer}”. Choose one of: {listed(found.layers.values_list('name', flat=True))}.",
-        )
-    if unit is not None and not 0 <= unit < place.units:
-        return "unit", f"There is no unit {unit}: {layer} of {model} has units 0 to {place.units - 1}."
-    return "", ""
+        names = listed(found.layers.values_list("name", flat=True))
+        raise Wrong("layer", f"{model} has no layer “{layer}”. Choose one of: {names}.")
+    return place
+
+
+def find_unit(layer: Layer, written: str) -> int:
+    """The number of the unit that somebody means by a number or a name. Raises Wrong."""
+    try:
+        return units.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
+    except UnknownName as error:
+        raise Wrong("unit", str(error)) from None
 
 
 def listed(names: Any) -> str:
     return ", ".join(names) or "none yet, the worker is still loading them"
 
 
-def suggestions(model: str, layer: str, unit: int) -> dict[str, str]:
-    """A sensible question for each task."""
-    return {task: text.format(model=model, layer=layer, unit=unit) for task, text in SUGGESTIONS.items()}
+def suggestions(layer: Layer, unit: int) -> dict[str, str]:
+    """A sensible question for each task. It names the class of a logit, and never the concept of a synthetic neuron."""
+    name = layer.name_of(unit) if layer.kind == "logit" else ""
+    texts = SUGGESTIONS | (OF_A_CLASS if name else {})
+    known = {"model": layer.model.name, "layer": layer.name, "unit": unit, "name": name}
+    return {task: text.format(**known) for task, text in texts.items()}
 
 
-def first_choice() -> dict[str, Any]:
-    """What an untouched form shows: the deepest convolutional layer of the first model; empty while there is none."""
-    layers = Layer.objects.select_related("model").order_by("model__name", "-position")
-    layer = layers.filter(kind="conv").first() or layers.first()
+def first_choice(model: str = "") -> dict[str, Any]:
+    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named.
+
+    Empty while there is no model.
+    """
+    layers = Layer.objects.select_related("model").filter(model__available=True).order_by("model__name", "-position")
+    named = layers.filter(model__name=model or kit.TOYBOX)
+    layer = next(
+        (found for some in (named, layers) if (found := some.filter(kind="conv").first() or some.first())), None
+    )
     if layer is None:
         return {}
-    return {"model": layer.model.name, "layer": layer.name, "unit": 0}
+    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | kit.fitting(layer.model.name)
 
 
 def like(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
-    names = ("question", "task", "model", "layer", "unit", "backbone", "seed")
-    return {name: getattr(run, name) for name in names} | {name: run.limits.get(name) for name in LIMITS}
+    names = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
+    limits = {name: run.limits.get(name) for name in LIMITS}
+    return {name: getattr(run, name) for name in names} | limits | {"data_set": run.options.get("data_set", "")}
 
 
 def command_line(values: dict[str, Any]) -> str:
-    """The command that asks the same on the terminal; values that are the default are left out."""
+    """The command that asks the same on the terminal; values that are the command's defaults are left out."""
     words = ["python", "manage.py", "investigate"]
     for name in ("model", "layer", "unit"):
         words += [f"--{name}", str(values.get(name) or "0")]
-    optional = {"task": "describe", "backbone": "scripted", "seed": "0", "rounds": str(LIMITS["rounds"])}
-    for name, default in optional.items():
+    for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:
-            words += ["--max-rounds" if name == "rounds" else f"--{name}", value]
+            words += [f"--{name.replace('_', '-')}", value]
+    for name, limit in LIMITS.items():
+        value = values.get(name, limit)
+        if str(value) != str(limit):
+            words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
     question = " ".join(str(values.get("question") or "").split())
     if question:
         words += ["--question", question]

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Min, Q, QuerySet
+
 from experiments.models import Observation, Run
 
 Json = Mapping[str, Any]
@@ -107,12 +109,11 @@ class Entry:
         return self.ordered[SHOWN:] if self.is_large else []
 
 
-def entries(run: Run, payload: Json) -> list[Entry]:
-    """The entries of a result. An edit finds its original in its own entry, or among all that the run has logged."""
-    logged = [[shot_of(each) for each in entry["observations"]] for entry in payload.get("entries", ())]
-    earlier = originals(run, [shot for shots in logged for shot in shots])
+def entries(payload: Json, earlier: Mapping[str, Shot]) -> list[Entry]:
+    """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`."""
     return [
-        entry_of(entry["text"], shots, earlier) for entry, shots in zip(payload.get("entries", ()), logged, strict=True)
+        entry_of(entry["text"], [shot_of(each) for each in entry["observations"]], earlier)
+        for entry in payload.get("entries", ())
     ]
 
 
@@ -131,18 +132,27 @@ def entry_of(text: str, shots: Sequence[Shot], earlier: Mapping[str, Shot]) -> E
     )
 
 
-def originals(run: Run, shots: Sequence[Shot]) -> dict[str, Shot]:
-    """What the run has logged of the images that these were edited from, by key."""
-    wanted = {shot.original for shot in shots if shot.original} - {shot.image for shot in shots}
+def originals(run: Run, payloads: Sequence[Json]) -> dict[str, Shot]:
+    """What the run logged first of the images that those of these results were edited from, by key."""
+    logged = [each for payload in payloads for entry in payload["entries"] for each in entry["observations"]]
+    wanted = {each["original"] for each in logged if each["original"]}
     if not wanted:
         return {}
-    rows = Observation.objects.filter(experiment__run=run, image_id__in=wanted).order_by("-pk")
-    return {row.image_id: shot_from(row) for row in rows}
+    logs = run.observations.filter(image_id__in=wanted).order_by().values("image")
+    firsts = logs.annotate(first=Min("pk")).values("first")
+    return {row.image_id: shot_from(row) for row in Observation.objects.filter(pk__in=firsts)}
+
+
+def lately(run: Run, experiments: int) -> QuerySet[Observation]:
+    """What the newest experiments of the run logged, the last first."""
+    # By way of the experiments: their index finds the newest at once, however much the run has logged.
+    newest = Q(experiment__run=run, experiment__number__gt=run.experiment_count - experiments)
+    return Observation.objects.filter(newest).order_by("-experiment__number", "-position")
 
 
 def strongest(run: Run) -> list[Shot]:
     """The images that excited the unit most in this run, each once."""
-    rows = Observation.objects.filter(experiment__run=run).order_by("-activation", "pk")[: STRONGEST * 10]
+    rows = run.observations.order_by("-activation", "pk")[: STRONGEST * 10]
     seen: dict[str, Observation] = {}
     for row in rows:
         seen.setdefault(row.image_id, row)
@@ -167,4 +177,5 @@ def shot_from(row: Observation) -> Shot:
         prompt=row.prompt,
         seed=row.seed,
         original=row.original,
+        change=row.change,
     )

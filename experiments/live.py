@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -55,11 +56,18 @@ def progress(run_id: int, what: str, done: int, total: int) -> None:
 
 def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
     """The draft and the progress report as of now, for a viewer who comes late."""
+    return all_current([run_id])[run_id]
+
+
+def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] | None]]:
+    """The same of many runs, asked for at once."""
+    keys = [key for run_id in run_ids for key in (f"maia:draft:{run_id}", f"maia:progress:{run_id}")]
     try:
-        text, report = redis().mget(f"maia:draft:{run_id}", f"maia:progress:{run_id}")
+        found = redis().mget(keys) if keys else []
     except RedisError:
-        return "", None
-    return str(text or ""), json.loads(report) if report else None
+        found = [None] * len(keys)
+    pairs = zip(run_ids, found[::2], found[1::2], strict=True)
+    return {run_id: (str(text or ""), json.loads(told) if told else None) for run_id, text, told in pairs}
 
 
 def report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
 
-from experiments.models import Event, Experiment, Hypothesis, Label, Observation, Run, Unit
+from experiments import search
+from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, Unit
 from experiments.models.run import Status
 
 Payload = dict[str, Any]
@@ -22,6 +23,7 @@ def keep(run: Run, event: Event, state: bytes) -> None:
         keeper(run, event.payload)
     if event.kind == "result" and state:
         run.experiments.filter(number=event.payload["number"]).update(state=state)
+    search.keep(run, event)
 
 
 def keep_start(run: Run, payload: Payload) -> None:
@@ -31,16 +33,21 @@ def keep_start(run: Run, payload: Payload) -> None:
 
 def keep_reply(run: Run, payload: Payload) -> None:
     run.rounds = max(run.rounds, payload["round"])
-    run.prompt_tokens += payload["usage"]["prompt_tokens"]
-    run.completion_tokens += payload["usage"]["completion_tokens"]
-    run.cost += payload["usage"]["cost"]
+    keep_usage(run, payload["usage"])
     Hypothesis.objects.bulk_create(
         Hypothesis(run=run, round=payload["round"], **hypothesis) for hypothesis in payload["hypotheses"]
     )
 
 
+def keep_usage(run: Run, usage: Payload) -> None:
+    run.prompt_tokens += usage["prompt_tokens"]
+    run.completion_tokens += usage["completion_tokens"]
+    run.cost += usage["cost"]
+
+
 def keep_experiment(run: Run, payload: Payload) -> None:
-    Experiment.objects.create(run=run, number=payload["number"], round=payload["round"], code=payload["code"])
+    known = {name: payload[name] for name in ("number", "round", "code")}
+    Experiment.objects.create(run=run, seq=run.last_seq, **known)
     run.experiment_count += 1
 
 
@@ -48,10 +55,14 @@ def keep_result(run: Run, payload: Payload) -> None:
     experiment = run.experiments.get(number=payload["number"])
     for field in ("status", "output", "error", "seconds", "tool_seconds", "calls"):
         setattr(experiment, field, payload[field])
-    experiment.save()
     logged = [observation for entry in payload["entries"] for observation in entry["observations"]]
+    experiment.seq, experiment.observation_count = run.last_seq, len(logged)
+    experiment.best_activation = max((each["activation"] for each in logged), default=None)
+    experiment.save()
+    keep_usage(run, payload["usage"])
+    before = activations_before(run, logged)
     Observation.objects.bulk_create(
-        observation_row(experiment, position, observation) for position, observation in enumerate(logged, 1)
+        observation_row(experiment, position, observation, before) for position, observation in enumerate(logged, 1)
     )
     run.observation_count += len(logged)
     if payload["threshold"] is not None:
@@ -61,19 +72,46 @@ def keep_result(run: Run, payload: Payload) -> None:
     run.best_activation = max([*reached, *([] if run.best_activation is None else [run.best_activation])], default=None)
 
 
-def observation_row(experiment: Experiment, position: int, observation: Payload) -> Observation:
+def activations_before(run: Run, logged: Sequence[Payload]) -> dict[str, float]:
+    """What the originals of these edits reached: in the same experiment, else when the run first logged them."""
+    wanted = {each["original"] for each in logged if each["original"]}
+    if not wanted:
+        return {}
+    rows = run.observations.filter(image_id__in=wanted).order_by("-pk")
+    return dict(rows.values_list("image_id", "activation")) | {each["image"]: each["activation"] for each in logged}
+
+
+def observation_row(
+    experiment: Experiment, position: int, observation: Payload, before: Mapping[str, float]
+) -> Observation:
+    """The row; an edit whose original was never logged has no change."""
+    original, activation = observation["original"] or "", observation["activation"]
+    is_edit = original in before and original != observation["image"]
     return Observation(
+        run_id=experiment.run_id,
+        change=activation - before[original] if is_edit else None,
         experiment=experiment,
         position=position,
         title=observation["title"][:300],
-        activation=observation["activation"],
+        activation=activation,
         image_id=observation["image"],
         masked_id=observation["masked"],
         origin=observation["origin"],
         prompt=observation["prompt"],
         seed=observation["seed"],
-        original=observation["original"] or "",
+        original=original,
     )
+
+
+def keep_halt(run: Run, payload: Payload) -> None:
+    run.status = Status.WAITING
+    run.reason = payload["reason"]
+    run.lease_worker, run.lease_expires = "", None
+
+
+def keep_resumption(run: Run, _: Payload) -> None:
+    run.status = Status.QUEUED
+    run.reason = ""
 
 
 def keep_end(status: Status) -> Callable[[Run, Payload], None]:
@@ -83,7 +121,7 @@ def keep_end(status: Status) -> Callable[[Run, Payload], None]:
         run.conclusion = payload["conclusion"]
         run.ended = timezone.now()
         run.lease_worker, run.lease_expires = "", None
-        unit = Unit.objects.filter(layer__model__name=run.model, layer__name=run.layer, number=run.unit).first()
+        unit = unit_of(run)
         for position, text in enumerate(payload["conclusion"]["labels"], 1):
             label = Label.objects.create(text=text, source="run", run=run, position=position)
             if unit:
@@ -92,11 +130,19 @@ def keep_end(status: Status) -> Callable[[Run, Payload], None]:
     return keeper
 
 
+def unit_of(run: Run) -> Unit | None:
+    """The row of the unit that the run is about; None if the catalogue does not know it any more."""
+    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+    return Unit.objects.get_or_create(layer=layer, number=run.unit)[0] if layer else None
+
+
 KEEPERS: dict[str, Callable[[Run, Payload], None]] = {
     "started": keep_start,
     "reply": keep_reply,
     "experiment": keep_experiment,
     "result": keep_result,
+    "halted": keep_halt,
+    "resumed": keep_resumption,
     "concluded": keep_end(Status.CONCLUDED),
     "limit_reached": keep_end(Status.LIMIT_REACHED),
     "cancelled": keep_end(Status.CANCELLED),

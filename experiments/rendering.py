@@ -6,17 +6,21 @@ has an id: where that id is on the page already (an experiment whose result has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Max, Min
+from django.db.models import Max, Min, Q
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from experiments import gallery
+from experiments import gallery, outlines
 from experiments.charts import Chart, Scale, chart
-from experiments.models import Event, Observation, Run
+from experiments.models import Event, Run
 from experiments.models.run import ACTIVE, Status
+from experiments.run_page import window
 from workers import registry
 
 Json = Mapping[str, Any]
@@ -28,6 +32,8 @@ TEMPLATES = {
     "result": "experiment",
     "note": "note",
     "trouble": "trouble",
+    "halted": "halted",
+    "resumed": "resumed",
     "concluded": "end",
     "limit_reached": "end",
     "cancelled": "end",
@@ -35,49 +41,108 @@ TEMPLATES = {
 }
 """Kind of event -> its template in templates/events."""
 
-CHARTED = 2_000
-"""Observations that the chart and the scale look at, the newest."""
+PARTS = ("agent", "model", "data set", "tool set", "generator", "editor", "describer")
+"""What a run is made with, in the order in which a page names it."""
+
+SHORTLY = 20
+"""Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
+LATELY, CHARTED = 30, 400
+"""Experiments, and of those images, that the small chart shows: the newest. The tab "Activations" shows all."""
 
 
-def render_event(event: Event, run: Run) -> str:
+@dataclass(frozen=True)
+class Surroundings:
+    """What the events of a run are drawn with, looked up once for all of them."""
+
+    run: Run
+    scale: Scale
+    codes: Mapping[int, str] = field(default_factory=dict)
+    running: frozenset[int] = frozenset()
+    """Numbers of the experiments that have no result yet."""
+    starts: Mapping[int, int] = field(default_factory=dict)
+    """Number of an experiment -> `seq` of the event that started it."""
+    originals: Mapping[str, gallery.Shot] = field(default_factory=dict)
+    """What the run logged of the images that its edits were made from, by key."""
+
+
+def render_event(event: Event, run: Run) -> SafeString:
     """One event as HTML, safe to insert."""
-    return draw(event, run, scale_of(run), code_of(run, [event]))
+    return draw(event, surroundings(run, [event]))
 
 
-def render_events(run: Run, events: Sequence[Event]) -> list[tuple[Event, str]]:
-    """Many events; an experiment whose result is among them is left out, since the result shows it whole."""
+def render_events(run: Run, events: Sequence[Event]) -> list[tuple[Event, SafeString]]:
+    """Many events; an experiment that has its result is left out, since the result shows it whole."""
     if not events:
         return []
-    scale, codes = scale_of(run), code_of(run, events)
-    done = {event.payload["number"] for event in events if event.kind == "result"}
-    shown = [event for event in events if event.kind != "experiment" or event.payload["number"] not in done]
-    return [(event, draw(event, run, scale, codes)) for event in shown]
+    around = surroundings(run, events)
+    shown = [each for each in events if each.kind != "experiment" or each.payload["number"] in around.running]
+    return [(event, draw(event, around)) for event in shown]
 
 
-def draw(event: Event, run: Run, scale: Scale, codes: Mapping[int, str]) -> SafeString:
-    payload = event.payload
-    context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": scale}
+def surroundings(run: Run, events: Sequence[Event]) -> Surroundings:
+    """What these events are drawn with. The number of queries does not depend on theirs."""
+    numbers = {event.payload["number"] for event in events if event.kind in {"experiment", "result"}}
+    if not numbers:
+        return Surroundings(run, scale_of(run))
+    rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
+    results = [event for event in events if event.kind == "result"]
+    return Surroundings(
+        run,
+        scale_of(run),
+        {number: code for number, code, _ in rows},
+        frozenset(number for number, _, status in rows if status == "running"),
+        starts_of(run, events),
+        gallery.originals(run, [event.payload for event in results]),
+    )
+
+
+def starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
+    """Where the experiments with results among these events began, be it among them or shortly before."""
+    starts = {event.payload["number"]: event.seq for event in events if event.kind == "experiment"}
+    alone = [event for event in events if event.kind == "result" and event.payload["number"] not in starts]
+    if alone:
+        near = reduce(or_, (Q(seq__range=(result.seq - SHORTLY, result.seq)) for result in alone))
+        starts |= {start.payload["number"]: start.seq for start in run.events.filter(near, kind="experiment")}
+    return starts
+
+
+def draw(event: Event, around: Surroundings) -> SafeString:
+    run, payload = around.run, event.payload
+    context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": around.scale}
+    context["link"] = window.link(run, event.seq)
     if event.kind in {"experiment", "result"}:
-        context |= {"running": event.kind == "experiment", "code": codes.get(payload["number"], "")}
-        context["seconds"] = payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0)
-        context["entries"] = gallery.entries(run, payload)
+        context |= experiment(event, around)
     elif event.kind == "started":
-        context["told"] = told(payload)
+        context |= {"told": told(payload), "made": made(payload)}
     elif TEMPLATES[event.kind] == "end":
         context |= {"status": Status(event.kind), "strongest": gallery.strongest(run)}
     return render_to_string(f"events/{TEMPLATES[event.kind]}.html", context)
 
 
-def code_of(run: Run, events: Sequence[Event]) -> dict[int, str]:
-    """The programs of the experiments that these events are about, by number."""
-    numbers = [event.payload["number"] for event in events if event.kind in {"experiment", "result"}]
-    return dict(run.experiments.filter(number__in=numbers).values_list("number", "code")) if numbers else {}
+def experiment(event: Event, around: Surroundings) -> dict[str, Any]:
+    """What the card of an experiment shows beside the payload."""
+    payload = event.payload
+    usage = payload.get("usage", {})
+    return {
+        "running": event.kind == "experiment",
+        "start": around.starts.get(payload["number"]),
+        "code": around.codes.get(payload["number"], ""),
+        "seconds": payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0),
+        "entries": gallery.entries(payload, around.originals),
+        "described": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
+    }
 
 
 def told(payload: Json) -> list[tuple[str, str]]:
     """What the agent was told before its first reply."""
     texts = ("Instructions", payload["instructions"]), ("First message", payload["assignment"])
     return [(name, text) for name, text in texts if text]
+
+
+def made(payload: Json) -> list[tuple[str, str]]:
+    """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
+    versions = dict(payload.get("versions", {}))
+    return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
 
 
 # --- the parts that sum the run up -------------------------------------------------------------------
@@ -110,23 +175,9 @@ def tail(run: Run) -> SafeString:
     return render_to_string("run/tail.html", {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run)})
 
 
-def outline(run: Run) -> SafeString:
-    """The rounds, each with a few words and the best activation of its images."""
-    best = dict(
-        Observation.objects.filter(experiment__run=run).values_list("experiment__round").annotate(Max("activation"))
-    )
-    replies = run.events.filter(kind="reply").order_by("seq").values_list("payload", flat=True)
-    rounds = {reply["round"]: (headline(reply), best.get(reply["round"])) for reply in replies}
-    return render_to_string("run/outline.html", {"run": run, "rounds": rounds})
-
-
-def headline(reply: Json) -> str:
-    """The first sentence of a reply's words, without marks."""
-    words = " ".join(reply["prose"].replace("#", " ").replace("*", " ").replace("`", " ").split())
-    sentence = words.split(". ")[0].rstrip(".:")
-    if sentence:
-        return sentence if len(sentence) <= 60 else sentence[:59].rsplit(" ", 1)[0] + "…"
-    return "Conclusion" if reply["conclusion"] else "Experiment" if reply["code"] else "Reply"
+def outline(run: Run, around: int | None = None) -> SafeString:
+    """The rounds, each with a few words and the best activation of its images; of many, most in groups."""
+    return render_to_string("run/outline.html", {"run": run, "lines": outlines.lines(run, around)})
 
 
 def side(run: Run) -> SafeString:
@@ -136,24 +187,28 @@ def side(run: Run) -> SafeString:
         "run": run,
         "hypotheses": run.hypotheses.filter(round=latest),
         "chart": chart_of(run),
-        "agent": dict(registry.choices(registry.BACKBONES)).get(run.backbone, run.backbone),
+        "agent": run.versions.get("agent") or agent_of(run),
+        "tools": registry.TOOL_SETS[run.tool_set][0] if run.tool_set in registry.TOOL_SETS else run.tool_set,
         "task": registry.TASKS.get(run.task, run.task),
         "scale": scale_of(run),
     }
     return render_to_string("run/side.html", context)
 
 
-def observed(run: Run) -> Iterator[tuple[int, float, str]]:
-    rows = Observation.objects.filter(experiment__run=run).order_by("-pk")
-    yield from reversed(rows.values_list("experiment__round", "activation", "title")[:CHARTED])
+def agent_of(run: Run) -> str:
+    """The agent as it was asked for."""
+    label = registry.label(registry.BACKBONES, run.backbone)
+    return f"{label}, {run.backbone_model}" if run.backbone_model else label
 
 
 def chart_of(run: Run) -> Chart | None:
-    values = list(observed(run))
+    """The newest images, by round."""
+    rows = gallery.lately(run, LATELY)
+    values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
     return chart(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
 
 
 def scale_of(run: Run) -> Scale:
     """What the bars of this run are measured on at this moment."""
-    ends = Observation.objects.filter(experiment__run=run).aggregate(low=Min("activation"), high=Max("activation"))
+    ends = run.observations.aggregate(low=Min("activation"), high=Max("activation"))
     return Scale.of(ends.values(), run.threshold)

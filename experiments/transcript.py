@@ -1,12 +1,14 @@
 """The only writer of events: save, then ring the bell on commit; and read back "after n".
 
 Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `records`, in the same
-transaction. Called by the views that start and steer runs, and by the workers' notebook.
+transaction. Called by the views that start and steer runs, by the workers' notebook, and by imports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -14,6 +16,20 @@ from django.db import transaction
 
 from experiments import live, records
 from experiments.models import Event, Run
+from experiments.models.run import Status
+
+BATCH = 500
+"""Events of an imported run that are written at once."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An event of a run that took place elsewhere. `state` is what an experiment left to the next."""
+
+    kind: str
+    payload: dict[str, Any]
+    time: datetime
+    state: bytes = b""
 
 
 class LeaseLost(Exception):
@@ -45,6 +61,8 @@ def append(
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended:
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
+        if kind == "halted" and run.cancel_requested:  # nobody is there any more who would end it
+            kind, payload = "cancelled", end("Stopped by a person.")
         run.last_seq += 1
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
@@ -53,6 +71,50 @@ def append(
         run.save()
         transaction.on_commit(partial(live.ring, run_id, event.seq))
     return event
+
+
+def replay(run: Run, steps: Iterable[Step]) -> None:
+    """Record the transcript of a run that took place elsewhere, each event at its own time; `run` is new and saved.
+
+    All of it or nothing: the caller's transaction is under way, and nobody has seen the run. Raises ValueError for
+    events after the end or out of turn; what the rows refuse (a number twice, a result of no experiment) passes
+    through, with the run's `last_seq` at the event in question.
+    """
+    events, over = [], run.has_ended
+    for step in steps:
+        run.last_seq += 1
+        if over:
+            raise ValueError("nothing can follow the end")
+        event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(step.payload), time=step.time)
+        records.keep(run, event, step.state)
+        if step.kind == "started":
+            run.started = step.time
+        over = run.has_ended
+        if over:
+            run.ended = step.time
+        events.append(event)
+        if len(events) == BATCH:
+            Event.objects.bulk_create(events)
+            events.clear()
+    Event.objects.bulk_create(events)
+    run.save()
+    transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
+
+
+def try_again(run_id: int, who: str) -> bool:
+    """Queue a run that waits for a person; False if it does not. The caller enqueues it."""
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if run.status != Status.WAITING:
+            return False
+        halted = run.events.filter(kind="halted").latest("seq")
+        append(run_id, "resumed", {"round": halted.payload["round"], "who": who})
+    return True
+
+
+def end(reason: str) -> dict[str, Any]:
+    """The payload of an end without a conclusion."""
+    return {"reason": reason, "conclusion": {"description": "", "labels": [], "reasoning": "", "bias": ""}}
 
 
 def storable(data: Any) -> Any:

@@ -7,7 +7,29 @@ from django.urls import URLPattern, path, register_converter
 from django.views.generic import RedirectView
 
 from experiments.consumers import RunConsumer
-from experiments.views import images, query, run, runs, sign_in
+from experiments.network.addresses import Name, Number
+from experiments.views import (
+    bulk,
+    compare,
+    data_sets,
+    experiments,
+    exports,
+    images,
+    imports,
+    jobs,
+    models,
+    overview,
+    query,
+    run,
+    runs,
+    saved_views,
+    search,
+    sign_in,
+    tokens,
+    unit,
+    units,
+    workers,
+)
 
 
 class ImageKey:
@@ -23,20 +45,67 @@ class ImageKey:
 
 
 register_converter(ImageKey, "image_key")
+register_converter(Name, "unit_name")
+register_converter(Number, "unit_number")
 
 urlpatterns: list[URLPattern] = [
-    path("", RedirectView.as_view(pattern_name="runs"), name="home"),
+    path("", overview.page, name="overview"),
     path("sign-in/", sign_in.SignIn.as_view(), name="sign-in"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("enter/<str:token>/", sign_in.enter, name="enter"),
     path("runs/", runs.index, name="runs"),
+    path("runs/act/", bulk.act, name="runs-bulk"),
+    path("runs/views/", saved_views.save, name="view-save"),
+    path("runs/views/<int:pk>/", saved_views.rename, name="view-rename"),
+    path("runs/views/<int:pk>/delete/", saved_views.delete, name="view-delete"),
     path("runs/<int:pk>/", run.page, name="run"),
+    path("runs/<int:pk>/events/", run.events, name="run-events"),
+    path("runs/<int:pk>/events.jsonl", run.events_file, name="run-events-file"),
     path("runs/<int:pk>/stop/", run.stop, name="run-stop"),
+    path("runs/<int:pk>/try-again/", run.try_again, name="run-try-again"),
     path("query/", query.page, name="query"),
     path("query/unit/", query.unit, name="query-unit"),
     path("query/command/", query.command, name="query-command"),
+    path("experiments/", experiments.index, name="experiments"),
+    path("runs/<int:pk>/experiments/<int:n>/", experiments.page, name="experiment"),
     path("images/<image_key:key>.png", images.image, name="image"),
-    path("pulse/", runs.pulse, name="pulse"),
+    path("images/<image_key:key>/", images.page, name="image-page"),
+    path("images/<image_key:key>/thumb-<int:size>.webp", images.thumbnail, name="thumbnail"),
+    path("units/", units.index, name="units"),
+    path("units/<unit_name:name>/", units.model, name="units-model"),
+    path("units/<unit_name:name>/<unit_name:layer_name>/", units.layer, name="units-layer"),
+    path("units/<unit_name:name>/<unit_name:layer_name>/random/", units.random, name="unit-random"),
+    path("units/<unit_name:name>/<unit_name:layer_name>/<unit_number:number>/", unit.page, name="unit"),
+    path(
+        "units/<unit_name:name>/<unit_name:layer_name>/<unit_number:number>/exemplars/",
+        units.exemplars,
+        name="unit-exemplars",
+    ),
+    path("compare/", compare.page, name="compare"),
+    path("pulse/", overview.pulse, name="pulse"),
+    path("search/", search.page, name="search"),
+    path("jump/", search.jump, name="jump"),
+    path("exports/", exports.page, name="exports"),
+    path("exports/make/", exports.make, name="exports-make"),
+    path("exports/<int:pk>/file/", exports.file, name="exports-file"),
+    path("exports/<int:pk>/delete/", exports.delete, name="exports-delete"),
+    path("imports/", imports.page, name="imports"),
+    path("imports/bring/", imports.bring, name="imports-bring"),
+    path("settings/", RedirectView.as_view(pattern_name="settings-models"), name="settings"),
+    path("settings/models/", models.page, name="settings-models"),
+    path("settings/models/add/", models.add, name="settings-models-add"),
+    path("settings/models/look/", models.look, name="settings-look"),
+    path("settings/models/<int:pk>/layers/", models.layers, name="settings-layers"),
+    path("settings/models/<int:pk>/remove/", models.remove, name="settings-models-remove"),
+    path("settings/data-sets/", data_sets.page, name="settings-data-sets"),
+    path("settings/data-sets/add/", data_sets.add, name="settings-data-sets-add"),
+    path("settings/data-sets/index/", data_sets.index, name="settings-index"),
+    path("settings/data-sets/<int:pk>/remove/", data_sets.remove, name="settings-data-sets-remove"),
+    path("settings/jobs/<int:pk>/stop/", jobs.stop, name="settings-job-stop"),
+    path("settings/jobs/<int:pk>/go-on/", jobs.go_on, name="settings-job-go-on"),
+    path("settings/workers/", workers.page, name="settings-workers"),
+    path("settings/tokens/", tokens.page, name="settings-tokens"),
+    path("settings/tokens/<int:pk>/revoke/", tokens.revoke, name="settings-tokens-revoke"),
 ]
 
 websocket_urlpatterns = [path("ws/runs/<int:pk>/", RunConsumer.as_asgi())]

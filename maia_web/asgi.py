@@ -10,11 +10,12 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 http = get_asgi_application()
 
-from experiments.urls import websocket_urlpatterns  # noqa: E402 - needs Django to be set up
+from experiments.api.waiting import Waiting  # noqa: E402 - needs Django to be set up
+from experiments.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": Waiting(http),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -20,6 +20,17 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name) or default
 
 
+def secret(name: str) -> str:
+    """The variable, or what stands in the file that NAME_FILE names, as container secrets are given."""
+    path = text(f"{name}_FILE")
+    if not path or text(name):
+        return text(name)
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read ({error.strerror}).") from None
+
+
 def number(name: str, default: float) -> float:
     """The variable as a number that is not negative."""
     raw = text(name, str(default))
@@ -41,11 +52,12 @@ def switch(name: str, *, default: bool) -> bool:
 
 
 def choice(name: str, default: str, among: tuple[str, ...]) -> str:
-    """The variable as one of a few words, in capitals."""
-    value = text(name, default).upper()
-    if value not in among:
+    """The variable as one of a few words, written as they are; capitals do not matter."""
+    value = text(name, default)
+    found = next((word for word in among if word.lower() == value.lower()), None)
+    if found is None:
         raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(among)}.")
-    return value
+    return found
 
 
 def words(name: str, default: str = "") -> list[str]:
@@ -53,9 +65,22 @@ def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
+def prices(name: str, default: str) -> dict[str, tuple[float, float]]:
+    """The variable as `model=prompt/completion, …` in US dollars for a million tokens."""
+    found = {}
+    for entry in words(name, default):
+        model, _, price = entry.rpartition("=")
+        try:
+            prompt, completion = (float(part) for part in price.split("/"))
+        except ValueError:
+            raise ImproperlyConfigured(f"{name}: {entry!r} is not of the form gpt-4o=2.5/10.") from None
+        found[model] = (prompt, completion)
+    return found
+
+
 def secret_key(state: Path) -> str:
     """The key from the environment, else one made once and kept in the state folder, readable by its owner alone."""
-    if given := text("MAIA_SECRET_KEY"):
+    if given := secret("MAIA_SECRET_KEY"):
         return given
     path = state / "secret_key"
     try:
@@ -83,8 +108,11 @@ def make_secret_key(path: Path) -> None:
         fresh.unlink()
 
 
-def database(url: str) -> dict[str, object]:
-    """Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name`."""
+def database(url: str, password: str = "") -> dict[str, object]:
+    """Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name`.
+
+    `password` stands in where the address has none.
+    """
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         # The web and the worker both write: readers never wait (WAL), writers queue up instead of failing.
@@ -103,7 +131,7 @@ def database(url: str) -> dict[str, object]:
             "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
             "USER": unquote(parts.username or ""),
-            "PASSWORD": unquote(parts.password or ""),
+            "PASSWORD": unquote(parts.password or "") or password,
             "HOST": unquote(parts.hostname or ""),
             "PORT": str(parts.port or ""),
             "CONN_HEALTH_CHECKS": True,
@@ -120,7 +148,11 @@ ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
 
-DATABASES = {"default": database(text("MAIA_DATABASE_URL", f"sqlite:///{STATE / 'maia.sqlite3'}"))}
+DATABASES = {
+    "default": database(
+        secret("MAIA_DATABASE_URL") or f"sqlite:///{STATE / 'maia.sqlite3'}", secret("MAIA_DATABASE_PASSWORD")
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # `redis://host:port/0` or `unix:///path/to/socket`.
@@ -129,10 +161,25 @@ REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
 # --- the laboratory: read by `workers.jobs.laboratory` alone -----------------------------------------
 
 LAB_DEVICE = text("MAIA_DEVICE", "cpu")
+LAB_PRECISION = choice("MAIA_PRECISION", "float32", ("float32", "float16", "bfloat16"))
+LAB_MEMORY_GB = number("MAIA_MEMORY_GB", 0)
 LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64))
 LAB_DATA_SET_IMAGES = int(number("MAIA_DATA_SET_IMAGES", 0))
+LAB_DATA_SET = text("MAIA_DATA_SET", "toybox")
+LAB_GENERATOR = text("MAIA_GENERATOR", "stable-diffusion-v1-5/stable-diffusion-v1-5")
+LAB_EDITOR = text("MAIA_EDITOR", "timbrooks/instruct-pix2pix")
+LAB_IMAGE_BATCH = int(number("MAIA_IMAGE_BATCH", 4))
+LAB_IMAGE_STEPS = int(number("MAIA_IMAGE_STEPS", 0))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
 WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4))
+
+# A provider of vision-language models. `manage.py up` hands the key to the worker alone.
+OPENAI_API_KEY = secret("OPENAI_API_KEY")
+OPENAI_BASE_URL = text("OPENAI_BASE_URL")
+OPENAI_MODELS = words("MAIA_OPENAI_MODELS", "gpt-4o")
+OPENAI_PRICES = prices("MAIA_OPENAI_PRICES", "gpt-4o=2.5/10,gpt-4o-mini=0.15/0.6,gpt-4.1=2/8,gpt-4.1-mini=0.4/1.6")
+OPENAI_CONTEXT_TOKENS = int(number("MAIA_OPENAI_CONTEXT_TOKENS", 128000))
+OPENAI_ATTEMPTS = int(number("MAIA_OPENAI_ATTEMPTS", 5))
 
 # Programs run even where a required layer of their sandbox is missing; every page says so.
 SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)
@@ -180,7 +227,7 @@ TEMPLATES = [
     }
 ]
 LOGIN_URL = "sign-in"
-LOGIN_REDIRECT_URL = "runs"
+LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "sign-in"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

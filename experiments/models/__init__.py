@@ -1,27 +1,51 @@
 """What people see and keep: one module per noun."""
 
-from experiments.models.catalogue import Exemplar, Layer, Model, Unit
+from experiments.models.api_token import ApiToken
+from experiments.models.catalogue import Layer, Model, Unit
+from experiments.models.data_set import DataSet, Exemplar, Index, Profile
 from experiments.models.event import Event
 from experiments.models.experiment import Experiment, Observation
 from experiments.models.hypothesis import Hypothesis
+from experiments.models.idempotency_key import IdempotencyKey
 from experiments.models.image import Image
+from experiments.models.job import Job
 from experiments.models.label import Label
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
+from experiments.models.part import Backbone, ToolSet
+from experiments.models.passage import Gist, Passage
 from experiments.models.run import Run
+from experiments.models.saved_view import SavedView
+from experiments.models.tag import Tag
+from experiments.models.transfer import Arrival, Export, Import
 
 __all__ = [
+    "ApiToken",
+    "Arrival",
+    "Backbone",
+    "DataSet",
     "Event",
     "Exemplar",
     "Experiment",
+    "Export",
+    "Gist",
     "Hypothesis",
+    "IdempotencyKey",
     "Image",
+    "Import",
+    "Index",
+    "Job",
     "Label",
     "Layer",
     "LoginLink",
     "Member",
     "Model",
     "Observation",
+    "Passage",
+    "Profile",
     "Run",
+    "SavedView",
+    "Tag",
+    "ToolSet",
     "Unit",
 ]

@@ -1,22 +1,35 @@
-"""What exists to be studied: models, layers, units and their exemplars. Written by workers, read by pages."""
+"""What exists to be studied: models, their layers and units. Written by workers, read by pages."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
 from django.db import models
 
+from experiments.models.part import Part
 
-class Model(models.Model):
-    """A vision model that a worker has loaded at least once."""
 
-    name = models.CharField(max_length=200, unique=True)
-    label = models.CharField(max_length=200, blank=True)
-    revision = models.CharField(max_length=100)
+class Model(Part):
+    """A vision model of the registry, or one that somebody added; its layers are known once a worker has loaded it."""
+
+    name = models.CharField(
+        max_length=200, unique=True, help_text="its key in the registry, as hf:microsoft/resnet-152"
+    )
+    revision = models.CharField(max_length=100, blank=True, help_text="of its weights, when its layers were listed")
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    added = models.DateTimeField(null=True, blank=True, help_text="empty for models of the registry")
 
     class Meta:
         ordering = ["name"]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def other_name(self) -> str:
+        """What a page adds to the name it shows: the key of one that was added, else the label."""
+        return self.name if self.added else self.label
 
 
 class Layer(models.Model):
@@ -28,6 +41,9 @@ class Layer(models.Model):
     path = models.CharField(max_length=200)
     kind = models.CharField(max_length=10)
     units = models.PositiveIntegerField()
+    names = models.JSONField(
+        default=list, blank=True, help_text="of the units: classes or concepts, where they have some"
+    )
 
     class Meta:
         ordering = ["model", "position"]
@@ -36,14 +52,17 @@ class Layer(models.Model):
     def __str__(self) -> str:
         return f"{self.model} / {self.name}"
 
+    def name_of(self, number: int) -> str:
+        """The class or concept of a unit; "" if it has none."""
+        names: list[Any] = self.names
+        return str(names[number]) if 0 <= number < len(names) else ""
+
 
 class Unit(models.Model):
-    """One channel, neuron or logit. The row appears when somebody first asks about the unit."""
+    """One channel, neuron, logit or synthetic neuron. The row appears when somebody first asks about it."""
 
     layer = models.ForeignKey(Layer, models.CASCADE, related_name="unit_set")
     number = models.PositiveIntegerField()
-    quantile = models.FloatField(null=True, help_text="0.99 quantile of its spatial activations over the data set")
-    indexed = models.BooleanField(default=False, help_text="its exemplars have been written")
 
     class Meta:
         ordering = ["layer", "number"]
@@ -51,20 +70,3 @@ class Unit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.layer} / unit {self.number}"
-
-
-class Exemplar(models.Model):
-    """A data set image that maximally activates a unit, raw and masked."""
-
-    unit = models.ForeignKey(Unit, models.CASCADE, related_name="exemplars")
-    rank = models.PositiveIntegerField()
-    activation = models.FloatField()
-    image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="exemplars")
-    masked = models.ForeignKey("experiments.Image", models.PROTECT, related_name="masked_exemplars")
-
-    class Meta:
-        ordering = ["unit", "rank"]
-        constraints = [models.UniqueConstraint(fields=["unit", "rank"], name="one_exemplar_per_rank")]
-
-    def __str__(self) -> str:
-        return f"{self.unit} exemplar {self.rank}: {self.activation:.2f}"

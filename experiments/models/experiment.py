@@ -20,9 +20,15 @@ class Experiment(models.Model):
     calls = models.JSONField(default=list, blank=True)
     state = models.BinaryField(default=b"", blank=True)
 
+    # Kept in step, so that lists neither join nor count.
+    seq = models.PositiveIntegerField(default=0, help_text="the event that holds its result, or its start until then")
+    observation_count = models.PositiveIntegerField(default=0)
+    best_activation = models.FloatField(null=True)
+
     class Meta:
         ordering = ["run", "number"]
         constraints = [models.UniqueConstraint(fields=["run", "number"], name="one_experiment_per_number")]
+        indexes = [models.Index(fields=["best_activation", "id", "run"], name="experiments_by_activation")]
 
     def __str__(self) -> str:
         return f"run {self.run_id} experiment {self.number}"
@@ -31,20 +37,38 @@ class Experiment(models.Model):
 class Observation(models.Model):
     """One image an experiment logged."""
 
-    experiment = models.ForeignKey(Experiment, models.CASCADE, related_name="observations")
+    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="observations", db_index=False)
+    experiment = models.ForeignKey(Experiment, models.CASCADE, related_name="observations", db_index=False)
     position = models.PositiveIntegerField()
     title = models.CharField(max_length=300, blank=True)
-    activation = models.FloatField(db_index=True)
-    image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="observations")
+    activation = models.FloatField()
+    image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="observations", db_index=False)
     masked = models.ForeignKey("experiments.Image", models.PROTECT, null=True, related_name="masked_observations")
     origin = models.CharField(max_length=10)
     prompt = models.TextField(blank=True)
     seed = models.BigIntegerField(null=True)
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
+    change = models.FloatField(null=True, help_text="what the edit did to the activation; empty for all but edits")
 
     class Meta:
         ordering = ["experiment", "position"]
         constraints = [models.UniqueConstraint(fields=["experiment", "position"], name="one_observation_per_position")]
+        # One for each order of the gallery, holding all that its filters compare: a page is found without the rows.
+        indexes = [
+            models.Index(fields=["image", "run"], name="observations_of_an_image"),
+            models.Index(fields=["run", "activation", "id", "origin"], name="observations_of_a_run"),
+            models.Index(fields=["activation", "id", "origin", "run"], name="observations_by_activation"),
+            models.Index(fields=["origin", "activation", "id", "run"], name="origin_by_activation"),
+            models.Index(
+                fields=["experiment", "position", "origin", "run", "activation", "id"], name="observations_by_time"
+            ),
+            models.Index(fields=["origin", "experiment", "position", "run", "activation", "id"], name="origin_by_time"),
+            models.Index(
+                fields=["change", "id", "origin", "run", "activation"],
+                condition=models.Q(change__isnull=False),
+                name="edits_by_change",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.title or 'untitled'}: {self.activation:.2f}"

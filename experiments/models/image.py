@@ -20,6 +20,14 @@ class Image(models.Model):
     scene = models.JSONField(null=True)
     raw = models.CharField(max_length=64, blank=True, help_text="key of the unmasked image, if this one is masked")
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
+    has_thumbnails = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["raw"], condition=~models.Q(raw=""), name="masked_versions"),
+            models.Index(fields=["original"], condition=~models.Q(original=""), name="edits_of_an_image"),
+            models.Index(fields=["key"], condition=models.Q(has_thumbnails=False), name="images_without_thumbnails"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.key[:12]} ({self.width} x {self.height}, {self.origin})"
@@ -31,3 +39,8 @@ class Image(models.Model):
     def path_of(key: str) -> str:
         """Where the file of an image lies in the store."""
         return f"{key[:2]}/{key[2:]}.png"
+
+    @staticmethod
+    def thumbnail_of(key: str, size: int) -> str:
+        """Where its thumbnail lies, if there is one."""
+        return f"thumbnails/{size}/{key[:2]}/{key[2:]}.webp"

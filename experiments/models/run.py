@@ -94,6 +94,7 @@ class Run(models.Model):
 
     class Meta:
         ordering = ["-created", "-pk"]
+        indexes = [models.Index(fields=["model", "layer", "unit"], name="runs_of_a_unit")]
 
     def __str__(self) -> str:
         return f"run {self.pk}: {self.system}"

@@ -11,7 +11,9 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from experiments import prose as words
+from experiments import remedies
 from experiments.charts import Scale
+from experiments.thumbnails import Addresses
 
 register = template.Library()
 
@@ -55,6 +57,18 @@ def compact(value: float | None) -> str:
 
 
 @register.filter
+def size(count: float | None) -> str:
+    """Bytes of memory: 12 kB, 3.4 MB, 120 MB, 1.25 GB; steps of 1,024."""
+    value = float(count or 0)
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
+        if value >= unit:
+            share = value / unit
+            digits = 0 if share >= 100 or name == "kB" else 1 if share >= 10 or name == "MB" else 2
+            return f"{share:.{digits}f} {name}"
+    return f"{value:.0f} bytes"
+
+
+@register.filter
 def clock(seconds: float | None) -> str:
     """A duration as a clock shows it: 0:48 or 1:02:03."""
     whole = int(seconds or 0)
@@ -86,6 +100,12 @@ def ago(time: datetime) -> str:
 
 
 @register.filter
+def thousands(count: int) -> str:
+    """12340 as 12,340."""
+    return f"{count:,}"
+
+
+@register.filter
 def dollars(value: float | None) -> str:
     """An amount of money; four decimals while it is less than a cent."""
     amount = float(value or 0)
@@ -96,6 +116,25 @@ def dollars(value: float | None) -> str:
 def counted(count: int, noun: str) -> str:
     """`3|counted:"image"` is "3 images"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """A part of 1 in per cent; a small one is not called 0."""
+    percent = 100 * float(value or 0)
+    return "under 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
+
+
+@register.filter
+def remedy(text: str) -> SafeString:
+    """What is missing and how to get it, with its commands set as code."""
+    return remedies.as_html(text)
+
+
+@register.inclusion_tag("pieces/remedy.html")
+def remedy_box(text: str) -> dict[str, Any]:
+    """The same with a Copy button beside each command."""
+    return {"pieces": remedies.pieces(text)}
 
 
 @register.inclusion_tag("pieces/bar.html")
@@ -121,4 +160,5 @@ def icon(name: str) -> dict[str, Any]:
 @register.inclusion_tag("pieces/shot.html")
 def shot(picture: Any, scale: Scale) -> dict[str, Any]:
     """One image with its title, activation and bar."""
-    return {"shot": picture, "scale": scale}
+    raw, masked = Addresses.of(picture.image), Addresses.of(picture.masked)
+    return {"shot": picture, "scale": scale, "raw": raw, "masked": masked}

@@ -10,8 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from experiments import access, forms, live
-from experiments.models import Layer, Model, Run, Unit
+from experiments import access, forms, kit, live, units
+from experiments.api import example
+from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
 from experiments.models.member import Role
 from workers.jobs import queue
 
@@ -32,9 +33,9 @@ def page(request: HttpRequest) -> HttpResponse:
                 run = form.save(owner)
                 queue.enqueue(run.pk)
             return redirect(run)
-        return render(request, "query.html", around(form, form.data))
+        return render(request, "query.html", around(request, form, form.data))
     initial = beginning(request)
-    return render(request, "query.html", around(forms.QueryForm(initial=initial), initial))
+    return render(request, "query.html", around(request, forms.QueryForm(initial=initial), initial))
 
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
@@ -43,58 +44,122 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     known = before.isascii() and before.isdigit() and len(before) < 19
     if known and (run := Run.objects.filter(pk=int(before)).first()):
         return forms.like(run)
-    values = forms.first_choice()
-    values |= {name: request.GET[name] for name in ("model", "layer", "unit", "task") if name in request.GET}
+    values = forms.first_choice(request.GET.get("model", ""))
+    named = ("model", "layer", "unit", "task", "data_set", "tool_set", "backbone", "backbone_model")
+    values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
         task = values.get("task") if values.get("task") in forms.SUGGESTIONS else "describe"
-        values["question"] = forms.suggestions(values["model"], values["layer"], values["unit"])[str(task)]
+        values["question"] = suggested(values).get(str(task), "")
     return values
 
 
-def around(form: forms.QueryForm, values: Any) -> dict[str, Any]:
+def suggested(values: dict[str, Any]) -> dict[str, str]:
+    """The questions that fit the unit; none if it does not exist."""
+    try:
+        layer = forms.find_layer(values["model"], values["layer"])
+        return forms.suggestions(layer, forms.find_unit(layer, str(values["unit"])))
+    except forms.Wrong:
+        return {}
+
+
+def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
     """What the template shows beside the form."""
+    told = {name: values.get(name) for name in form.fields if name in values}
     return {
         "form": form,
         "lines": forms.TASK_LINES,
-        "command": forms.command_line({name: values.get(name) for name in form.fields}),
-        **picked(values.get("model"), values.get("layer"), values.get("unit")),
+        **commanded(request, told),
+        **picked(told),
     }
 
 
 @require_safe
 def unit(request: HttpRequest) -> HttpResponse:
-    """The unit that is picked at this moment: whether it exists, and its exemplars."""
+    """What is picked at this moment: whether it exists, its exemplars, and what suits a model just chosen."""
     access.require(request, Role.RESEARCHER)
-    context = picked(request.GET.get("model"), request.GET.get("layer"), request.GET.get("unit"))
-    context["changed"] = request.headers.get("HX-Trigger-Name") or "system"
+    values: dict[str, Any] = request.GET.dict()
+    new_model = values.get("shown_model", values.get("model")) != values.get("model")
+    if new_model:
+        values |= kit.fitting(values.get("model", ""))
+    context = picked(values)
+    context["new_model"] = new_model
+    context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     return render(request, "query/answer.html", context)
 
 
 @require_safe
 def command(request: HttpRequest) -> HttpResponse:
-    """The command line that asks what the form says now."""
+    """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
-    return render(request, "query/command.html", {"command": forms.command_line(request.GET.dict())})
+    values: dict[str, Any] = request.GET.dict()
+    return render(request, "query/command.html", {"oob": True} | commanded(request, values) | said(values))
 
 
-def picked(model: str | None, layer: str | None, number: Any) -> dict[str, Any]:
-    """Models, the layers of the one that is picked, and the unit with its exemplars or what is wrong with it."""
+def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
+    """The command line, and the same with curl; a model is named for a backbone that offers several."""
+    model = kit.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
+    values = values | {"backbone_model": model}
+    body = example.query(values)
+    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", body)
+    return {"command": forms.command_line(values), "curl": curl}
+
+
+def said(values: Any) -> dict[str, str]:
+    """What is wrong with the tools and the backbone together, or what to know of them."""
+    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "tool_set", "backbone"))
+    return {"advice": kit.misfit(backbone, tools or kit.TOYBOX) or kit.advice(model, tools or kit.TOYBOX)}
+
+
+def picked(values: dict[str, Any]) -> dict[str, Any]:
+    """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
     models = list(Model.objects.all())
-    if not models:
-        return {"models": [], "waiting": live.reported("worker")}
-    chosen = next((each for each in models if each.name == model), models[0])
+    if not any(each.available for each in models):
+        return {"models": [], "waiting": live.reported("worker"), "looking": live.reported("catalogue")}
+    there = [each for each in models if each.available]
+    chosen = next((each for each in there if each.name == values.get("model")), there[0])
     layers = list(chosen.layers.all())
-    place = next((each for each in layers if each.name == layer), layers[-1] if layers else None)
-    context: dict[str, Any] = {"models": models, "model": chosen, "layers": layers, "layer": place, "number": number}
-    if place is None:
-        return context | {"problem": f"{chosen.name} has no layers."}
-    digits = str(number if number is not None else "").strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
-        return context | {"problem": f"Choose a unit: a whole number from 0 to {place.units - 1}."}
-    _, problem = forms.system_problem(chosen.name, place.name, int(digits))
-    if problem:
-        return context | {"problem": problem}
-    return context | known_unit(place, int(digits))
+    layer = next((each for each in layers if each.name == values.get("layer")), layers[-1] if layers else None)
+    context: dict[str, Any] = {
+        "models": there,
+        "missing": [each for each in models if not each.available],
+        "model": chosen,
+    }
+    offered = parts(chosen.name, values)
+    context |= {"layers": layers, "layer": layer, **offered}
+    return context | numbered(layer, values.get("unit"), offered["data_set"], bool(values.get("again")))
+
+
+def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The data sets, tool sets and backbones, and those chosen; where nobody chose, what suits the model."""
+    fitting = kit.fitting(model)
+    chosen = {name: values.get(name) or fitting[name] for name in fitting}
+    data_sets = list(DataSet.objects.all())
+    return {
+        "data_sets": data_sets,
+        "data_set": next((each for each in data_sets if each.key == chosen["data_set"]), None),
+        "tool_sets": list(ToolSet.objects.all()),
+        "backbones": list(Backbone.objects.all()),
+        "chosen": chosen,
+        **said({"model": model, **chosen}),
+    }
+
+
+def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again: bool) -> dict[str, Any]:
+    """The unit that is meant, or what is wrong with it."""
+    text = str(written if written is not None else "")
+    if layer is None:
+        return {"written": text, "problem": "This model has no layers."}
+    try:
+        number = forms.find_unit(layer, text)
+    except forms.Wrong as wrong:
+        return {"written": text, "problem": str(wrong)}
+    written_as = units.called(number, layer.names)
+    context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
+    context["earlier"] = earlier(layer, number)
+    if data_set is None or not data_set.available:
+        lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the data sets yet."
+        return context | {"lack": lack}
+    return context | profiled(layer, number, data_set, again)
 
 
 def earlier(layer: Layer, number: int) -> list[Run]:
@@ -103,17 +168,20 @@ def earlier(layer: Layer, number: int) -> list[Run]:
     return list(runs.distinct()[:EARLIER])
 
 
-def known_unit(layer: Layer, number: int) -> dict[str, Any]:
-    """The unit, its exemplars once there are some, and the questions that fit it."""
+def profiled(layer: Layer, number: int, data_set: DataSet, again: bool) -> dict[str, Any]:
+    """The unit over the data set, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
-    if not found.indexed and cache.add(f"asked-for-exemplars:{found.pk}", True, ASK_AGAIN):
-        queue.ask_for_exemplars(found.pk)
-    exemplars = list(found.exemplars.all()) if found.indexed else []
+    profile, _ = Profile.objects.get_or_create(unit=found, data_set=data_set)
+    if again and profile.problem:
+        profile.problem = ""
+        profile.save(update_fields=["problem"])
+        cache.delete(f"asked-for-exemplars:{profile.pk}")
+    if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
+        queue.ask_for_exemplars(profile.pk)
+    exemplars = list(profile.exemplars.all()) if profile.written else []
     return {
-        "unit": found,
+        "profile": profile,
         "exemplars": exemplars,
         "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
-        "progress": None if found.indexed else live.reported(f"unit:{found.pk}"),
-        "suggestions": forms.suggestions(layer.model.name, layer.name, number),
-        "earlier": earlier(layer, number),
+        "progress": None if profile.written else live.reported(f"profile:{profile.pk}"),
     }

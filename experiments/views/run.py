@@ -1,34 +1,59 @@
-"""One run: its page, and the button that stops it."""
+"""One run: the tabs of its page, its events, and the buttons that stop it and have it try again."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments import access, live, rendering, transcript
 from experiments.models import Run
 from experiments.models.member import Role
-
-EVENTS_AT_ONCE = 300
-"""Events drawn with the page; what follows comes through the socket, as it does while a run goes on."""
+from experiments.models.run import Status
+from experiments.run_page import raw, tabs, window
+from experiments.run_page import transcript as transcript_tab
+from workers.jobs import queue
 
 
 @require_safe
 def page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The transcript so far; the browser then follows from its last event."""
+    """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run = access.get_run(request, pk)
-    events = transcript.after(run.pk, 0, EVENTS_AT_ONCE)
-    last = events[-1].seq if events else 0
+    tab = tabs.chosen(request.GET.get("tab", ""))
     context = {
         "run": run,
-        "events": rendering.render_events(run, events),
-        "last": last,
-        "complete": run.has_ended and last == run.last_seq,
+        "tab": tab,
+        "tabs": tabs.TABS.values(),
+        "complete": run.has_ended,
         "may_stop": access.role_of(request.user) != Role.VIEWER,
-        **rendering.pieces(run),
+        "head": rendering.head(run),
+        **tab.read(run, request.GET),
     }
-    return render(request, "run.html", context)
+    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    response = render(request, "run/panel.html" if part else "run.html", context)
+    patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
+    return response
+
+
+@require_safe
+def events(request: HttpRequest, pk: int) -> HttpResponse:
+    """Events of a gap in the transcript, and what is left of it. Raises Http404 if there is no such gap."""
+    run = access.get_run(request, pk)
+    after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
+    if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
+        raise Http404("There are no events between these.")
+    gap = window.Gap(after, before)
+    return render(request, "run/pieces.html", transcript_tab.fill(run, gap, request.GET.get("from") == "below"))
+
+
+@require_safe
+def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """All events as a file of JSON lines."""
+    run = access.get_run(request, pk)
+    name = f'attachment; filename="run-{run.pk}-events.jsonl"'
+    headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
+    return StreamingHttpResponse(raw.as_lines(run), content_type="application/jsonl; charset=utf-8", headers=headers)
 
 
 @require_POST
@@ -37,16 +62,29 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     run = access.get_run(request, pk, Role.RESEARCHER)
     Run.objects.filter(pk=run.pk).update(cancel_requested=True)
     run.refresh_from_db()
-    if not run.has_ended and not run.is_leased():
+    if run.status != Status.RUNNING or not run.is_leased():
         end_now(run, f"Stopped by {request.user.get_username()}.")
+    return answer(request, run)
+
+
+@require_POST
+def try_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on with a run that waits for a person. Pressed twice, it goes on once."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    if transcript.try_again(run.pk, request.user.get_username()):
+        queue.enqueue(run.pk)
+    return answer(request, run)
+
+
+def answer(request: HttpRequest, run: Run) -> HttpResponse:
+    """Every viewer hears of what was done; a browser without scripts is sent back to the page."""
     live.ring(run.pk, run.last_seq)
     return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect(run)
 
 
 def end_now(run: Run, reason: str) -> None:
     """Record the end; a worker that ended the run in the same moment was first, and that is as good."""
-    conclusion = {"description": "", "labels": [], "reasoning": "", "bias": ""}
     try:
-        transcript.append(run.pk, "cancelled", {"reason": reason, "conclusion": conclusion})
+        transcript.append(run.pk, "cancelled", transcript.end(reason))
     except transcript.RunEnded:
         return

@@ -1,60 +1,114 @@
-"""The list of runs, and the pulse of the installation at the foot of the rail."""
+"""The list of runs: filters, columns and order in its address; one page of it at a time."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from experiments import access, live
-from experiments.models import Model, Run
-from experiments.models.run import ACTIVE, Status
+from experiments import access, filters
+from experiments.models import Backbone, Layer, Member, Model, Run, SavedView, Tag
+from experiments.models.member import Role
+from experiments.models.run import ACTIVE
+from workers import registry
 
 PER_PAGE = 50
 
 
+@dataclass(frozen=True)
+class Column:
+    """One column of the list; `sort` is its name in the address, "" for one that cannot be sorted by."""
+
+    name: str
+    title: str
+    sort: str = ""
+    numeric: bool = False
+
+
+COLUMNS = (
+    Column("status", "Status", "status"),
+    Column("labels", "Labels"),
+    Column("tags", "Tags"),
+    Column("agent", "Agent"),
+    Column("rounds", "Rounds", "rounds", numeric=True),
+    Column("images", "Images", "images", numeric=True),
+    Column("best", "Best", "best", numeric=True),
+    Column("tokens", "Tokens", "tokens", numeric=True),
+    Column("cost", "Cost", "cost", numeric=True),
+    Column("asked", "Asked", "created"),
+    Column("time", "Time", "seconds", numeric=True),
+)
+USUAL = ("status", "labels", "rounds", "images", "asked", "time")
+"""Columns of a list that names none."""
+
+
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All runs, newest first, by status and words; the list alone for htmx."""
-    access.require(request)
-    status, words = request.GET.get("status", ""), request.GET.get("q", "").strip()[:200]
-    page = Paginator(chosen(status, words), PER_PAGE).get_page(request.GET.get("page"))
+    """The runs that the address chooses; the list alone for htmx."""
+    user = access.require(request)
+    found = filters.runs_from(request.GET.dict())
+    runs = found.runs.select_related("owner").prefetch_related("tags")
+    page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
+    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
     context: dict[str, Any] = {
         "page": page,
-        "status": status,
-        "words": words,
-        "statuses": Status.choices,
+        "found": found,
+        "past_the_end": is_past(request.GET.get("page", ""), page.paginator.num_pages),
+        "columns": [each for each in COLUMNS if each.name in chosen_columns(request)],
         "moving": any(run.status in ACTIVE for run in page),
         "any": bool(page.paginator.count) or Run.objects.exists(),
+        "may_act": access.role_of(user) != Role.VIEWER,
+        "address": request.get_full_path(),
     }
-    return render(request, "runs/list.html" if request.headers.get("HX-Request") else "runs.html", context)
+    if not part:
+        context |= choices(found) | views_for(user) | {"all_columns": COLUMNS}
+    response = render(request, "runs/list.html" if part else "runs.html", context)
+    response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
+    return response
 
 
-def chosen(status: str, words: str) -> QuerySet[Run]:
-    """Runs in this status ("active" for queued and running) whose question, system or labels hold these words."""
-    runs = Run.objects.select_related("owner")
-    if status == "active":
-        runs = runs.filter(status__in=ACTIVE)
-    elif status in Status.values:
-        runs = runs.filter(status=status)
-    for word in words.split()[:10]:
-        runs = runs.filter(
-            Q(question__icontains=word)
-            | Q(model__icontains=word)
-            | Q(layer__icontains=word)
-            | Q(pk__in=Run.objects.filter(label_set__text__icontains=word).values("pk"))
-            | (Q(unit=int(word)) if word.isascii() and word.isdigit() and len(word) < 9 else Q())
-        )
-    return runs
+def is_past(asked: str, pages: int) -> bool:
+    """Whether a page was asked for that is not there; the nearest one is shown then."""
+    return bool(asked) and not (asked.isascii() and asked.isdigit() and len(asked) < 10 and 1 <= int(asked) <= pages)
 
 
-@require_safe
-def pulse(request: HttpRequest) -> HttpResponse:
-    """How many runs are alive and whether a worker is there; asked by every open page now and then."""
-    access.require(request)
-    models = list(Model.objects.values_list("name", flat=True))
-    return render(request, "pieces/pulse.html", {"worker": live.reported("worker"), "models": models})
+def chosen_columns(request: HttpRequest) -> set[str]:
+    """Names of the columns to show; unknown names are left out."""
+    known = {each.name for each in COLUMNS}
+    return (known & set(request.GET.getlist("col"))) or set(USUAL)
+
+
+def choices(found: filters.Filtered) -> dict[str, Any]:
+    """What there is to filter by."""
+    layers = (
+        Layer.objects.filter(model__name=found.values["model"]) if "model" in found.values else Layer.objects.none()
+    )
+    return {
+        "statuses": filters.STATUSES,
+        "tasks": list(registry.TASKS.items()),
+        "models": Model.objects.values_list("name", flat=True),
+        "layers": layers.values_list("name", flat=True),
+        "agents": agents(),
+        "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),
+        "tags": Tag.objects.values_list("name", flat=True),
+        "narrowed": set(found.values) - {"q", "status"},
+    }
+
+
+def agents() -> list[tuple[str, str]]:
+    """Backbones, and each model of those that have several."""
+    found = []
+    for backbone in Backbone.objects.all():
+        found.append((backbone.key, backbone.label or backbone.key))
+        found += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
+    return found
+
+
+def views_for(user: Any) -> dict[str, Any]:
+    """Saved views that this person sees: their own, and those shared with the team."""
+    return {"saved_views": SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")}

@@ -36,7 +36,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     user = LoginLink.redeem(token)
     if user is not None:
         login(request, user)
-        return redirect("runs")
+        return redirect("overview")
     if request.user.is_authenticated:
-        return redirect("runs")
+        return redirect("overview")
     return render(request, "link_spent.html", status=410)

@@ -3,13 +3,14 @@
 const NEAR = 90; // px from the foot that still count as there
 
 export class Follow {
-  constructor(pill) {
+  // Until `signal` says that the transcript has been left.
+  constructor(pill, signal) {
     this.pill = pill;
     this.following = this.fromFoot() < NEAR;
     this.fresh = 0;
     this.top = scrollY;
-    addEventListener("scroll", () => this.scrolled(), { passive: true });
-    pill.addEventListener("click", () => { this.following = true; this.toFoot(); });
+    addEventListener("scroll", () => this.scrolled(), { passive: true, signal });
+    pill.addEventListener("click", () => { this.following = true; this.toFoot(); }, { signal });
   }
 
   fromFoot() {

@@ -1,23 +1,31 @@
-// What every page has: the theme switch, Copy buttons, and forms that are sent once.
+// What every page has: the theme switch, the palette, keys, notices, Copy buttons, and forms that are sent once.
+import "./keys.js";
+import "./notices.js";
+import "./palette.js";
 
-const THEMES = ["auto", "light", "dark"];
+const THEMES = ["system", "light", "dark"];
 const theme = document.getElementById("theme");
 
 function showTheme() {
-  theme.querySelector(".now").textContent = document.documentElement.dataset.theme || "auto";
+  theme.querySelector(".now").textContent = document.documentElement.dataset.theme || "system";
+}
+
+function setTheme(next) {
+  if (next === "light" || next === "dark") document.documentElement.dataset.theme = next;
+  else delete document.documentElement.dataset.theme;
+  showTheme();
 }
 
 if (theme) {
   theme.hidden = false;
   showTheme();
   theme.addEventListener("click", () => {
-    const root = document.documentElement;
-    const next = THEMES[(THEMES.indexOf(root.dataset.theme || "auto") + 1) % THEMES.length];
-    if (next === "auto") delete root.dataset.theme;
-    else root.dataset.theme = next;
+    const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "system") + 1) % THEMES.length];
+    setTheme(next);
     try { localStorage.setItem("theme", next); } catch { /* kept for this page only */ }
-    showTheme();
   });
+  // Other pages that are open follow.
+  addEventListener("storage", (event) => { if (event.key === "theme") setTheme(event.newValue); });
 }
 
 document.addEventListener("click", async (event) => {
@@ -37,9 +45,6 @@ async function copied(text) {
     return false;
   }
 }
-
-// Without a network nothing is asked for: the next poll comes soon enough.
-document.addEventListener("htmx:beforeRequest", (event) => { if (!navigator.onLine) event.preventDefault(); });
 
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[method=post]:not([hx-post])"))

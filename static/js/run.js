@@ -1,91 +1,99 @@
-// The run page: inserts what the server draws, shows the reply under way, and keeps the outline in step.
-import { Draft } from "./draft.js";
-import { Follow } from "./follow.js";
+// The run page: its tabs, its stream, the head that says how the run is. The transcript itself is in transcript.js.
 import { Stream } from "./stream.js";
+import { Transcript } from "./transcript.js";
+import { answer } from "./places.js";
 import "./shots.js";
 
+const REDRAW_AFTER = 1500; // ms between an event and a plot that shows it
 const byId = (id) => document.getElementById(id);
 const page = byId("run");
-const events = byId("events");
-const draft = new Draft(byId("draft"), byId("draft-words"));
-const follow = new Follow(byId("pill"));
+const panel = byId("panel");
 const CONNECTION = {
   connected: "Connected",
   waiting: "Reconnecting…",
   offline: "Offline",
   refused: "You may not watch this run any more",
 };
+let transcript = null;
+let stream = null;
+let redraw = 0;
 
 // --- what the server sends ---
 
 const takes = {
-  event({ kind, html }) {
-    const fresh = insert(html);
-    if (kind === "reply") draft.clear();
-    byId("progress").hidden = true;
-    byId("say").textContent = fresh.dataset.say;
-    follow.grown("newRound" in fresh.dataset ? 1 : 0);
-    mark(location.hash.slice(1) === fresh.id && fresh);
+  event(message) {
+    page.dataset.events = message.seq;
+    byId("say").textContent = transcript ? transcript.event(message) : "";
+    if (!transcript) grow(message.kind);
   },
-  head({ html }) { replace("head", html); },
-  tail({ html }) { replace("tail", html); follow.grown(); },
-  outline({ html }) { replace("outline", html); spy(); },
-  side({ html }) { replace("side", html); rescale(); },
+  head({ html }) {
+    replace("head", html);
+    for (const count of page.querySelectorAll("[data-count]"))
+      count.textContent = byId("head").querySelector(".meters").dataset[count.dataset.count];
+  },
+  tail({ html }) { transcript?.tail(html); },
+  outline({ html }) { transcript?.outline(html); },
+  side({ html }) { transcript?.side(html); },
+  draft({ offset, text }) { transcript?.words(offset, text); },
+  progress(report) { transcript?.progress(report); },
   state({ status, stopping, round }) {
     if (status !== page.dataset.status) byId("say").textContent = `The run is ${status.replace("_", " ")}.`;
     page.dataset.status = status;
-    byId("draft-round").textContent = round;
+    transcript?.round(round);
     const stop = byId("stop");
     if (stop) stop.hidden = stopping || !["queued", "running", "paused", "waiting"].includes(status);
   },
-  draft({ offset, text }) {
-    draft.take(offset, text);
-    if (text) byId("progress").hidden = true;
-    follow.grown();
-  },
-  progress({ what, done, total }) {
-    const line = byId("progress");
-    line.hidden = !what;
-    line.querySelector(".what").textContent = what;
-    line.querySelector(".of").textContent = total > 1 ? `${done} of ${total}` : "";
-    const bar = line.querySelector("progress");
-    if (total > 1) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
-    follow.grown();
-  },
 };
 
-// An element whose id is on the page already takes the old one's place; a program somebody is reading stays open.
-function insert(html) {
-  const fresh = element(html);
-  const old = byId(fresh.id);
-  if (!old) { events.append(fresh); return fresh; }
-  const program = fresh.querySelector("details.program");
-  const { top, bottom } = old.getBoundingClientRect();
-  if (program && !follow.following && top < innerHeight && bottom > 0) program.open = old.querySelector("details.program").open;
-  old.replaceWith(fresh);
-  return fresh;
-}
-
-function element(html) {
-  const box = document.createElement("template");
-  box.innerHTML = html;
-  return box.content.firstElementChild;
-}
-
-function replace(id, html) {
+export function replace(id, html) {
   const box = byId(id);
   const at = box.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   box.innerHTML = html;
   if (at) [...box.querySelectorAll("a")].find((link) => link.getAttribute("href") === at)?.focus({ preventScroll: true });
 }
 
-function mark(target) { if (target) target.scrollIntoView(); }
+// --- tabs ---
 
-// Bars hold absolute activations: a stronger image only widens the window of all.
-function rescale() {
-  const box = byId("scale").dataset.viewBox;
-  for (const bar of events.querySelectorAll(".bar")) bar.setAttribute("viewBox", box);
+// The tab that the panel shows now: it came with the page, by a link, or by the browser's Back.
+function mount() {
+  const { tab, last } = panel.firstElementChild.dataset;
+  transcript?.leave();
+  transcript = tab === "transcript" ? new Transcript(page, Number(last), replace) : null;
+  if (!transcript) byId("pill").hidden = true;
+  for (const link of byId("tabs").querySelectorAll("a")) {
+    if (link.dataset.tab === tab) { link.setAttribute("aria-current", "page"); inView(link, byId("tabs")); }
+    else link.removeAttribute("aria-current");
+  }
+  if (transcript) stream?.from(Number(last));
 }
+
+// On a phone the row of tabs is longer than the screen.
+function inView(link, row) {
+  const [from, to] = [link.offsetLeft - row.offsetLeft, link.offsetLeft - row.offsetLeft + link.offsetWidth];
+  if (from < row.scrollLeft || to > row.scrollLeft + row.clientWidth) row.scrollLeft = from - 16;
+}
+
+// A plot is drawn again, lists only offer it: nobody's place in them is lost.
+function grow(kind) {
+  const how = panel.querySelector(".empty") ? "redraw" : panel.firstElementChild.dataset.grows;
+  if (how === "offer") byId("offer").hidden = false;
+  if (how !== "redraw" || !["reply", "result"].includes(kind) || redraw) return;
+  redraw = setTimeout(() => {
+    redraw = 0;
+    if ("grows" in panel.firstElementChild.dataset && !panel.contains(document.activeElement)) again();
+  }, REDRAW_AFTER);
+}
+
+async function again() {
+  const open = [...panel.querySelectorAll("details[id][open]")].map((each) => each.id);
+  const off = [...panel.querySelectorAll("input[id]:not(:checked)")].map((each) => each.id);
+  await htmx.ajax("GET", location.pathname + location.search, { target: "#panel", swap: "innerHTML" });
+  for (const id of open) byId(id)?.setAttribute("open", "");
+  for (const id of off) if (byId(id)) byId(id).checked = false;
+}
+
+document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target === panel) mount(); });
+document.addEventListener("htmx:historyRestore", mount);
 
 // --- the clock, while the run is worked on ---
 
@@ -102,29 +110,13 @@ function time(seconds) {
   return (parts[0] ? parts : parts.slice(1)).map((part, place) => (place ? String(part).padStart(2, "0") : part)).join(":");
 }
 
-// --- where the reader is ---
-
-function spy() {
-  const line = innerHeight / 3;
-  let here = null;
-  for (const event of events.children) if (event.getBoundingClientRect().top < line) here = event.dataset.round;
-  for (const link of byId("outline").querySelectorAll("a")) {
-    link.classList.toggle("here", link.dataset.round === here);
-    if (link.dataset.round === here) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
-  }
-}
+// --- the frame of the page ---
 
 function measure() {
   const head = document.querySelector(".run-head");
   const sticky = getComputedStyle(head).position === "sticky";
   document.documentElement.style.setProperty("--head-height", `${sticky ? head.offsetHeight : 0}px`);
 }
-
-addEventListener("scroll", () => requestAnimationFrame(spy), { passive: true });
-new ResizeObserver(measure).observe(document.querySelector(".run-head"));
-measure();
-spy();
 
 function report(state) {
   const box = byId("connection");
@@ -134,6 +126,11 @@ function report(state) {
   if (words.textContent !== CONNECTION[state]) words.textContent = CONNECTION[state] || "";
 }
 
+new ResizeObserver(measure).observe(document.querySelector(".run-head"));
+measure();
+mount();
+answer(page);
 if (!("complete" in page.dataset)) {
-  new Stream(page.dataset.run, Number(page.dataset.last), (message) => takes[message.type]?.(message), report);
+  const last = Number(panel.firstElementChild.dataset.last);
+  stream = new Stream(page.dataset.run, last, (message) => takes[message.type]?.(message), report);
 }

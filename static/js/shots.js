@@ -13,7 +13,7 @@ function uncover(event) {
   const image = new Image();
   image.className = "raw";
   image.alt = "";
-  image.src = frame.closest(".shot").dataset.raw;
+  image.src = frame.closest(".shot").dataset.rawSmall;
   frame.append(image);
 }
 
@@ -35,6 +35,7 @@ function show() {
   part("title").textContent = shot.querySelector(".title").textContent;
   part("measure").replaceChildren(...[...shot.querySelector(".measure").children].map((each) => each.cloneNode(true)));
   part("facts").replaceChildren(...["origin", "prompt", "seed"].filter((name) => shot.dataset[name]).map((name) => fact(name, shot.dataset[name])));
+  part("links").replaceChildren(...links(shot));
   part("raw").setAttribute("aria-pressed", String(raw));
   part("raw").disabled = shot.dataset.raw === shot.dataset.masked;
   part("before").disabled = place === 0;
@@ -48,6 +49,19 @@ function fact(name, value) {
   words.textContent = value;
   row.append(term, words);
   return row;
+}
+
+// Where the image was logged, and the page with everything known of it.
+function links(shot) {
+  const where = [...(shot.closest(".sighting")?.querySelectorAll(".where a") || shot.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
+  const page = shot.querySelector(".frame").cloneNode();
+  page.className = "";
+  page.textContent = "Everywhere it is used";
+  return [...where, page].map((each) => {
+    each.removeAttribute("id");
+    if (each.dataset.says) each.textContent = each.dataset.says;
+    return each;
+  });
 }
 
 function step(by) {

@@ -25,6 +25,14 @@ export class Stream {
     socket.onclose = (event) => { if (socket === this.socket) this.closed(event.code); };
   }
 
+  // What follows event `last` is wanted (again): the page has been drawn anew.
+  from(last) {
+    if (this.over) { if (last >= this.last) return; this.over = false; }
+    this.last = last;
+    this.letGo();
+    this.connect();
+  }
+
   take(message) {
     this.heard = Date.now();
     this.attempts = 0;
@@ -53,9 +61,13 @@ export class Stream {
 
   // A dead network may take minutes to close a socket: let go of it and start anew.
   abandon() {
+    this.letGo();
+    this.closed(0);
+  }
+
+  letGo() {
     const dead = this.socket;
     this.socket = null;
-    dead.close();
-    this.closed(0);
+    dead?.close();
   }
 }

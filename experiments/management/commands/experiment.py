@@ -9,6 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from experiments.management import choices
+from experiments.management.progress import ProgressLine
 from workers.errors import MaiaError
 
 
@@ -17,9 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE.py", help="the program, in any of the published dialects; - reads it")
-        parser.add_argument("--model", default="toybox", help="default: toybox")
-        parser.add_argument("--layer", required=True, help="for example layer4")
-        parser.add_argument("--unit", type=int, required=True, help="number of the unit, from 0")
+        choices.add_system(parser)
         parser.add_argument("--seed", type=int, default=0)
         parser.add_argument("--seconds", type=float, default=60.0, help="the program's own time at most (default: 60)")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -28,20 +28,14 @@ class Command(BaseCommand):
         from workers.jobs.experiment import run_program
 
         program = text_of(options["file"])
-        named = {name: options[name] for name in ("model", "layer", "unit", "seed", "seconds")}
+        named = {name: options[name] for name in ("seed", "seconds", "tool_set")}
         try:
-            told = run_program(program, **named, progress=self.progress)
+            told = run_program(program, choices.system_of(options), **named, progress=ProgressLine())
         except MaiaError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped.", returncode=130) from None
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else in_words(told))
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        """One line that replaces itself, for a terminal alone."""
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            print(f"\r\033[K{what}: {done} of {total}", end=end, file=sys.stderr, flush=True)
 
 
 def text_of(name: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from experiments import kit
+from experiments.management import choices
 from experiments.management.supervisor import welcome
 from experiments.models import Run
-from experiments.models.run import LIMITS
+from experiments.models.run import LIMITS, Status
 from workers import registry
 from workers.errors import MaiaError
 
@@ -19,16 +22,19 @@ class Command(BaseCommand):
     help = "Ask a question about one unit and watch the agent answer it in the terminal."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--model", default="toybox", help="default: toybox")
-        parser.add_argument("--layer", help="for example layer4")
-        parser.add_argument("--unit", type=int, help="number of the unit, from 0")
+        choices.add_system(parser)
         parser.add_argument("--task", choices=registry.TASKS, default="describe")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
+        parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: what the unit responds to")
         parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--max-rounds", type=int, default=LIMITS["rounds"], metavar="N")
+        for name, most in LIMITS.items():
+            kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
+            parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
-        parser.add_argument("--resume", type=int, metavar="RUN", help="go on with a run that was paused")
+        parser.add_argument(
+            "--resume", type=int, metavar="RUN", help="go on with a run that is paused, or that waits for a person"
+        )
 
     def handle(self, **options: Any) -> None:
         from workers.jobs import foreground
@@ -45,20 +51,32 @@ class Command(BaseCommand):
             raise CommandError(f"Paused. Go on with: manage.py investigate --resume {run.pk}", returncode=130) from None
         if options["json"]:
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
+        if ended.status == Status.WAITING:
+            raise CommandError(
+                f"The run waits: {ended.reason}\n"
+                f"Put this right, then go on with: manage.py investigate --resume {ended.pk}",
+                returncode=75,
+            )
 
 
 def asked(options: dict[str, Any]) -> Run:
     """A new run as the options say. Raises RequestError, and saves nothing, if it cannot be done."""
     from workers.jobs import foreground
 
-    if not options["layer"] or options["unit"] is None:
-        raise CommandError("Say which unit: --layer layer4 --unit 7 (manage.py investigate --help lists the rest).")
-    where = f"unit {options['unit']} of {options['layer']} in {options['model']}"
+    spec = choices.system_of(options)
+    if problem := kit.misfit(options["backbone"], options["tool_set"]):
+        raise CommandError(problem)
+    where = f"unit {spec.unit} of {spec.layer} in {spec.model}"
     run = Run(
         owner=welcome.owner()[0],
         question=options["question"] if options["question"] is not None else f"What does {where} respond to?",
-        limits=LIMITS | {"rounds": options["max_rounds"]},
-        **{name: options[name] for name in ("model", "layer", "unit", "task", "backbone", "seed")},
+        limits={name: options[f"max_{name}"] for name in LIMITS},
+        system_kind=spec.kind,
+        model=spec.model,
+        layer=spec.layer,
+        unit=spec.unit,
+        options=dict(spec.options),
+        **{name: options[name] for name in ("task", "tool_set", "backbone", "backbone_model", "seed")},
     )
     foreground.check(run)
     run.save()

@@ -21,10 +21,13 @@ def web(port: int) -> Child:
 
 
 def worker(threads: int) -> Child:
-    """The worker: one process, since it holds the models. Sweeping waits for a thread, as what it finds would."""
+    """The worker: one process, since it holds the models; it alone is given the keys of providers.
+
+    Sweeping waits for a thread, as what it finds would.
+    """
     options = ["--concurrency", str(threads), "--queues", "rounds,long,sweep"]
     alone = ["--without-gossip", "--without-mingle"]  # there are no other workers to meet at the start
-    return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone)
+    return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone, trusted=True)
 
 
 def beat(state: Path) -> Child:
@@ -33,8 +36,8 @@ def beat(state: Path) -> Child:
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")
 
 
-def python(name: str, *words: str) -> Child:
-    return Child(name, [sys.executable, "-m", *words])
+def python(name: str, *words: str, trusted: bool = False) -> Child:
+    return Child(name, [sys.executable, "-m", *words], trusted=trusted)
 
 
 def web_answers(port: int) -> bool:

@@ -27,6 +27,9 @@ SHORT_LIVES = 5
 QUIET_PYTHON = {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
 """Lines come at once; warnings are for those who develop, and the tests make errors of them."""
 
+OF_PROVIDERS = "OPENAI_"
+"""What the names of the provider's settings begin with: its key, the file of its key, its address."""
+
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -43,6 +46,13 @@ class Child:
     """Seconds before it is started again; doubled for each short life in a row."""
     quiet: bool = False
     """Show its lines only if it dies."""
+    trusted: bool = False
+    """Whether it is given the keys of providers; who needs none gets none."""
+
+    def environment(self) -> dict[str, str]:
+        """What it starts with: our own environment, without secrets that it has no use for."""
+        own = {name: value for name, value in os.environ.items() if self.trusted or not name.startswith(OF_PROVIDERS)}
+        return QUIET_PYTHON | own
 
 
 class Keeper:
@@ -112,7 +122,7 @@ class Keeper:
         try:
             return await asyncio.create_subprocess_exec(
                 *self.child.command,
-                env={**QUIET_PYTHON, **os.environ},
+                env=self.child.environment(),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -1,0 +1,109 @@
+"""Asking, and steering what was asked: runs are created, stopped, tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Status
+
+from experiments import forms
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.once import once
+from experiments.api.problems import FieldError, Refusal
+from experiments.api.runs import RunOut, read, router
+from experiments.models import Run
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.run import LIMITS, QUESTION_CHARS
+from experiments.views import run as steering
+from workers.jobs import queue
+
+Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
+
+
+class Limits(Body):
+    """What a run may use; null for no limit."""
+
+    rounds: int | None = int(LIMITS["rounds"])
+    tokens: int | None = int(LIMITS["tokens"])
+    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(LIMITS["cost"])
+    seconds: int | None = int(LIMITS["seconds"])
+
+
+class RunIn(Body):
+    """A query, as on the page New query."""
+
+    question: str = Field(
+        min_length=1, max_length=QUESTION_CHARS, pattern=NO_NUL, examples=["What does unit 7 respond to?"]
+    )
+    model: Text = Field(examples=["toybox"])
+    layer: Text = Field(examples=["layer4"])
+    unit: Annotated[int, Field(ge=0)] | Text = Field(description="number or name", examples=[7])
+    task: Literal["describe", "bias", "spurious", "free"] = "describe"
+    data_set: Text = Field("", description="its key; empty for that of the settings")
+    tool_set: Text = forms.COMMAND_DEFAULTS["tool_set"]
+    backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
+    backbone_model: Text = ""
+    limits: Limits = Limits()
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+
+
+@router.post("/runs", response={201: RunOut}, summary="Ask: create a run")
+def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
+    return Status(201, once(request, response, owner, lambda: made(values, owner)))
+
+
+def made(values: dict[str, Any], owner: User) -> tuple[RunOut, str]:
+    """A new run, and its address. Raises Refusal with what is wrong, field by field."""
+    form = forms.QueryForm(values)
+    if not form.is_valid():
+        raise Refusal("invalid", "The run was not created: see errors.", list(wrong(form.errors)))
+    run = form.save(owner)
+    queue.enqueue(run.pk)
+    return read(run.pk), reverse("api:read_run", args=[run.pk])
+
+
+def wrong(errors: Mapping[str, Any]) -> list[FieldError]:
+    """The form's errors; those of limits under the name they have here."""
+    named = {name: f"limits.{name}" for name in LIMITS}
+    return [
+        FieldError(field=named.get(name, name), message=str(message))
+        for name, messages in errors.items()
+        for message in messages
+    ]
+
+
+@router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")
+def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A new run with the query of this one, checked anew."""
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    like = forms.like(find(Run.objects.all(), pk=pk))
+    return Status(201, once(request, response, owner, lambda: made(like, owner)))
+
+
+@router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
+def stop_run(request: HttpRequest, pk: Id) -> RunOut:
+    """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
+    allow(request, Role.RESEARCHER, Scope.RUN)
+    find(Run.objects.all(), pk=pk)
+    steering.stop(request, pk)
+    return read(pk)
+
+
+@router.post("/runs/{pk}/try-again", response=RunOut, summary="Go on with a run that waits")
+def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
+    """Only a run that waits for a person goes on; 409 for others."""
+    allow(request, Role.RESEARCHER, Scope.RUN)
+    run = find(Run.objects.all(), pk=pk)
+    if run.status != "waiting":
+        raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
+    steering.try_again(request, pk)
+    return read(pk)

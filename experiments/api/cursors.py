@@ -1,0 +1,99 @@
+"""Lists by cursor: the place after the last item, sealed, so that any page of a million costs the same.
+
+A cursor belongs to its list and filters; one that was changed or comes from elsewhere is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from django.core import signing
+from django.db.models import F, Model, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from ninja import Field, Schema
+
+from experiments.api.problems import Refusal
+
+SALT = "experiments.api.cursor"
+MOST, USUAL, LONGEST = 200, 50, 600
+Row = TypeVar("Row", bound=Model)
+Item = TypeVar("Item")
+
+
+class Paging(Schema):
+    """Which part of a list is wanted."""
+
+    cursor: str | None = Field(None, max_length=LONGEST, description="`next` of the page before")
+    limit: int = Field(USUAL, ge=1, le=MOST, description="items of a page")
+
+
+class Page(Schema, Generic[Item]):
+    """A part of a list."""
+
+    items: list[Item]
+    next: str | None = Field(description="the cursor of the next page; null on the last")
+
+
+def page(
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    order: Sequence[str],
+    asked: Paging,
+    shape: Callable[[Row], Item],
+) -> Page[Item]:
+    """The rows after the cursor, in an order whose last field is unique. No field may be null.
+
+    Rows that come ordered by expressions stay so: whoever did that keeps the database from a wrong index.
+    """
+    by = list(order)
+    if any(not isinstance(each, str) for each in rows.query.order_by):
+        names = [name.lstrip("-") for name in by]
+        rows = rows.alias(**{f"by_{name}": Coalesce(F(name), F(name)) for name in names})
+        by = [("-" if name.startswith("-") else "") + f"by_{name.lstrip('-')}" for name in by]
+    if asked.cursor:
+        rows = rows.filter(beyond(by, opened(request, asked.cursor, len(by))))
+    found = list(rows.order_by(*by)[: asked.limit + 1])
+    shown = found[: asked.limit]
+    more = len(found) > asked.limit
+    return Page(items=[shape(row) for row in shown], next=sealed(request, place(shown[-1], order)) if more else None)
+
+
+def place(row: Model, order: Sequence[str]) -> list[Any]:
+    return [getattr(row, field.lstrip("-")) for field in order]
+
+
+def beyond(order: Sequence[str], values: Sequence[Any]) -> Q:
+    """Rows that come later. The first field's bound stands alone, so that an index on it serves."""
+    field, value = order[0], values[0]
+    name, past = field.lstrip("-"), "lt" if field.startswith("-") else "gt"
+    if len(order) == 1:
+        return Q(**{f"{name}__{past}": value})
+    later = Q(**{f"{name}__{past}": value}) | beyond(order[1:], values[1:])
+    return Q(**{f"{name}__{past}e": value}) & later
+
+
+def sealed(request: HttpRequest, values: Sequence[Any]) -> str:
+    return signing.dumps([list_of(request), *values], salt=SALT)
+
+
+def opened(request: HttpRequest, cursor: str, length: int) -> list[Any]:
+    """The place a cursor stands for. Raises Refusal."""
+    try:
+        origin, *values = signing.loads(cursor, salt=SALT)
+    except (signing.BadSignature, ValueError, TypeError):
+        raise Refusal("cursor", "The cursor was not made here, or was changed. Begin again without one.") from None
+    if origin != list_of(request) or len(values) != length:
+        raise Refusal("cursor", "The cursor belongs to another list or to other filters. Begin again without one.")
+    return values
+
+
+def list_of(request: HttpRequest) -> str:
+    """A short name of the list and its filters; the size of a page may change on the way."""
+    query = request.GET.copy()
+    for name in ("cursor", "limit"):
+        query.pop(name, None)
+    told = repr([request.path, sorted(query.lists())])
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:16]

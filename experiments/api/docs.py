@@ -1,0 +1,151 @@
+"""The page that explains the API, drawn from its own document: nothing to load from elsewhere, nothing to drift."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from experiments import access
+from experiments.api import document, problems
+from experiments.api.example import curl
+from experiments.models.api_token import Scope
+
+Json = Mapping[str, Any]
+SCOPES = [scope.label for scope in Scope]
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something that an operation takes or answers."""
+
+    name: str
+    place: str
+    kind: str
+    required: bool
+    description: str
+    default: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An operation as the page shows it."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    takes: list[Value]
+    gives: list[Value]
+    answers: list[tuple[str, str]]
+    curl: str
+
+    @property
+    def can_try(self) -> bool:
+        return self.method == "GET" and not self.path.endswith(("/stream", "/file"))
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Every operation by noun, each GET to be tried with one's own session."""
+    access.require(request)
+    from experiments.api.interface import api  # which names this page among its addresses
+
+    schema = api.get_openapi_schema()
+    groups: dict[str, list[Shown]] = {}
+    for path, method, operation in document.operations(schema):
+        shown = described(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
+        groups.setdefault(operation["tags"][0], []).append(shown)
+    context = {
+        "groups": groups,
+        "about": schema["info"]["description"],
+        "problems": [(kind, status, title) for kind, (status, title) in problems.KINDS.items()],
+        "base": request.build_absolute_uri("/api/v1/"),
+        "scopes": SCOPES,
+    }
+    return render(request, "api/docs.html", context)
+
+
+def described(schema: Json, path: str, method: str, operation: Json, site: str) -> Shown:
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    taken = [parameter(schema, each) for each in operation["parameters"]]
+    return Shown(
+        name=operation["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=operation["summary"],
+        description=operation.get("description", ""),
+        takes=taken + (list(fields(schema, body, "body")) if body else []),
+        gives=list(fields(schema, answered(operation), "")),
+        answers=[(status, told["description"]) for status, told in operation["responses"].items()],
+        curl=curl(site + path, method.upper(), example(schema, body) if body else None),
+    )
+
+
+def answered(operation: Json) -> Json:
+    """The schema of what a good answer holds."""
+    good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
+    return dict(good.get("content", {}).get("application/json", {}).get("schema", {}))
+
+
+def parameter(schema: Json, told: Json) -> Value:
+    inner = told["schema"]
+    default = json.dumps(inner["default"]) if inner.get("default") is not None else ""
+    named = kind(schema, inner).removesuffix(" or null")  # what is optional is left out rather than null
+    return Value(told["name"], told["in"], named, told["required"], told.get("description", ""), default)
+
+
+def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
+    """The fields of an object; of a page, those of its items."""
+    properties = resolved(schema, of).get("properties", {})
+    required = resolved(schema, of).get("required", [])
+    if set(properties) == {"items", "next"}:
+        yield from fields(schema, properties["items"]["items"], "item")
+        return
+    for name, told in properties.items():
+        default = json.dumps(told["default"]) if told.get("default") not in (None, "", [], {}) else ""
+        yield Value(name, place, kind(schema, told), name in required, told.get("description", ""), default)
+
+
+def resolved(schema: Json, told: Json) -> Json:
+    """What a reference stands for, also one with a default beside it."""
+    if len(told.get("allOf", ())) == 1:
+        told = told["allOf"][0]
+    if "$ref" in told:
+        return schema["components"]["schemas"][told["$ref"].rpartition("/")[2]]
+    return told
+
+
+def kind(schema: Json, told: Json) -> str:
+    """The type in words."""
+    inner = resolved(schema, told)
+    if "anyOf" in inner:
+        return " or ".join(dict.fromkeys(kind(schema, each) for each in inner["anyOf"]))
+    if "enum" in inner or "const" in inner:
+        return ", ".join(map(str, inner.get("enum", [inner.get("const")])))
+    if inner.get("type") == "array":
+        return f"list of {kind(schema, inner.get('items', {}))}"
+    return str(inner.get("format") or inner.get("type") or "anything")
+
+
+def example(schema: Json, body: Json) -> dict[str, Any]:
+    """A body with all that is required."""
+    told = resolved(schema, body)
+    return {name: value(schema, told["properties"][name]) for name in told.get("required", [])}
+
+
+def value(schema: Json, told: Json) -> Any:
+    inner = resolved(schema, told)
+    if examples := told.get("examples"):
+        return examples[0]
+    if inner.get("type") == "array":
+        return [value(schema, inner["items"])]
+    if inner.get("type") == "object":
+        return example(schema, inner)
+    return {"integer": 1, "number": 1.0}.get(inner.get("type", ""), "…")

@@ -1,0 +1,84 @@
+"""The OpenAPI document, completed: what every operation answers beside what it is for, and in which headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from experiments.api.once import HEADER, LONGEST
+from experiments.api.problems import MEDIA_TYPE, Problem
+
+Json = dict[str, Any]
+
+ANY = (400, 401, 403, 404, 413, 422, 429, 500)
+"""What any operation may answer."""
+WITH_BODY = (411,)
+CONFLICTS = frozenset({"try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"})
+ONCE = frozenset({"create_run", "ask_again", "create_export", "create_label", "add_model", "add_data_set", "add_index"})
+EDITS = frozenset({"edit_label", "delete_label", "set_tags"})
+RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+
+
+def completed(document: Json) -> Json:
+    """The same document with problems and headers."""
+    schemas = document["components"]["schemas"]
+    _, defined = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+    schemas.update(defined["$defs"])
+    for _, method, operation in operations(document):
+        complete(operation["operationId"], method, operation)
+    return document
+
+
+def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Address, method and description of each."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def complete(name: str, method: str, operation: Json) -> None:
+    responses = {str(status): told for status, told in operation["responses"].items()}
+    for response in responses.values():
+        response["headers"] = {header: integer() for header in RATE}
+        if method == "get":
+            response["headers"]["ETag"] = {"schema": {"type": "string"}}
+        elif name in ONCE:
+            response["headers"]["Location"] = {"schema": {"type": "string"}, "description": "of what was made"}
+    if method == "get":
+        responses["304"] = {"description": "Nothing has changed since you read it"}
+        operation["parameters"].append(header("If-None-Match", "the ETag of what you have"))
+    if name in ONCE:
+        text = "of your choice: sent again within a day, the same request makes nothing new"
+        operation["parameters"].append(header(HEADER, text, maxLength=LONGEST, pattern=r"^[\x21-\x7e]*$"))
+    if name in EDITS:
+        operation["parameters"].append(header("If-Match", "the ETag of what you edit"))
+    statuses = [*ANY, *(WITH_BODY if "requestBody" in operation else ()), *((409,) if name in CONFLICTS else ())]
+    responses |= {str(status): problem(status) for status in [*statuses, *((412, 428) if name in EDITS else ())]}
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def header(name: str, description: str, **schema: Any) -> Json:
+    return {
+        "in": "header",
+        "name": name,
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
+
+
+def integer() -> Json:
+    return {"schema": {"type": "integer"}}
+
+
+def problem(status: int) -> Json:
+    told: Json = {
+        "description": HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status == 429:
+        told["headers"] = {"Retry-After": integer()}
+    return told

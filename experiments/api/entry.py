@@ -1,0 +1,58 @@
+"""Who asks: a script with a token, or a browser with its session; and whether they may."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from ninja.errors import AuthenticationError
+from ninja.security import APIKeyCookie, HttpBearer
+
+from experiments import access
+from experiments.models import ApiToken
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+
+
+class Token(HttpBearer):
+    """A personal token. One that is no good is refused, even where a session would do."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
+        found = ApiToken.find(token)
+        if found is None:
+            raise AuthenticationError
+        request.user = found.user
+        return found
+
+
+class Session(APIKeyCookie):
+    """Somebody who is signed in; what changes something needs the CSRF token too."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> User | None:  # noqa: ARG002 - Django reads it
+        user = request.user
+        return user if isinstance(user, User) and user.is_active else None
+
+
+def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: Scope = Scope.READ) -> User:
+    """The first line of every operation: the member who asks, in at least this role and with at least this scope.
+
+    Raises Http404 for strangers, PermissionDenied for others.
+    """
+    user = access.require(request, role)
+    token = getattr(request, "auth", None)
+    if isinstance(token, ApiToken) and token.scope < scope:
+        held = Scope(token.scope).label
+        raise PermissionDenied(
+            f"This needs a token with the scope “{scope.label}”; “{token.name}” has “{held}”. "
+            "Make another on the page Settings, Tokens."
+        )
+    return user
+
+
+def who(request: HttpRequest) -> str:
+    """Whose requests are counted together: those of one token, or of one person's sessions."""
+    auth = getattr(request, "auth", None)
+    return f"token:{auth.pk}" if isinstance(auth, ApiToken) else f"user:{request.user.pk}"

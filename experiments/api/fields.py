@@ -1,0 +1,54 @@
+"""Values that several operations take: numbers of rows, words without what no database keeps, keys of images."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, TypeVar
+
+from django.db.models import Model, QuerySet
+from ninja import Path, Schema
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from experiments.api.problems import Refusal
+
+LARGEST = 2**63 - 1
+NO_NUL = r"^[^\x00]*$"
+KEY = r"^[0-9a-f]{64}$"
+
+Id = Annotated[int, Path(ge=1, le=LARGEST)]
+Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
+ImageKey = Annotated[str, Path(pattern=KEY, description="SHA-256 of the pixels, in lower-case hex")]
+
+Words = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+RowNumber = Annotated[int, Field(ge=1, le=LARGEST)]
+UnitNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+Row = TypeVar("Row", bound=Model)
+
+
+def day(written: Any) -> Any:
+    """Only what looks like 2026-11-21 is a day; pydantic takes seconds too."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(written), re.ASCII):
+        raise ValueError("Write a day as 2026-11-21.")
+    return written
+
+
+Day = Annotated[date, BeforeValidator(day)]
+
+
+class Body(Schema):
+    """What a client sends: nothing that is not known, nothing of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def find(rows: QuerySet[Row], **which: Any) -> Row:
+    """The row, or a problem that names what is missing."""
+    row = rows.filter(**which).first()
+    if row is None:
+        noun, told = rows.model._meta.verbose_name, ", ".join(str(value) for value in which.values())
+        raise Refusal("missing", f"There is no {noun} {told}.")
+    return row

@@ -1,0 +1,153 @@
+"""The API as a whole: its operations, what all of its answers have in common, and its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, re_path
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import RedirectView
+from ninja import NinjaAPI
+from ninja.operation import Operation
+
+from experiments.api import (
+    asking,  # noqa: F401 - its operations are those of runs
+    catalogue,
+    docs,
+    document,
+    events,
+    experiments,
+    exports,
+    images,
+    jobs,
+    labels,
+    me,
+    observations,
+    parameters,
+    problems,
+    rates,
+    runs,
+    search,
+    tags,  # noqa: F401 - so are these
+    units,
+)
+from experiments.api.entry import Session, Token, allow
+from experiments.api.versions import tag
+
+PREFIX = "/api/v1/"
+DESCRIPTION = (
+    "Everything that the pages do. Lists are read page by page: send `next` back as `cursor`. What is read has an "
+    "ETag: send it in If-None-Match to be told that nothing has changed, in If-Match to edit. Errors are "
+    "problems (RFC 9457)."
+)
+NOUNS = (me, runs, events, experiments, observations, images, catalogue, units, labels, search, exports, jobs)
+
+View = Callable[..., HttpResponseBase]
+
+
+class Interface(NinjaAPI):
+    """With a document that says what really is answered."""
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        return operation.view_func.__name__
+
+    def get_openapi_schema(self, *, path_prefix: str | None = PREFIX, path_params: Any = None) -> Any:
+        return document.completed(super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params))
+
+
+api = Interface(
+    title="MAIA Web",
+    version="1.0.0",
+    description=DESCRIPTION,
+    urls_namespace="api",
+    auth=[Token(), Session()],
+    throttle=[rates.Rates()],
+    parser=parameters.OnceEach(),
+    openapi_url=None,
+)
+problems.handle(api)
+api.add_decorator(parameters.known)
+for noun in NOUNS:
+    api.add_router("", noun.router)
+
+
+@api.get("/openapi.json", include_in_schema=False, url_name="openapi")
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The document that describes all of this."""
+    allow(request)
+    return JsonResponse(api.get_openapi_schema())
+
+
+def served(view: View) -> View:
+    """A view of the API: its bounds, its headers, and no answer that is not JSON where something went wrong."""
+
+    @csrf_exempt
+    @login_not_required
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            bounded(request)
+            response = view(request, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a script is told in its language
+            response = problems.of(request, error)
+        if response.status_code == 405:
+            response = not_allowed(request, response)
+        return finished(request, response)
+
+    return answer
+
+
+def bounded(request: HttpRequest) -> None:
+    """Refuse a body that is too large, or does not say how large it is, before it is read."""
+    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+        raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if not length.isdigit() or (most is not None and int(length) > most):
+        raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
+
+
+def not_allowed(request: HttpRequest, response: HttpResponseBase) -> HttpResponse:
+    allowed = ", ".join(sorted(response.headers.get("Allow", "").split(", ")))
+    detail = f"{request.method} is not known here; {allowed} is."
+    return problems.answer("method", detail, headers={"Allow": allowed})
+
+
+def finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """With the headers that all answers have; a 304 where the client has the same already."""
+    if not isinstance(response, HttpResponse):
+        return response
+    patch_vary_headers(response, ["Authorization", "Cookie"])
+    response.headers.setdefault("Cache-Control", "private, no-cache" if response.status_code < 400 else "no-store")
+    if request.method == "GET" and response.status_code == 200 and response["Cache-Control"] != "no-store":
+        response.headers.setdefault("ETag", tag(response.content))
+        request.META.pop("HTTP_IF_MATCH", None)  # it is for edits
+        conditional = get_conditional_response(request, etag=response["ETag"], response=response)
+        assert isinstance(conditional, HttpResponse)
+        response = conditional
+    rates.tell(request, response)
+    return response
+
+
+def nothing(request: HttpRequest) -> HttpResponse:
+    """Every address that there is not."""
+    detail = f"The API has no address {request.path}. {PREFIX}openapi.json tells which there are."
+    return problems.answer("missing", detail)
+
+
+def addresses() -> list[URLPattern]:
+    """All of the API under its prefix, for the site's own."""
+    patterns = [each for each in api.urls[0] if isinstance(each, URLPattern) and each.name != "api-root"]
+    for pattern in patterns:
+        assert not iscoroutinefunction(pattern.callback)
+        pattern.callback = served(pattern.callback)
+    root = path("", RedirectView.as_view(pattern_name="api:docs"), name="root")
+    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", served(nothing), name="nothing")]

@@ -1,0 +1,69 @@
+"""Requests that may be sent twice and make one thing: the answer to an Idempotency-Key is kept for a day."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Schema
+
+from experiments.api.problems import FieldError, Refusal
+from experiments.models import IdempotencyKey
+from experiments.models.idempotency_key import KEPT
+
+HEADER = "Idempotency-Key"
+LONGEST = 200
+
+
+@transaction.atomic
+def once(
+    request: HttpRequest, response: HttpResponse, user: User, make: Callable[[], tuple[Schema, str]]
+) -> dict[str, Any]:
+    """What `make` answers, with the address of what it made; the same again for the same key and request.
+
+    All is one transaction: of two such requests at the same moment one waits for the other, and one that is refused
+    leaves no key behind.
+    """
+    key = key_of(request)
+    if not key:
+        return told(response, *spoken(make))
+    IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
+    sent = fingerprint(request)
+    row, fresh = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": sent})
+    if not fresh:
+        if row.request != sent:
+            raise Refusal("key-reused", f"The key {key!r} came with another request before. Take a new one.")
+        response["Idempotency-Replayed"] = "true"
+        return told(response, row.answer, row.location)
+    row.answer, row.location = spoken(make)
+    row.save(update_fields=["answer", "location"])
+    return told(response, row.answer, row.location)
+
+
+def key_of(request: HttpRequest) -> str:
+    """The key; "" if there is none. Raises Refusal for one that cannot be kept."""
+    key = request.headers.get(HEADER, "").strip()
+    if len(key) > LONGEST or not key.isprintable():
+        error = FieldError(field=HEADER, message=f"At most {LONGEST} printable characters are taken.")
+        raise Refusal("invalid", "This Idempotency-Key cannot be kept.", [error])
+    return key
+
+
+def spoken(make: Callable[[], tuple[Schema, str]]) -> tuple[dict[str, Any], str]:
+    shown, location = make()
+    return shown.model_dump(mode="json"), location
+
+
+def told(response: HttpResponse, shown: dict[str, Any], location: str) -> dict[str, Any]:
+    response["Location"] = location
+    return shown
+
+
+def fingerprint(request: HttpRequest) -> str:
+    head = f"{request.method} {request.get_full_path()}\n".encode("utf-8", "replace")
+    return hashlib.sha256(head + request.body).hexdigest()

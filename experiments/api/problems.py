@@ -1,0 +1,124 @@
+"""Whatever goes wrong, said as application/problem+json (RFC 9457): type, title, status, detail, and the fields."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI, Schema
+from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+DOCS = "/api/v1/docs"
+
+KINDS: dict[str, tuple[int, str]] = {
+    "unreadable": (400, "The request cannot be read"),
+    "cursor": (400, "This cursor leads nowhere"),
+    "unauthenticated": (401, "Who asks is not known"),
+    "forbidden": (403, "This is not allowed"),
+    "missing": (404, "There is nothing here"),
+    "method": (405, "The address does not know this method"),
+    "conflict": (409, "The state does not allow it"),
+    "length": (411, "The length of the body is not told"),
+    "changed": (412, "It has changed since it was read"),
+    "too-large": (413, "The body is too large"),
+    "invalid": (422, "A value is not right"),
+    "key-reused": (422, "The Idempotency-Key belongs to another request"),
+    "if-match": (428, "An If-Match header is missing"),
+    "too-many": (429, "Too many requests"),
+    "broken": (500, "Something broke here"),
+}
+"""Kind of problem -> status and title. The docs page explains each under #problem-KIND."""
+OF_STATUS = {status: kind for kind, (status, _) in reversed(KINDS.items())}
+NOTHING = "There is nothing under this address, or nothing that you may see."
+CHALLENGE = 'Bearer realm="MAIA Web"'
+
+
+class FieldError(Schema):
+    """What is wrong with one value."""
+
+    field: str
+    message: str
+
+
+class Problem(Schema):
+    """A problem as RFC 9457 has it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] = []
+
+
+class Refusal(Exception):
+    """A request that is refused with a problem of this kind."""
+
+    def __init__(self, kind: str, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.kind, self.detail, self.errors = kind, detail, errors
+
+
+def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] = {}) -> HttpResponse:
+    """The response that says it."""
+    status, title = KINDS[kind]
+    problem = Problem(type=f"{DOCS}#problem-{kind}", title=title, status=status, detail=detail, errors=list(errors))
+    response = HttpResponse(
+        json.dumps(problem.model_dump()), status=status, content_type=MEDIA_TYPE, headers=dict(headers)
+    )
+    if status == 401:
+        response["WWW-Authenticate"] = CHALLENGE
+    return response
+
+
+def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
+    if isinstance(error, Refusal):
+        return answer(error.kind, error.detail, error.errors)
+    if isinstance(error, ValidationError):
+        return answer("invalid", "Some values are not right: see errors.", [field_error(each) for each in error.errors])
+    if isinstance(error, Throttled):
+        return too_many(request)
+    if isinstance(error, AuthenticationError):
+        return answer("unauthenticated", "Send a token in the header “Authorization: Bearer …”; Settings makes one.")
+    if isinstance(error, HttpError):
+        return answer(OF_STATUS.get(error.status_code, "unreadable"), str(error))
+    if isinstance(error, Http404):
+        return answer("missing", NOTHING)
+    if isinstance(error, PermissionDenied):
+        return answer("forbidden", str(error) or "You may not do this.")
+    if isinstance(error, RequestDataTooBig):
+        return answer("too-large", str(error))
+    if isinstance(error, SuspiciousOperation):
+        return answer("unreadable", str(error))
+    log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
+    return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
+
+
+def too_many(request: HttpRequest) -> HttpResponse:
+    rate = request.rate  # type: ignore[attr-defined]
+    detail = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
+    return answer("too-many", detail, headers={"Retry-After": str(rate.reset)})
+
+
+def field_error(found: Mapping[str, Any]) -> FieldError:
+    """What pydantic found, with the field named as the client wrote it."""
+    source, *place = found["loc"]
+    parts = [str(part) for part in place]
+    if source in {"query", "body"} and len(parts) > 1:
+        parts = parts[1:]  # the name of an argument of ours
+    if source == "query":
+        parts = parts[:1]
+    return FieldError(field=".".join(parts) or str(source), message=str(found["msg"]))
+
+
+def handle(api: NinjaAPI) -> None:
+    """Have the API answer its exceptions so."""
+    for kind in (Refusal, ValidationError, HttpError, Http404, PermissionDenied, SuspiciousOperation, Exception):
+        api.add_exception_handler(kind, of)

@@ -1,0 +1,153 @@
+"""Runs: finding and reading them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from experiments import filters
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Day, Id, UnitNumber, Words, find
+from experiments.api.problems import FieldError, Refusal
+from experiments.models import Hypothesis, Run
+from experiments.models.run import Status
+
+router = Router(tags=["Runs"])
+
+
+class Conclusion(Schema):
+    description: str = ""
+    labels: list[str] = []
+    reasoning: str = ""
+    bias: str = ""
+
+
+class RunOut(Schema):
+    """A run: what was asked, how it stands, what it took and what came of it."""
+
+    id: int
+    url: str = Field(description="its page")
+    question: str
+    task: str
+    system_kind: str
+    model: str
+    layer: str
+    unit: int
+    data_set: str
+    tool_set: str
+    backbone: str
+    backbone_model: str
+    limits: dict[str, int | float | None]
+    seed: int
+    owner: str
+    parent: int | None
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    status: str
+    reason: str
+    stopping: bool
+    rounds: int
+    experiments: int
+    observations: int
+    last_seq: int = Field(description="of its newest event")
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    seconds: float
+    threshold: float | None
+    best_activation: float | None
+    conclusion: Conclusion
+    versions: dict[str, Any]
+    tags: list[str]
+
+
+class HypothesisOut(Schema):
+    """One line of the agent's list in one round, and what it said of it later."""
+
+    round: int
+    number: int
+    text: str
+    fate: str
+    reason: str
+
+
+class RunFilters(Schema):
+    """As on the page Runs; what is left out does not matter."""
+
+    run: Words | None = Field(None, description="numbers of runs, as 12,15")
+    q: Words | None = Field(None, description="words of question, description and labels")
+    status: Literal["active"] | Status | None = Field(None, description="`active`: queued or running")
+    task: Words | None = None
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    agent: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
+    owner: Words | None = None
+    label: Words | None = Field(None, description="words of its labels")
+    tag: Words | None = None
+    since: Day | None = Field(None, description="asked on this day or later")
+    until: Day | None = Field(None, description="asked on this day or earlier")
+
+
+class RunOrder(Schema):
+    sort: Literal["newest", "oldest"] = "newest"
+
+
+SAME = (
+    *("id", "question", "task", "system_kind", "model", "layer", "unit", "tool_set", "backbone", "backbone_model"),
+    *("limits", "seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
+    *("completion_tokens", "cost", "seconds", "threshold", "best_activation", "versions"),
+)
+
+
+def run_out(run: Run) -> RunOut:
+    return RunOut(
+        url=run.get_absolute_url(),
+        data_set=run.options.get("data_set", ""),
+        owner=run.owner.get_username(),
+        parent=run.parent_id,
+        stopping=run.cancel_requested and not run.has_ended,
+        experiments=run.experiment_count,
+        observations=run.observation_count,
+        conclusion=Conclusion(**run.conclusion),
+        tags=[tag.name for tag in run.tags.all()],
+        **{name: getattr(run, name) for name in SAME},
+    )
+
+
+def read(pk: int) -> RunOut:
+    return run_out(find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk))
+
+
+@router.get("/runs", response=Page[RunOut], summary="List runs")
+def list_runs(
+    request: HttpRequest, asked: Query[RunFilters], order: Query[RunOrder], paging: Query[Paging]
+) -> Page[RunOut]:
+    """Filtered as on the page Runs."""
+    allow(request)
+    found = filters.runs_from({name: str(value) for name, value in asked.model_dump(exclude_none=True).items()})
+    if found.problems:
+        errors = [FieldError(field=name, message=words) for name, words in found.problems.items()]
+        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+    rows = found.runs.select_related("owner").prefetch_related("tags")
+    return page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, run_out)
+
+
+@router.get("/runs/{pk}", response=RunOut, summary="Read a run")
+def read_run(request: HttpRequest, pk: Id) -> RunOut:
+    allow(request)
+    return read(pk)
+
+
+@router.get("/runs/{pk}/hypotheses", response=Page[HypothesisOut], summary="List the hypotheses of a run")
+def list_hypotheses(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[HypothesisOut]:
+    """Round by round."""
+    allow(request)
+    run = find(Run.objects.all(), pk=pk)
+    rows = Hypothesis.objects.filter(run=run)
+    return page(request, rows, ["round", "number"], paging, HypothesisOut.from_orm)

@@ -1,0 +1,75 @@
+"""Search over everything that was asked, thought, programmed, printed, shown and concluded."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from experiments import search
+from experiments.api.cursors import Paging, opened, sealed
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
+from experiments.api.problems import FieldError, Refusal
+from experiments.models import Passage
+from experiments.search import addresses
+
+router = Router(tags=["Search"])
+
+KINDS = Literal["question", "hypothesis", "reply", "code", "output", "title", "description", "label"]
+
+
+class Hit(Schema):
+    """One text that holds all the words."""
+
+    kind: str
+    run: int | None
+    seq: int = Field(description="of the event it stands in; 0 for none")
+    model: str
+    layer: str
+    unit: int
+    text: str
+    url: str = Field(description="of the page that shows it")
+
+
+class Hits(Schema):
+    """A page of hits: the best first where few hold the words, else the newest."""
+
+    items: list[Hit]
+    ranked: bool
+    total: int | None = Field(description="how many there are, where that is known")
+    next: str | None
+
+
+class Asked(Schema):
+    q: Annotated[str, Field(min_length=1, max_length=search.words.LONGEST, pattern=NO_NUL)]
+    kind: KINDS | None = None
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    run: RowNumber | None = None
+
+
+@router.get("/search", response=Hits, summary="Search")
+def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
+    """Every word, and every “quoted phrase”, must occur; parts of words count, in any language."""
+    allow(request)
+    words = search.read(asked.q)
+    if words.problem:
+        raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=words.problem)])
+    scope = search.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
+    cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
+    found = search.find(words.terms, scope, cursor, paging.limit)
+    rows = Passage.objects.select_related("run").in_bulk(found.keys)
+    return Hits(
+        items=[hit(rows[key]) for key in found.keys if key in rows],
+        ranked=found.ranked,
+        total=found.total,
+        next=sealed(request, [found.cursor]) if found.cursor else None,
+    )
+
+
+def hit(row: Passage) -> Hit:
+    names = ("kind", "seq", "model", "layer", "unit", "text")
+    return Hit(run=row.run_id, url=addresses.of_passage(row), **{name: getattr(row, name) for name in names})

@@ -1,0 +1,53 @@
+"""Tags of runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Field
+from pydantic import StringConstraints
+
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.runs import router
+from experiments.api.versions import must_match
+from experiments.models import Run
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.tag import TAG_CHARS
+from experiments.views import bulk
+
+Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TAG_CHARS, pattern=NO_NUL)]
+
+
+class Tags(Body):
+    """Short words by which a team finds a run again."""
+
+    tags: list[Tag] = Field(max_length=50)
+
+
+def tags_of(run: Run) -> Tags:
+    return Tags(tags=sorted(tag.name for tag in run.tags.all()))
+
+
+@router.get("/runs/{pk}/tags", response=Tags, summary="Read the tags of a run")
+def read_tags(request: HttpRequest, pk: Id) -> Tags:
+    allow(request)
+    return tags_of(find(Run.objects.all(), pk=pk))
+
+
+@router.put("/runs/{pk}/tags", response=Tags, summary="Set the tags of a run")
+def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
+    """All of them. Needs the ETag of the tags in If-Match, so that no edit of somebody else is lost."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    with transaction.atomic():
+        run = find(Run.objects.select_for_update(), pk=pk)
+        before = tags_of(run)
+        must_match(request, before)
+        for name in set(before.tags) - set(wanted.tags):
+            bulk.untag(run, user, name)
+        for name in set(wanted.tags) - set(before.tags):
+            bulk.tag(run, user, name)
+    return tags_of(run)

@@ -1,0 +1,32 @@
+"""Versions of what is read: an ETag on each answer, 304 where nothing changed, If-Match before an edit."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.http import HttpRequest
+from django.utils.http import parse_etags
+from ninja import Schema
+from ninja.renderers import JSONRenderer
+
+from experiments.api.problems import Refusal
+
+
+def tag(content: bytes) -> str:
+    """The ETag of an answer."""
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def tag_of(request: HttpRequest, shown: Schema) -> str:
+    """The ETag that reading this would have."""
+    return tag(JSONRenderer().render(request, shown.model_dump(), response_status=200).encode())
+
+
+def must_match(request: HttpRequest, shown: Schema) -> None:
+    """Refuse the edit of something that its editor has not seen as it is now. Call it with the row locked."""
+    sent = request.headers.get("If-Match", "")
+    if not sent.strip():
+        raise Refusal("if-match", "Read it first and send its ETag in If-Match, so that no other edit is lost.")
+    tags = parse_etags(sent)
+    if tags != ["*"] and tag_of(request, shown) not in tags:
+        raise Refusal("changed", "Somebody has changed it since you read it. Read it again, then edit what it is now.")

@@ -1,0 +1,100 @@
+"""Pages by number over anything, and counts that stay cheap: small ones are exact, large ones a few minutes old."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.cache import cache
+from django.db.models import QuerySet
+
+COUNTED = 20_000
+"""Rows up to which the count is made afresh for every page."""
+KEPT_SECONDS = 600
+"""How old the count of more may be."""
+HIGHEST = 9_999_999
+NUMBER = re.compile("[1-9][0-9]{0,6}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Count:
+    rows: int
+    exact: bool = True
+
+
+def count(rows: QuerySet[Any]) -> Count:
+    """How many there are; of many, how many there were a few minutes ago at most."""
+    bare = rows.order_by()
+    found = bare[: COUNTED + 1].count()
+    if found <= COUNTED:
+        return Count(found)
+    key = f"count:{blake2s(str(bare.query).encode(), digest_size=16).hexdigest()}"
+    if (known := cache.get(key)) is None:
+        cache.set(key, known := bare.count(), KEPT_SECONDS)
+    return Count(known, exact=False)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of so many; `params` is what else the address says."""
+
+    number: int
+    size: int
+    count: Count
+    params: Mapping[str, str]
+
+    @property
+    def start(self) -> int:
+        return (self.number - 1) * self.size
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+    @property
+    def first(self) -> int:
+        return self.start + 1
+
+    @property
+    def final(self) -> int:
+        """The number of its last row."""
+        return min(self.end, self.count.rows) if self.count.exact else self.end
+
+    @property
+    def last(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-self.count.rows // self.size))
+
+    @property
+    def is_past(self) -> bool:
+        return self.number > self.last and self.count.exact
+
+    @property
+    def before(self) -> str:
+        return self.url(min(self.number - 1, self.last)) if self.number > 1 else ""
+
+    @property
+    def after(self) -> str:
+        return self.url(self.number + 1) if self.number < self.last else ""
+
+    @property
+    def to_first(self) -> str:
+        return self.url(1)
+
+    @property
+    def to_last(self) -> str:
+        return self.url(self.last)
+
+    def url(self, number: int) -> str:
+        return f"?{urlencode({**self.params, 'page': number})}"
+
+
+def number_of(text: str) -> int:
+    """The page that an address names; 0 for one that cannot be."""
+    if not text:
+        return 1
+    return int(text) if NUMBER.fullmatch(text) else 0

@@ -1,0 +1,76 @@
+"""What an agent works with: data set, tool set and backbone, and which of them go together.
+
+Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New query
+form and the command `investigate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from experiments.models import Backbone, DataSet, ToolSet
+
+OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
+"""Models that know toys and nothing else."""
+SCRIPTED, TOYBOX = "scripted", "toybox"
+
+
+def is_toybox(model: str) -> bool:
+    return model in OF_TOYBOX
+
+
+def misfit(backbone: str, tool_set: str) -> str:
+    """Why this backbone cannot work with these tools; "" if it can."""
+    if backbone == SCRIPTED and tool_set != TOYBOX:
+        return (
+            "The scripted scientist knows toybox's concepts and no others, so it works with the tool set toybox alone. "
+            "Choose another backbone, or that tool set."
+        )
+    return ""
+
+
+def advice(model: str, tool_set: str) -> str:
+    """What to know of a choice that is possible but says little; "" for a sound one."""
+    if is_toybox(model) and tool_set != TOYBOX:
+        return f"{model} has only ever seen toys: with photographs its units are off their ground."
+    if not is_toybox(model) and tool_set == TOYBOX:
+        return f"The tools of toybox draw toys: of what {model} learnt from photographs they reach little."
+    return ""
+
+
+def fitting(model: str) -> dict[str, str]:
+    """Data set, tool set and backbone that suit a model, of what there is; with a key for a language model, that.
+
+    toybox has its own tools and the scripted scientist; other models get others where there are some.
+    """
+    toy = is_toybox(model)
+    tool_sets = available(ToolSet) or [TOYBOX]
+    tool_set = next((key for key in tool_sets if (key == TOYBOX) == toy), tool_sets[0])
+    backbones = available(Backbone) or [SCRIPTED]
+    backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
+    if misfit(backbone, tool_set):
+        tool_set = TOYBOX
+    return {"data_set": data_set_for(model), "tool_set": tool_set, "backbone": backbone, "backbone_model": ""}
+
+
+def data_set_for(model: str) -> str:
+    """That of the settings, unless it shows toys and the model knows photographs, or the other way round."""
+    keys = available(DataSet)
+    preferred = [settings.LAB_DATA_SET, *keys]
+    suited = [key for key in preferred if key in keys and (key == TOYBOX) == is_toybox(model)]
+    return next(iter([*suited, *(key for key in preferred if key in keys)]), settings.LAB_DATA_SET)
+
+
+def available(kind: type[DataSet | ToolSet | Backbone]) -> list[str]:
+    """Keys of what a worker can use."""
+    rows: Any = kind.objects.filter(available=True)
+    return list(rows.values_list("key", flat=True))
+
+
+def model_of(backbone: str, wanted: str) -> str:
+    """The provider's model to ask: the one wanted if the backbone offers it, else its default; "" where it has none."""
+    row = Backbone.objects.filter(key=backbone).first()
+    names = list(row.model_names) if row else []
+    return wanted if wanted in names else next(iter(names), "")

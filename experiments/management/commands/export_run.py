@@ -1,0 +1,51 @@
+"""Write runs as a bundle: everything of them, with a page that opens without a network."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from experiments.management.progress import ProgressLine
+from experiments.models import Run
+from workers.errors import Cancelled, MaiaError
+
+
+class Command(BaseCommand):
+    help = "Write runs as a bundle (.zip), which any MAIA Web can import; run.html in it opens without a network."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("runs", nargs="+", type=int, metavar="RUN", help="numbers of the runs")
+        parser.add_argument("--to", type=Path, metavar="FILE", help="default: run-N.zip, or runs.zip for several")
+
+    def handle(self, **options: Any) -> None:
+        keys = list(dict.fromkeys(options["runs"]))
+        if unknown := sorted(set(keys) - set(Run.objects.filter(pk__in=keys).values_list("pk", flat=True))):
+            raise CommandError(f"There is no run {unknown[0]}.")
+        target = options["to"] or Path(f"run-{keys[0]}.zip" if len(keys) == 1 else "runs.zip")
+        try:
+            write(keys, target)
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
+        self.stdout.write(f"{target}: {len(keys)} run{'' if len(keys) == 1 else 's'}, {target.stat().st_size:,} bytes")
+
+
+def write(keys: list[int], target: Path) -> None:
+    """The file, whole or not at all. Raises CommandError at Ctrl+C."""
+    from workers.jobs import transfer
+
+    line = ProgressLine()
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
+        try:
+            with line.until_ctrl_c():
+                transfer.write_bundle(keys, part, line)
+            part.flush()
+            Path(part.name).replace(target)
+        except Cancelled:
+            raise CommandError("Stopped. No file was written.", returncode=130) from None
+        finally:
+            Path(part.name).unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Take in what others bring: bundles of MAIA Web, published transcripts, labels of other methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from experiments import live
+from experiments.management.progress import ProgressLine
+from experiments.models.transfer import Brought
+from workers.errors import Cancelled, MaiaError
+
+KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
+
+
+class Command(BaseCommand):
+    help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--owner", metavar="NAME", help="who imports it (default: the first user)")
+        parser.add_argument("--model", default="", help="of a transcript or of labels; manage.py models lists them")
+        parser.add_argument("--layer", default="", help="of a transcript")
+        parser.add_argument("--unit", default="", help="of a transcript")
+        parser.add_argument("--question", default="", help="of a transcript")
+        parser.add_argument("--agent", default="", help="of a transcript: the model that wrote its replies")
+        parser.add_argument("--source", default="", help="of labels: the method that wrote them, as milan")
+
+    def handle(self, **options: Any) -> None:
+        from experiments.transfer.arriving import Source
+        from workers.jobs import transfer
+
+        live.muted.set()  # works without Redis
+        path, line = options["file"], ProgressLine()
+        told = {name: options[name] for name in ("model", "layer", "unit", "question", "agent", "source")}
+        try:
+            source = Source(path.name, importer(options["owner"]))
+            with line.until_ctrl_c():
+                self.stdout.write(transfer.take(path, kind_of(path, told), source, told, line))
+        except Cancelled:
+            raise CommandError("Stopped. Runs that were whole by then are kept.", returncode=130) from None
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def importer(name: str | None) -> User:
+    """Raises CommandError if there is nobody of this name."""
+    users = User.objects.filter(username=name) if name else User.objects.order_by("pk")
+    if (user := users.first()) is None:
+        raise CommandError(f"There is no user {name!r}." if name else "There is no user yet: start MAIA Web once.")
+    return user
+
+
+def kind_of(path: Path, told: dict[str, str]) -> Brought:
+    """Raises CommandError for a file that is none of the three, or of which too little is said."""
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
+    needed = {Brought.HISTORY: ("model", "layer", "unit"), Brought.LABELS: ("model", "source")}.get(kind, ())
+    if missing := [name for name in needed if not told[name]]:
+        raise CommandError(f"Say which {missing[0]} it is about: --{missing[0]} …")
+    return kind

@@ -1,0 +1,96 @@
+"""The models that can be studied: what is here, what is missing and how to get it; the layers of one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Count
+
+from experiments.models import Layer, Model
+from workers import registry
+from workers.errors import MaiaError
+
+
+class Command(BaseCommand):
+    help = "List the models and what is missing of them, or the layers of one, which the form then offers."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", nargs="?", help="a model of the list, a hub id such as hf:owner/name, or a folder")
+        parser.add_argument("--remove", action="store_true", help="take a model that was added off the list")
+        parser.add_argument("--json", action="store_true", help="print JSON instead")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            if options["remove"]:
+                self.stdout.write(removed(options["name"] or ""))
+            elif options["name"]:
+                layers = layers_of(options["name"])
+                self.stdout.write(as_json([told(layer) for layer in layers]) if options["json"] else in_lines(layers))
+            else:
+                found = listed()
+                self.stdout.write(as_json(found) if options["json"] else in_words(found))
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
+
+
+def listed() -> list[dict[str, Any]]:
+    """Every model with a name, and those that were added; loads none."""
+    from workers.jobs import catalogue
+
+    layers = dict(Model.objects.annotate(count=Count("layers")).values_list("name", "count"))
+    return [
+        {
+            "name": key,
+            "label": catalogue.called(registry.VISION_MODELS, key),
+            "installed": not (remedy := catalogue.lack(registry.VISION_MODELS, key)),
+            "remedy": remedy,
+            "layers": layers.get(key) or None,
+        }
+        for key in catalogue.model_keys()
+    ]
+
+
+def layers_of(name: str) -> list[Layer]:
+    """The layers of a model, which is loaded if they are not known yet. Raises RequestError."""
+    from workers.jobs import additions
+
+    return list(additions.model(name).layers.all())
+
+
+def removed(name: str) -> str:
+    """Raises CommandError for a model that nobody added."""
+    from workers.jobs import keys
+
+    row = Model.objects.filter(name__in=[name, keys.absolute(name), f"hf:{name}"], added__isnull=False).first()
+    if row is None:
+        raise CommandError(f"No model {name!r} was added. Those of the registry stay; manage.py models lists all.")
+    row.delete()
+    return f"{row.name} is off the list. Its runs and its files stay."
+
+
+def told(layer: Layer) -> dict[str, Any]:
+    return {"name": layer.name, "kind": layer.kind, "units": layer.units, "names": layer.names}
+
+
+def as_json(found: object) -> str:
+    return json.dumps(found, ensure_ascii=False)
+
+
+def in_lines(layers: list[Layer]) -> str:
+    """A line for each layer: name, kind, units."""
+    width = max((len(layer.name) for layer in layers), default=0)
+    return "\n".join(f"{layer.name:{width}}  {layer.kind:7}  {layer.units:6}" for layer in layers)
+
+
+def in_words(found: list[dict[str, Any]]) -> str:
+    """A line for each model; under one that is missing, how to get it."""
+    width = max(len(each["name"]) for each in found)
+    lines = []
+    for each in found:
+        layers = f"{each['layers']} layers" if each["layers"] else ""
+        state = "installed" if each["installed"] else "missing"
+        lines.append(f"{each['name']:{width}}  {state:9}  {layers:10}  {each['label']}".rstrip())
+        lines += [f"{'':{width}}  {line}" for line in each["remedy"].splitlines()]
+    return "\n".join(lines)

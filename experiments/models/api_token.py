@@ -1,0 +1,81 @@
+"""Personal tokens: what a script shows instead of signing in."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from experiments.models.login_link import digest
+
+PREFIX = "maia_"
+"""So that a token that leaked is recognised for what it is."""
+SHOWN = 11
+"""Characters of a token that stay readable, to tell one from another."""
+DAYS = 90
+MOST_DAYS = 366
+USED_EVERY = timedelta(minutes=1)
+"""How exact `last_used` is: a token that is used all the time costs one write a minute."""
+
+
+class Scope(models.IntegerChoices):
+    """Each scope may do everything the ones before may; never more than the person's role."""
+
+    READ = 1, "Read"
+    RUN = 2, "Read and run"
+    WRITE = 3, "Everything"
+
+
+class ApiToken(models.Model):
+    """Only a hash is kept: who reads the database cannot use it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    hash = models.CharField(max_length=64, unique=True)
+    start = models.CharField(max_length=SHOWN, help_text="its first characters")
+    scope = models.PositiveSmallIntegerField(choices=Scope.choices, default=Scope.READ)
+    created = models.DateTimeField(default=timezone.now)
+    expires = models.DateTimeField()
+    last_used = models.DateTimeField(null=True)
+    revoked = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.start}… of {self.user}: {self.name}"
+
+    @property
+    def is_good(self) -> bool:
+        return self.revoked is None and self.expires > timezone.now()
+
+    @classmethod
+    def issue(cls, user: User, name: str, scope: Scope = Scope.READ, days: int = DAYS) -> tuple[ApiToken, str]:
+        """A new token and its text, which is told once."""
+        text = PREFIX + secrets.token_urlsafe(32)
+        expires = timezone.now() + timedelta(days=days)
+        row = cls.objects.create(
+            user=user, name=name, hash=digest(text), start=text[:SHOWN], scope=scope, expires=expires
+        )
+        return row, text
+
+    @classmethod
+    def find(cls, text: str) -> ApiToken | None:
+        """The token, if it is good and its person may still sign in; notes that it was used."""
+        token = cls.objects.select_related("user").filter(hash=digest(text), user__is_active=True).first()
+        if token is None or not token.is_good:
+            return None
+        now = timezone.now()
+        stale = Q(last_used=None) | Q(last_used__lt=now - USED_EVERY)
+        if token.last_used is None or token.last_used < now - USED_EVERY:
+            cls.objects.filter(stale, pk=token.pk).update(last_used=now)
+        return token
+
+    def revoke(self) -> None:
+        """From now on it opens nothing."""
+        ApiToken.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now())

@@ -1,0 +1,55 @@
+"""Long work that a person asked of a worker: looking at a model or a data set, an index, an export, an import."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class JobKind(models.TextChoices):
+    MODEL = "model", "Add a model"
+    DATA_SET = "data_set", "Add a data set"
+    INDEX = "index", "Index"
+    EXPORT = "export", "Export"
+    IMPORT = "import", "Import"
+
+
+class JobStatus(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    STOPPED = "stopped", "Stopped"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+
+
+MOVING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING})
+
+
+class Job(models.Model):
+    """One piece of work. Whoever sets it from queued to running does it; `beat` tells that they are alive."""
+
+    kind = models.CharField(max_length=10, choices=JobKind.choices)
+    subject = models.CharField(max_length=500, help_text="key or path of the model or data set")
+    options = models.JSONField(default=dict, blank=True, help_text="for an index: model and layers; else: label")
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now)
+    status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED, db_index=True)
+    result = models.TextField(blank=True, help_text="what came of it, or why it failed")
+    stop_requested = models.BooleanField(default=False)
+    beat = models.DateTimeField(default=timezone.now, help_text="when it was enqueued, or last known to be worked on")
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"job {self.pk}: {self.kind} {self.subject}"
+
+    @property
+    def is_moving(self) -> bool:
+        return self.status in MOVING
+
+    @property
+    def topic(self) -> str:
+        """Where `live` keeps how far it is."""
+        return f"job:{self.pk}"

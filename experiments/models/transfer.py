@@ -1,0 +1,115 @@
+"""What goes out and comes in: exports, imports, and where imported runs come from. The work itself is a `Job`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+KEPT = timedelta(days=7)
+"""How long the file of an export can be downloaded."""
+
+
+class What(models.TextChoices):
+    BUNDLE = "bundle", "Runs, whole"
+    RUNS = "runs", "Runs"
+    EXPERIMENTS = "experiments", "Experiments"
+    OBSERVATIONS = "observations", "Observations"
+    LABELS = "labels", "Labels"
+
+
+NOUNS = {
+    What.BUNDLE: "run",
+    What.RUNS: "run",
+    What.EXPERIMENTS: "experiment",
+    What.OBSERVATIONS: "observation",
+    What.LABELS: "label",
+}
+
+
+class Format(models.TextChoices):
+    ZIP = "zip", "Bundle (.zip)"
+    JSONL = "jsonl", "JSON Lines"
+    CSV = "csv", "CSV"
+    PARQUET = "parquet", "Parquet"
+
+
+class Brought(models.TextChoices):
+    BUNDLE = "bundle", "Bundle"
+    HISTORY = "history", "Published transcript"
+    LABELS = "labels", "Labels"
+
+
+def expiry() -> datetime:
+    return timezone.now() + KEPT
+
+
+class Export(models.Model):
+    """A file that a person asked for; it lies in the state folder until it expires."""
+
+    job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="export")
+    what = models.CharField(max_length=12, choices=What.choices)
+    format = models.CharField(max_length=8, choices=Format.choices)
+    query = models.TextField(blank=True, help_text="which of them, as in the address of the page")
+    count = models.PositiveBigIntegerField(null=True, help_text="what the file holds, in rows or runs")
+    size = models.PositiveBigIntegerField(null=True, help_text="bytes; empty until the file is whole")
+    expires = models.DateTimeField(default=expiry, db_index=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"export {self.pk}: {self.what} as {self.format}"
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return Path(settings.STATE) / "exports" / f"{self.pk}.{self.format}"
+
+    @property
+    def file_name(self) -> str:
+        """What a browser saves it as."""
+        return f"maia-{'runs' if self.what == What.BUNDLE else self.what}-{self.pk}.{self.format}"
+
+
+class Import(models.Model):
+    """A file that a person brought; it is removed once it has been read."""
+
+    job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="import_of")
+    kind = models.CharField(max_length=8, choices=Brought.choices)
+    name = models.CharField(max_length=200, help_text="what its owner calls the file")
+    size = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"import {self.pk}: {self.name}"
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies until then."""
+        return Path(settings.STATE) / "imports" / str(self.pk)
+
+
+class Arrival(models.Model):
+    """Where an imported run comes from. Its identity is the same wherever the run is."""
+
+    run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="arrival")
+    brought = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="arrivals")
+    kind = models.CharField(max_length=8, choices=Brought.choices)
+    name = models.CharField(max_length=200, help_text="of the file")
+    identity = models.CharField(max_length=64, unique=True)
+    owner = models.CharField(max_length=150, blank=True, help_text="who asked, where the run took place")
+    number = models.PositiveBigIntegerField(null=True, help_text="of the run there")
+    parent = models.JSONField(default=dict, blank=True, help_text="identity and number of the run it was forked from")
+    time = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} from {self.name}"

@@ -1,0 +1,1 @@
+"""A model as layers of units, and what is known of each."""

@@ -1,0 +1,56 @@
+"""Names of models and layers in addresses. Names hold "/" and ":", and each has exactly one address.
+
+Letters, digits and a few signs stand for themselves; every other byte is "~" and two hexadecimal digits, since servers
+and proxies disagree on an encoded slash: "hf:microsoft/resnet-152" is "hf:microsoft~2Fresnet-152".
+"""
+
+from __future__ import annotations
+
+import re
+
+PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-")
+WRITTEN = re.compile(r"(?:[A-Za-z0-9_.:-]|~[0-9A-F]{2})+")
+
+
+def encoded(name: str) -> str:
+    """The name as one part of an address; "." and ".." too, which browsers would take for folders."""
+    start = hexed(name[0]) if name and not name.strip(".") else ""
+    return start + "".join(each if each in PLAIN else hexed(each) for each in name[bool(start) :])
+
+
+def hexed(text: str) -> str:
+    return "".join(f"~{byte:02X}" for byte in text.encode())
+
+
+def decoded(part: str) -> str:
+    """The name. Raises ValueError if this is not how a name is written."""
+    if not WRITTEN.fullmatch(part):
+        raise ValueError(f"{part!r} is no encoded name.")
+    name = re.sub(rb"~(..)", lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()
+    if encoded(name) != part or "\x00" in name:
+        raise ValueError(f"{part!r} is not the address of {name!r}.")
+    return name
+
+
+class Name:
+    """A model or layer as one part of an address."""
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        return decoded(value)
+
+    def to_url(self, value: str) -> str:
+        return encoded(str(value))
+
+
+class Number:
+    """The number of a unit, without leading zeros."""
+
+    regex = "0|[1-9][0-9]{0,8}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        return str(value)

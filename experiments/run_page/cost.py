@@ -1,0 +1,198 @@
+"""What a run took: tokens, dollars and seconds, by round and by step, together and against the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from experiments.models import Run
+from experiments.run_page.plot import Plot
+from experiments.run_page.rounds import Step, steps
+from experiments.templatetags.maia import compact, dollars, took
+
+Taken = Sequence[float]
+"""What replies and results took, in the order of the parts of `MEASURES`."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something that a run takes, and the parts in which a page tells it; `first` is the place of the first of them."""
+
+    name: str
+    limit: str
+    first: int
+    parts: tuple[str, ...]
+    words: Callable[[float | None], str]
+
+    def of(self, taken: Taken) -> Taken:
+        return taken[self.first : self.first + len(self.parts)]
+
+
+MEASURES = (
+    Measure("Tokens", "tokens", 0, ("read", "written", "descriptions"), compact),
+    Measure("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
+    Measure("Time", "seconds", 5, ("replies", "programs", "tools"), took),
+)
+PARTS = sum(len(measure.parts) for measure in MEASURES)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One part of one step in the plot by round."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    part: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One measure, drawn: by round, and together against its limit."""
+
+    name: str
+    parts: Sequence[str]
+    total: float
+    limit: float | None
+    words: Callable[[float | None], str]
+    rounds: Plot
+    bars: Sequence[Bar]
+    together: Plot
+    line: str
+    limit_y: float | None
+
+    @property
+    def said(self) -> str:
+        """The total in words, against the limit where there is one."""
+        return f"{self.words(self.total)} of {self.words(self.limit)}" if self.limit else self.words(self.total)
+
+    def ticks(self, plot: Plot) -> list[tuple[float, str]]:
+        return [(plot.y(value), self.beside(value, plot.high)) for value in plot.values[::2]]
+
+    def beside(self, value: float, highest: float) -> str:
+        """A value as it stands beside its axis."""
+        if self.name != "Time" or not value:
+            return self.words(value) if value else "0"
+        unit, name = unit_of_time(highest)
+        return f"{value / unit:g} {name}"
+
+    @property
+    def round_ticks(self) -> list[tuple[float, str]]:
+        return self.ticks(self.rounds)
+
+    @property
+    def together_ticks(self) -> list[tuple[float, str]]:
+        return self.ticks(self.together)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step of the table: the parts of each measure, and all so far."""
+
+    step: Step
+    cells: Sequence[str]
+
+
+def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+    del params
+    taken = by_round(run)
+    step_of = steps(taken)
+    sums = together(taken, step_of)
+    all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
+    used = [measure for measure in MEASURES if any(measure.of(all_of))]
+    return {
+        "shown": [drawn(measure, run.limits.get(measure.limit), sums) for measure in used],
+        "unused": [measure.name.lower() for measure in MEASURES if measure not in used] if sums else [],
+        "used": used,
+        "each_step": max((step.count for step in sums), default=1),
+        "rows": table(used, sums),
+        "totals": [words for measure in used for words in [*map(measure.words, measure.of(all_of)), ""]],
+        "elsewhere": max(0.0, run.seconds - sum(MEASURES[-1].of(all_of))),
+    }
+
+
+def by_round(run: Run) -> dict[int, list[float]]:
+    """What each round took, read from its events without their words."""
+    fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
+    events = run.events.filter(kind__in=["reply", "result"]).order_by("seq")
+    found: dict[int, list[float]] = {}
+    for kind, number, usage, own, tools in events.values_list(*fields):
+        read, written, cost = ((usage or {}).get(name) or 0 for name in ("prompt_tokens", "completion_tokens", "cost"))
+        took = found.setdefault(number, [0.0] * PARTS)
+        more = (read, written, 0, cost, 0, own or 0, 0, 0)
+        if kind == "result":
+            more = (0, 0, read + written, 0, cost, 0, own or 0, tools or 0)
+        found[number] = [before + each for before, each in zip(took, more, strict=True)]
+    return found
+
+
+def together(taken: Mapping[int, Taken], step_of: Mapping[int, Step]) -> dict[Step, Taken]:
+    """What each step took."""
+    groups: dict[Step, list[Taken]] = {}
+    for number, step in step_of.items():
+        groups.setdefault(step, []).append(taken[number])
+    return {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
+
+
+def unit_of_time(seconds: float) -> tuple[float, str]:
+    """What an axis up to so many seconds counts in."""
+    return next(
+        (unit, name) for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 2 * unit or unit == 1
+    )
+
+
+def drawn(measure: Measure, limit: float | None, sums: Mapping[Step, Taken]) -> Shown:
+    names = [str(step.first) for step in sums]
+    parts = [measure.of(taken) for taken in sums.values()]
+    so_far = list(accumulate(map(sum, parts)))
+    rounds = plot(measure, names, [sum(each) for each in parts])
+    # The limit is drawn where it tells something: far above what was used it would flatten the line.
+    near = limit is not None and limit <= 4 * so_far[-1]
+    total = plot(measure, names, [*so_far, *([limit] if limit is not None and near else [])])
+    return Shown(
+        measure.name,
+        measure.parts,
+        so_far[-1],
+        limit,
+        measure.words,
+        rounds,
+        [bar for place, step in enumerate(sums) for bar in bars(rounds, place, step, measure.of(sums[step]), measure)],
+        total,
+        total.slope(so_far),
+        total.y(limit) if limit is not None and near else None,
+    )
+
+
+def plot(measure: Measure, names: Sequence[str], values: Sequence[float]) -> Plot:
+    unit = unit_of_time(max(values))[0] if measure.name == "Time" else 1.0
+    return Plot.over(names, values, unit, width=470, height=190, left=56)
+
+
+def bars(plot: Plot, place: int, step: Step, parts: Taken, measure: Measure) -> Iterable[Bar]:
+    """The parts of one step on top of each other."""
+    width = round(max(plot.step * 0.7, 0.8), 1)
+    reached = 0.0
+    for part, value in enumerate(parts):
+        if value:
+            words = f"Round {step}: {measure.words(value)}, {measure.parts[part]}"
+            top, bottom = plot.y(reached + value), plot.y(reached)
+            x = round(plot.x(place + 0.5) - width / 2, 1)
+            yield Bar(x, top, width, round(bottom - top, 1), part, words)
+        reached += value
+
+
+def table(used: Sequence[Measure], sums: Mapping[Step, Taken]) -> list[Row]:
+    """A row for each step: for each measure its parts, then all so far."""
+    rows: list[Row] = []
+    so_far = dict.fromkeys(used, 0.0)
+    for step, taken in sums.items():
+        cells: list[str] = []
+        for measure in used:
+            so_far[measure] += sum(measure.of(taken))
+            cells += [*map(measure.words, measure.of(taken)), measure.words(so_far[measure])]
+        rows.append(Row(step, cells))
+    return rows

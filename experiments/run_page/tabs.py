@@ -1,0 +1,46 @@
+"""The tabs: what each is called, and which module reads what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.models import Run
+from experiments.run_page import activations, cost, experiments, hypotheses, images, raw, transcript
+
+Params = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One tab. `read` gives what its template, `run/tabs/<name>.html`, shows; `grows` if new events change it."""
+
+    name: str
+    label: str
+    read: Callable[[Run, Params], dict[str, Any]]
+    grows: str = ""
+    """What the browser does when there is more: "redraw" at once, or "offer" to; the transcript grows by itself."""
+
+    @property
+    def template(self) -> str:
+        return f"run/tabs/{self.name}.html"
+
+
+TABS = {
+    tab.name: tab
+    for tab in (
+        Tab("transcript", "Transcript", transcript.read),
+        Tab("experiments", "Experiments", experiments.read, "offer"),
+        Tab("images", "Images", images.read, "offer"),
+        Tab("activations", "Activations", activations.read, "redraw"),
+        Tab("hypotheses", "Hypotheses", hypotheses.read, "redraw"),
+        Tab("cost", "Cost", cost.read, "redraw"),
+        Tab("raw", "Raw", raw.read, "offer"),
+    )
+}
+
+
+def chosen(name: str) -> Tab:
+    """The tab of this name; the transcript where there is none."""
+    return TABS.get(name, TABS["transcript"])

@@ -1,0 +1,24 @@
+"""Search over all that was asked, thought, programmed, printed, shown and concluded: substrings, in any language.
+
+`find` gives a page of passages, `runs_matching` runs by words. Whoever writes texts calls `passages.keep…`.
+"""
+
+from experiments.search.finding import Found, Scope, WrongCursor, find
+from experiments.search.passages import keep, keep_gists, keep_label, keep_questions, write
+from experiments.search.runs import runs_matching
+from experiments.search.words import Words, read
+
+__all__ = [
+    "Found",
+    "Scope",
+    "Words",
+    "WrongCursor",
+    "find",
+    "keep",
+    "keep_gists",
+    "keep_label",
+    "keep_questions",
+    "read",
+    "runs_matching",
+    "write",
+]

@@ -1,0 +1,145 @@
+"""Passages that hold all terms: few are ranked, many come in order of time. Never reads or ranks all of a common word.
+
+The newest passages of the scope are compared one by one. If a page of them matches, the word is common and that is the
+page. Else the index is asked, and what it finds is ranked unless it is still too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core import signing
+from django.db.models import QuerySet, Value
+from django.db.models.functions import StrIndex
+
+from experiments.models import Passage
+from experiments.models.passage import Kind
+from experiments.search import backend
+
+WALKED = 5_000
+"""Newest passages that are compared one by one."""
+RANKED = 500
+"""Most passages that are ranked."""
+PER_PAGE = 30
+ALL = 2**62
+"""A key above all."""
+SALT = "experiments.search"
+WEIGHTS = {Kind.LABEL: 24, Kind.QUESTION: 20, Kind.DESCRIPTION: 18, Kind.HYPOTHESIS: 14, Kind.TITLE: 12, Kind.REPLY: 8}
+"""What a kind of text adds to a rank; programs and their output nothing."""
+
+
+class WrongCursor(ValueError):
+    """Raised for a cursor that is not one of ours."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where to look; an empty field means everywhere."""
+
+    kind: str = ""
+    model: str = ""
+    layer: str = ""
+    unit: int | None = None
+    run: int | None = None
+
+    def passages(self) -> QuerySet[Passage]:
+        given: dict[str, Any] = {name: value for name, value in self.__dict__.items() if value not in ("", None)}
+        return Passage.objects.filter(**given)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page. `cursor` leads to the next, "" after the last."""
+
+    keys: Sequence[int]
+    ranked: bool = False
+    total: int | None = None
+    """How many there are in all, where that is known."""
+    cursor: str = ""
+    gave_up: bool = False
+    """Whether it stopped looking before the page was full; the cursor leads on from there."""
+
+
+def find(terms: Sequence[str], scope: Scope, cursor: str = "", limit: int = PER_PAGE) -> Found:
+    """A page of what holds all terms. Raises WrongCursor."""
+    top, last = read_cursor(cursor)
+    if cursor and last is None:  # further back in time
+        keys, frontier, _ = newest(terms, scope, top, limit + 1, limit)
+        return by_time(keys, frontier, limit)
+    keys, frontier, whole = newest(terms, scope, top, RANKED + 1, limit)
+    if whole and len(keys) <= RANKED:
+        return by_rank(terms, keys, top, last, limit)
+    return by_time(keys, frontier, limit)
+
+
+def newest(
+    terms: Sequence[str], scope: Scope, before: int, limit: int, enough: int
+) -> tuple[list[int], int | None, bool]:
+    """Keys of the newest matches below `before`, at most `limit`, but at least `enough` if there are so many.
+
+    Also the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
+    """
+    passages = scope.passages().filter(pk__lt=before).order_by("-pk")
+    matching = holding(passages, terms)
+    floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
+    keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
+    if floor is None or len(keys) > enough:
+        return keys, None, floor is None
+    keys, frontier = backend.newest(matching, terms, before, limit)
+    return keys, frontier, frontier is None
+
+
+def holding(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    """Those with all terms, compared one by one; every character counts as it is."""
+    for term in terms:
+        passages = passages.alias(place=StrIndex("folded", Value(term))).filter(place__gt=0)
+    return passages
+
+
+def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
+    if len(keys) > limit:
+        return Found(keys[:limit], cursor=write_cursor(keys[limit - 1]))
+    return Found(keys, cursor=write_cursor(frontier) if frontier else "", gave_up=frontier is not None)
+
+
+def by_rank(terms: Sequence[str], keys: Sequence[int], top: int, last: list[int] | None, limit: int) -> Found:
+    """The page of best matches after the one with the order `last`."""
+    rows = Passage.objects.filter(pk__in=keys).values_list("pk", "kind", "folded")
+    ordered = sorted([-score(terms, kind, folded), -pk] for pk, kind, folded in rows)
+    rest = [each for each in ordered if last is None or each > last]
+    page = rest[:limit]
+    first = max(keys, default=0) + 1 if top == ALL else top
+    after = write_cursor(first, page[-1]) if len(rest) > limit else ""
+    return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
+
+
+def score(terms: Sequence[str], kind: str, folded: str) -> int:
+    """Higher for whole words, for texts of little else, for what people and agents concluded."""
+    whole = sum(
+        40 if found(rf"\b{re.escape(term)}\b", folded) else 15 * found(rf"\b{re.escape(term)}", folded)
+        for term in terms
+    )
+    share = sum(map(len, terms)) / max(len(folded), 1)
+    return WEIGHTS.get(Kind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
+
+
+def found(pattern: str, text: str) -> bool:
+    return re.search(pattern, text) is not None
+
+
+def write_cursor(top: int, last: Sequence[int] | None = None) -> str:
+    return signing.dumps([top, last], salt=SALT)
+
+
+def read_cursor(cursor: str) -> tuple[int, list[int] | None]:
+    """The key to look below, and in a ranked list the last one shown."""
+    if not cursor:
+        return ALL, None
+    try:
+        top, last = signing.loads(cursor, salt=SALT)
+    except signing.BadSignature:
+        raise WrongCursor("This address leads to no page of results: it was changed on the way.") from None
+    return top, last

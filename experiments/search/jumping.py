@@ -1,0 +1,116 @@
+"""What Ctrl+K offers for a few words: pages, runs, units, models, and the first passages that hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from experiments import context
+from experiments.models import Layer, Model, Passage, Run
+from experiments.models.passage import Kind
+from experiments.search import addresses, words
+from experiments.search.finding import Scope, find
+from experiments.search.folding import fold
+from experiments.search.marking import Piece, snippet
+from experiments.search.runs import runs_matching
+
+FEW = 5
+"""Of each sort so many are offered."""
+SHORT = 90
+NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+FILLING = frozenset({"unit", "layer", "run", "#"})
+"""Words that say what a number is, and nothing of where."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A line of the palette; `note` stands at its end."""
+
+    pieces: Sequence[Piece]
+    url: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    options: Sequence[Option]
+
+
+def sections(typed: str, may_ask: bool) -> list[Section]:
+    """The sections with something in them, in the order in which they stand."""
+    asked = words.read(typed)
+    if asked.problem:
+        return []
+    terms = asked.terms
+    found = [
+        Section("Pages", list(pages(terms, may_ask))),
+        Section("Units", list(units(terms))),
+        Section("Runs", list(runs(typed, terms))),
+        Section("Models", list(models(terms))),
+        Section("Said, done and seen", [*passages(terms), everywhere(typed)]),
+    ]
+    return [section for section in found if section.options]
+
+
+def plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
+    return snippet(text[:SHORT] + ("…" if len(text) > SHORT else ""), terms)
+
+
+def pages(terms: Sequence[str], may_ask: bool) -> Iterator[Option]:
+    """Those of the frame whose names hold the words."""
+    ask = [context.Place("query", "New query", "n")] if may_ask else []
+    for place in [*ask, *context.PLACES, *context.ELSEWHERE]:
+        if place.url and all(term in fold(place.label) for term in terms):
+            yield Option(plain(place.label, terms), place.url)
+
+
+def runs(typed: str, terms: Sequence[str]) -> Iterator[Option]:
+    """The run of this number, and the newest that the words fit."""
+    numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
+    alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
+    if alone and (run := Run.objects.filter(pk=numbers[0]).first()):
+        yield Option(plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display())
+    keys = list(runs_matching(typed).order_by("-pk")[:FEW])
+    for run in Run.objects.filter(pk__in=keys).order_by("-pk"):
+        if not (alone and run.pk == numbers[0]):
+            yield Option(plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
+
+
+def units(terms: Sequence[str]) -> Iterator[Option]:
+    """Units of this number in layers that the other words name; "layer4 122" is one."""
+    numbers = [int(term) for term in terms if NUMBER.fullmatch(term)]
+    others = [term for term in terms if not NUMBER.fullmatch(term) and term not in FILLING]
+    if len(numbers) != 1 or not (others or "unit" in terms):
+        return
+    layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
+    fitting = [each for each in layers[:400] if all(term in fold(f"{each.model.name} {each.name}") for term in others)]
+    for layer in fitting[:FEW]:
+        url = addresses.of_unit(layer.model.name, layer.name, numbers[0])
+        if url:
+            yield Option(plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
+
+
+def models(terms: Sequence[str]) -> Iterator[Option]:
+    """Models whose names or labels hold the words; they lead to the runs on them."""
+    for model in Model.objects.all():
+        if all(term in fold(f"{model.name} {model.label}") for term in terms):
+            url = f"{addresses.address('runs')}?{urlencode({'model': model.name})}"
+            yield Option(plain(model.name, terms), url, "its runs")
+
+
+def passages(terms: Sequence[str]) -> Iterator[Option]:
+    """The first few that a search gives; questions stand among the runs."""
+    keys = find(terms, Scope(), limit=2 * FEW).keys
+    rows = Passage.objects.select_related("run").exclude(kind=Kind.QUESTION).in_bulk(keys)
+    for passage in [rows[key] for key in keys if key in rows][:FEW]:
+        if url := addresses.of_passage(passage):
+            note = f"{Kind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
+            yield Option(snippet(passage.text, terms, SHORT), url, note)
+
+
+def everywhere(typed: str) -> Option:
+    where = addresses.address("search")
+    return Option(plain(f"Search everything for “{typed.strip()}”"), f"{where}?{urlencode({'q': typed.strip()})}")

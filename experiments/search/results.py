@@ -1,0 +1,88 @@
+"""A page of passages as it is shown: gathered by run, each with its snippet and a link to where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from experiments.models import Observation, Passage, Run
+from experiments.models.passage import Kind
+from experiments.search import addresses
+from experiments.search.finding import Found
+from experiments.search.marking import Piece, snippet
+
+SHOWN = 6
+"""Hits of one run on a page; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One passage. `image` is the address of the picture it is the title of."""
+
+    kind: str
+    label: str
+    place: str
+    url: str
+    pieces: Sequence[Piece]
+    image: str = ""
+
+
+@dataclass
+class Group:
+    """The hits in one run, or the labels of one unit that no run has given."""
+
+    passage: Passage
+    hits: list[Hit] = field(default_factory=list)
+    more: int = 0
+
+    @property
+    def run(self) -> Run | None:
+        return self.passage.run
+
+    def add(self, hit: Hit) -> None:
+        """Titles of many images may read the same: one of them stands for all."""
+        if any(hit.pieces == other.pieces and hit.kind == other.kind for other in self.hits) or len(self.hits) >= SHOWN:
+            self.more += 1
+        else:
+            self.hits.append(hit)
+
+
+def gathered(found: Found, terms: Sequence[str]) -> list[Group]:
+    """The groups of a page, in the order of their first hits."""
+    rows = Passage.objects.select_related("run").in_bulk(found.keys)
+    passages = [rows[key] for key in found.keys if key in rows]
+    images = images_of(passages)
+    groups: dict[tuple[int | str | None, ...], Group] = {}
+    for passage in passages:
+        system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
+        group = groups.setdefault(system, Group(passage))
+        group.add(hit_of(passage, terms, images))
+    return list(groups.values())
+
+
+def images_of(passages: Sequence[Passage]) -> dict[int, str]:
+    """The images that passages are the titles of, by observation."""
+    keys = [passage.anchor for passage in passages if passage.kind == Kind.TITLE and passage.anchor]
+    rows = Observation.objects.filter(pk__in=keys).values_list("pk", "masked_id", "image_id") if keys else ()
+    return {pk: masked or image for pk, masked, image in rows}
+
+
+def hit_of(passage: Passage, terms: Sequence[str], images: Mapping[int, str]) -> Hit:
+    kind, key = Kind(passage.kind), images.get(passage.anchor or 0)
+    return Hit(
+        kind=kind,
+        label=str(kind.label),
+        place=place_of(passage),
+        url=addresses.of_passage(passage),
+        pieces=snippet(passage.text, terms),
+        image=addresses.of_thumbnail(key) if kind == Kind.TITLE and key else "",
+    )
+
+
+def place_of(passage: Passage) -> str:
+    """Where in the run it stands, in words."""
+    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS} and passage.anchor:
+        return f"round {passage.anchor}"
+    if passage.kind in {Kind.CODE, Kind.OUTPUT} and passage.anchor:
+        return f"experiment {passage.anchor}"
+    return ""

@@ -1,0 +1,105 @@
+"""What an export holds: the filter of an address as rows, read as the pages read it.
+
+A page leaves out what makes no sense in a filter, and says so beside it. A file has no place to say so: it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+from experiments import filters
+from experiments.browse.filters import ORIGINS
+from experiments.models import Experiment, Label, Observation, Run
+from experiments.models.transfer import What
+from experiments.transfer.reading import Refused
+
+OF_RUNS = frozenset(filters.FILTERS)
+OF_IMAGES = OF_RUNS | {"origin", "low", "high"}
+OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
+KNOWN: Mapping[What, frozenset[str]] = {
+    What.BUNDLE: OF_RUNS,
+    What.RUNS: OF_RUNS,
+    What.EXPERIMENTS: OF_RUNS,
+    What.OBSERVATIONS: OF_IMAGES,
+    What.LABELS: OF_LABELS,
+}
+"""Words of a filter by what is exported."""
+LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
+"""What an address says of how a page looks, which is nothing to a file."""
+
+
+def chosen(what: What, query: str) -> QuerySet[Any]:
+    """The rows, oldest first. Raises Refused naming the part of the filter that makes no sense."""
+    given = read(what, query)
+    if what in {What.BUNDLE, What.RUNS}:
+        return runs(given).order_by("pk")
+    if what == What.EXPERIMENTS:
+        return Experiment.objects.filter(of_runs(given)).order_by("pk")
+    if what == What.OBSERVATIONS:
+        return Observation.objects.filter(of_runs(given, leave=("q",)) & observed(given)).order_by("pk")
+    return Label.objects.filter(labelled(given)).distinct().order_by("pk")
+
+
+def read(what: What, query: str) -> dict[str, str]:
+    """Name -> text of what was filled in. Raises Refused for a name that is not known."""
+    given: dict[str, str] = {}
+    for name, values in QueryDict(query).lists():
+        words = ",".join(value.strip() for value in values if value.strip())
+        if words and name not in LOOKS:
+            if name not in KNOWN[what]:
+                known = ", ".join(sorted(KNOWN[what]))
+                raise Refused(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
+            given[name] = words
+    return given
+
+
+def runs(given: Mapping[str, str]) -> QuerySet[Run]:
+    """Raises Refused with the sentence that the Runs page would show."""
+    found = filters.runs_from(given)
+    if found.problems:
+        name, problem = next(iter(found.problems.items()))
+        raise Refused(f"{name}: {problem}")
+    return found.runs
+
+
+def of_runs(given: Mapping[str, str], leave: tuple[str, ...] = ()) -> Q:
+    """What belongs to the runs that the filter chooses; everything if it says nothing of runs."""
+    asked = {name: text for name, text in given.items() if name in OF_RUNS and name not in leave}
+    return Q(run__in=runs(asked).order_by().values("pk")) if asked else Q()
+
+
+def observed(given: Mapping[str, str]) -> Q:
+    """By origin, activation, and words in the title or the prompt."""
+    asked = Q()
+    if origin := given.get("origin"):
+        if origin not in ORIGINS:
+            raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(ORIGINS)}.")
+        asked &= Q(origin=origin)
+    asked &= Q(activation__gte=figure("low", given["low"])) if "low" in given else Q()
+    asked &= Q(activation__lte=figure("high", given["high"])) if "high" in given else Q()
+    for word in given.get("q", "").split()[:16]:
+        asked &= Q(title__icontains=word) | Q(prompt__icontains=word)
+    return asked
+
+
+def labelled(given: Mapping[str, str]) -> Q:
+    columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
+    asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
+    if "unit" in given:
+        asked &= Q(units__number=int(figure("unit", given["unit"])))
+    return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
+
+
+def figure(name: str, text: str) -> float:
+    """Raises Refused for what is no number."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = float("nan")
+    if not abs(found) < 1e300:
+        raise Refused(f"{name}: “{text[:40]}” is no number.")
+    return found

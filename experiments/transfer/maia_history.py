@@ -1,0 +1,242 @@
+"""Published MAIA transcripts (history.json, in OpenAI's message format) turned into runs, as far as their text tells.
+
+What stands before the first reply is what the agent was told; each reply goes through the agent's own grammar; what
+follows a reply with a program is its result, images with the activation that the text before each names. Times, seeds
+and costs are not in such a file, and nothing is made up for them. The model, layer and unit are said by whoever brings
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments.models import Arrival, Image, Run
+from experiments.models.run import QUESTION_CHARS, Status
+from experiments.models.transfer import Brought
+from experiments.transcript import Step, storable
+from experiments.transfer import arriving, record
+from experiments.transfer.arriving import Source, Taken
+from experiments.transfer.laboratory import Laboratory, Progress, silent
+from experiments.transfer.reading import IMAGE, Refused, check_size, parsed
+
+LARGEST = 256 << 20
+"""Bytes of a transcript: it is read in one piece."""
+MESSAGES = 2_000
+ACTIVATION = re.compile(
+    r"activations?(?: value| score)?\s{0,3}(?::|=|is|of)?\s{0,3}"
+    r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-]?[0-9]{1,2})?)",
+    re.IGNORECASE,
+)
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+AGENT = "published"
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A message: texts and images (their keys) in reading order."""
+
+    role: str
+    parts: Sequence[tuple[str, str]]
+    """("text", words) or ("image", key)."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(words for kind, words in self.parts if kind == "text").strip()
+
+
+@dataclass
+class Pictures:
+    """Images of the file, each decoded once; they wait in a folder until the run is saved."""
+
+    laboratory: Laboratory
+    waiting: Path
+    rows: dict[str, Image] = field(default_factory=dict)
+
+    def key(self, url: Any, where: str) -> str:
+        """Raises Refused for what is no inline image."""
+        head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+        if not head.startswith("data:image/") or not head.endswith(";base64") or not comma:
+            raise Refused(
+                f"{where}: the image is {record.shown(url)}. Only those within the file, as data URLs, are read."
+            )
+        if len(data) > IMAGE * 4 // 3:
+            raise Refused(f"{where}: the image is larger than {IMAGE >> 20} MB.")
+        try:
+            decoded = self.laboratory.decode(b64decode(data, validate=True))
+        except ValueError as error:
+            raise Refused(f"{where}: the image cannot be taken: {error}") from None
+        (self.waiting / decoded.key).write_bytes(decoded.png)
+        self.rows[decoded.key] = Image(key=decoded.key, width=decoded.width, height=decoded.height, origin="uploaded")
+        return decoded.key
+
+
+def take(path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = silent) -> Taken:
+    """The run of a transcript, or the one that this file became before. Raises Refused; nothing is kept then."""
+    check_size(path)
+    if path.stat().st_size > LARGEST:
+        raise Refused(f"A transcript may have {LARGEST >> 20} MB.")
+    data = path.read_bytes()
+    about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
+    identity = hashlib.sha256(record.dumped(about) + data).hexdigest()
+    if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
+        return Taken(arrival.run, known=True)
+    with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
+        pictures = Pictures(laboratory, Path(waiting))
+        turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
+        run = run_of(turns, source, options)
+        steps = list(steps_of(turns, run, laboratory))
+        with transaction.atomic():
+            arriving.save_images(list(pictures.rows.values()))
+            arriving.save(run, iter(steps))
+            Arrival.objects.create(
+                run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
+            )
+            arriving.store(list(pictures.rows.values()), Path(waiting))
+    return Taken(run, known=False)
+
+
+def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn]:
+    """The messages of a file. Raises Refused naming the message."""
+    messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
+    if not isinstance(messages, list) or not messages:
+        raise Refused("A transcript is a list of messages, each with a role and a content.")
+    if len(messages) > MESSAGES:
+        raise Refused(f"The transcript has {len(messages):,} messages, at most {MESSAGES:,} are possible.")
+    for number, message in enumerate(messages, 1):
+        progress("Reading messages", number, len(messages) + 1)
+        where = f"Message {number}"
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise Refused(f"{where} has no role such as user or assistant.")
+        yield Turn(message["role"], list(parts_of(message.get("content"), where, pictures)))
+
+
+def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str, str]]:
+    if content is None or isinstance(content, str):
+        yield "text", content or ""
+        return
+    if not isinstance(content, list):
+        raise Refused(f"{where}: its content is neither text nor a list of parts.")
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
+        if kind in {"text", "input_text", "output_text"}:
+            text = part if isinstance(part, str) else part.get("text")
+            if not isinstance(text, str):
+                raise Refused(f"{where}: a text is {record.shown(text)}.")
+            yield "text", text
+        elif kind in {"image_url", "input_image"}:
+            url = part.get("image_url")
+            yield "image", pictures.key(url.get("url") if isinstance(url, dict) else url, where)
+        else:
+            raise Refused(f"{where}: {record.shown(kind)} is no kind of part that is read: text and image_url are.")
+
+
+def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
+    """The row, not saved. Raises Refused for a system that makes no sense, or a transcript without a reply."""
+    if not any(turn.role == "assistant" for turn in turns):
+        raise Refused("No message is the assistant's: there is no run in this file.")
+    system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
+    asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
+    fields = (
+        dict.fromkeys(record.ASKED)
+        | system
+        | {
+            "question": asked[:QUESTION_CHARS],
+            "task": str(options.get("task") or "describe"),
+            "system_kind": "unit",
+            "options": {},
+            "limits": {},
+            "tool_set": AGENT,
+            "backbone": AGENT,
+            "backbone_model": str(options.get("agent") or "")[:200],
+            "seed": 0,
+        }
+    )
+    run = record.run_from({"run": fields}, source.by)
+    run.created, run.status = timezone.now(), Status.QUEUED
+    return run
+
+
+def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterator[Step]:
+    """The events of the transcript."""
+    first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
+    now, number, replies = run.created, 0, 0
+    open_program, conclusion = False, None
+
+    def step(kind: str, **payload: Any) -> Step:
+        return Step(kind, laboratory.payload(kind, payload), now)
+
+    yield step("started", **started(turns[:first], run))
+    for turn in turns[first:]:
+        if turn.role == "assistant":
+            replies += 1
+            said = laboratory.parse(turn.text)
+            author = run.backbone_model or "Agent of the published transcript"
+            yield step("reply", round=replies, author=author, text=turn.text, **said)
+            open_program, conclusion = said["code"] is not None, said["conclusion"]
+            if open_program:
+                number += 1
+                yield step("experiment", round=replies, number=number, code=said["code"])
+        elif open_program:
+            yield step("result", **result(turn, replies, number))
+            open_program = False
+        elif turn.text:
+            yield step("note", round=replies, reason="continue", text=turn.text)
+    if conclusion and not open_program:
+        yield step("concluded", conclusion=conclusion)
+    else:
+        why = "with a program whose result is not in it" if open_program else "without a conclusion"
+        yield step("cancelled", reason=f"The transcript ends {why}.")
+
+
+def started(turns: Sequence[Turn], run: Run) -> dict[str, Any]:
+    """What the agent was told before its first reply."""
+    system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
+    told = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
+    told["assignment"] = "\n\n".join(turn.text for turn in turns if turn.role in {"user", "tool"})
+    asked = {"question": run.question, "task": run.task, "system": system, "backbone": run.backbone, "seed": 0}
+    limits = dict.fromkeys(("rounds", "tokens", "cost", "seconds"))
+    return {**asked, **told, "limits": limits, "reference": "", "versions": {}}
+
+
+def result(turn: Turn, round_number: int, number: int) -> dict[str, Any]:
+    """What came of a program: each image with the last activation named before it; the other words are its text."""
+    observations, before, rest = [], "", []
+    for kind, words in turn.parts:
+        if kind == "text":
+            before = f"{before}\n{words}".strip()
+            continue
+        found = list(ACTIVATION.finditer(before))
+        if found:
+            title = titled(before, found[-1])
+            observations.append({"title": title, "activation": float(found[-1].group(1)), "image": words})
+        else:
+            rest.append(f"{before}\n[An image of which the transcript tells no activation is left out.]".strip())
+        before = ""
+    words = "\n".join(part for part in [*rest, before] if part)
+    failed = "Traceback (most recent call last)" in words
+    entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
+    status = "program_error" if failed else "ok"
+    told = {"round": round_number, "number": number, "status": status, "entries": entries}
+    return told | {"error": words if failed else ""}
+
+
+def titled(words: str, activation: re.Match[str]) -> str:
+    """The title of an image: the line that names its activation, without it, else the line above."""
+    start = words.rfind("\n", 0, activation.start()) + 1
+    end = words.find("\n", activation.end())
+    line = (
+        f"{words[start : activation.start()]} {words[activation.end() :] if end < 0 else words[activation.end() : end]}"
+    )
+    above = words[:start].strip().rpartition("\n")[2]
+    return re.sub(r"^[\s\"'(:,;.-]+|[\s\"'(:,;.\[-]+$", "", line)[:300] or above.strip(" \"':,;")[:300]

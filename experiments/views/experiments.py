@@ -1,0 +1,69 @@
+"""The Experiments page (a gallery of observations, or a list of experiments), and the page of one experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from experiments import access, gallery, rendering
+from experiments.browse import observations, programs
+from experiments.browse.filters import LIST_SORTS, SORTS, Filters
+from experiments.browse.pages import number_of
+
+VIEWS = {"": "Gallery", "list": "Experiments"}
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Both views; htmx is sent what was found alone."""
+    access.require(request)
+    filters = Filters(request.GET)
+    view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
+    sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
+    context: dict[str, Any] = {
+        "filters": filters,
+        "view": view,
+        "views": VIEWS.items(),
+        "sorts": sorts.items(),
+        "choices": filters.choices(),
+        "rest_open": any(request.GET.get(name) for name in ("low", "high", "model", "layer", "unit", "run", "owner")),
+        **found(filters, view, request.GET.get("page", "")),
+    }
+    alone = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    return render(request, "experiments/found.html" if alone else "experiments/index.html", context | {"alone": alone})
+
+
+def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
+    """What passes the filters, or why nothing can."""
+    problems = [] if filters.is_valid() else filters.problems
+    number = number_of(page)
+    if not number:
+        problems.append(f"Page: “{page[:40]}” is no number of a page. They count from 1.")
+    if problems:
+        return {"problems": problems}
+    shown = programs.find(filters, number) if view == "list" else observations.find(filters, number)
+    return {**shown, "any": filters.any or shown["page"].count.rows > 0}
+
+
+@require_safe
+def page(request: HttpRequest, pk: int, n: int) -> HttpResponse:
+    """One experiment: its program, what it printed and called, its images, and what the agent said before it."""
+    run = access.get_run(request, pk)
+    experiment = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
+    event = run.events.filter(seq=experiment.seq).first()
+    payload = event.payload if event and event.kind == "result" else {"entries": [], "calls": []}
+    reply = run.events.filter(kind="reply", payload__round=experiment.round).order_by("-seq").first()
+    context = {
+        "run": run,
+        "experiment": experiment,
+        "event": event,
+        "payload": payload,
+        "reply": reply,
+        "entries": gallery.entries(payload, gallery.originals(run, [payload])),
+        "scale": rendering.scale_of(run),
+        **programs.neighbours(experiment),
+    }
+    return render(request, "experiments/page.html", context)

@@ -1,0 +1,153 @@
+"""The page of one unit: what a data set says of it, neighbours, runs and labels, what speaks for and against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from experiments import access, kit, live
+from experiments.charts import Scale
+from experiments.gallery import Shot
+from experiments.models import DataSet, Exemplar, Index, Label, Layer, Model, Profile, Run
+from experiments.models.member import Role
+from experiments.network.distribution import distribution
+from experiments.network.evidence import evidence, fates
+from experiments.network.neighbours import neighbours
+from experiments.network.states import State, dead, state_of
+from experiments.views import query
+from experiments.views.units import crumbs, find_layer
+
+RUNS = 20
+"""Runs of a unit that its page lists and takes evidence from, the newest."""
+LABELS = 100
+MEASURED = "measured"
+"""The part of the page that waits for a worker; htmx asks for it by this id."""
+
+
+@require_safe
+def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
+    """The whole page; htmx is sent what the data set says, while a worker finds that out."""
+    role = access.role_of(access.require(request)) or Role.VIEWER
+    row = find_layer(name, layer_name, number)
+    context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
+    context |= {"may_ask": role >= Role.RESEARCHER, "worker": live.reported("worker")}
+    context |= measured(request, row, number)
+    if request.headers.get("HX-Target") == MEASURED:
+        return render(request, "units/measured.html", context)
+    return render(request, "units/unit.html", context | known(request, row, number, context["threshold"]))
+
+
+# --- what a data set says ----------------------------------------------------------------------------
+
+
+def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
+    """The unit over the data set that is asked for, or the one that says most."""
+    data_sets = list(DataSet.objects.all())
+    profiles = Profile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "data_set")
+    by_data_set = {profile.data_set_id: profile for profile in profiles}
+    indexed = set(Index.objects.filter(layer=layer).values_list("data_set_id", flat=True))
+    asked = request.GET.get("data_set", "")
+    data_set = next((each for each in data_sets if each.key == asked), None)
+    no_data_set = asked if data_set is None else ""
+    data_set = data_set or telling(data_sets, by_data_set, indexed, layer.model)
+    context: dict[str, Any] = {
+        "data_sets": [each for each in data_sets if each.available or each.pk in by_data_set],
+        "data_set": data_set,
+        "no_data_set": no_data_set,
+        "raw": request.GET.get("shown") == "raw",
+        "threshold": None,
+    }
+    if data_set is None:
+        return context
+    context["indexed"] = data_set.pk in indexed
+    if data_set.pk not in indexed and data_set.pk not in by_data_set:
+        return context  # a whole layer would have to be indexed: somebody has to want that
+    context |= query.profiled(layer, number, data_set, again=False)
+    return context | shown(context["profile"], context["exemplars"], layer, context)
+
+
+def telling(
+    data_sets: Sequence[DataSet], profiles: dict[int, Profile], indexed: set[int], model: Model
+) -> DataSet | None:
+    """The data set that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
+    written = {pk for pk, profile in profiles.items() if profile.written}
+    fitting = kit.data_set_for(model.name)
+
+    def rank(each: DataSet) -> tuple[bool, bool, bool, bool]:
+        return each.pk not in written, each.pk not in indexed, each.key != fitting, not each.available
+
+    return min(data_sets, key=rank, default=None)
+
+
+def shown(profile: Profile, exemplars: Sequence[Exemplar], layer: Layer, context: dict[str, Any]) -> dict[str, Any]:
+    """Exemplars, histogram and neighbours; None where they are not known yet."""
+    threshold = context["threshold"]
+    if not profile.written:
+        return {"waiting": not profile.problem}
+    near = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")})
+    return {
+        "shots": [exemplar_shot(each, context["raw"]) for each in exemplars],
+        "scale": Scale.of([each.activation for each in exemplars], threshold),
+        "distribution": distribution(profile.histogram, threshold, profile.quantile),
+        "near": near,
+        "waiting": near is None,
+    }
+
+
+def exemplar_shot(each: Exemplar, raw: bool) -> Shot:
+    masked = each.image_id if raw else each.masked_id
+    return Shot(f"Exemplar {each.rank}", each.activation, each.image_id, masked, "exemplar", "", None)
+
+
+# --- what runs and people say --------------------------------------------------------------------------
+
+
+def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None) -> dict[str, Any]:
+    """Runs, labels, evidence and hypotheses."""
+    of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
+    runs = list(of_unit.select_related("owner")[:RUNS])
+    labels = list(labels_of(layer, number))
+    asked = request.GET.get("label", "")
+    label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)
+    if threshold is None:
+        threshold = next((run.threshold for run in runs if run.threshold is not None), None)
+    is_dead = number in dead([layer.pk]).get(layer.pk, set())
+    return {
+        "runs": runs,
+        "run_count": of_unit.count(),
+        "state": state(runs, labels, is_dead),
+        "labels": labels,
+        "label": label,
+        "evidence": evidence(runs, label.text if label else "", threshold),
+        "hypotheses": fates(runs),
+        "before": number - 1 if number else None,
+        "after": number + 1 if number + 1 < layer.units else None,
+        "crumbs": crumbs(layer.model, layer, number),
+    }
+
+
+def labels_of(layer: Layer, number: int) -> Sequence[Label]:
+    rows = Label.objects.filter(units__layer=layer, units__number=number).select_related("run").order_by("-pk")
+    return list(rows[:LABELS])
+
+
+def current(labels: Sequence[Label]) -> Label | None:
+    """The label that stands for the unit: the first of the newest run that describes it, else the newest of all.
+
+    What other tasks conclude are verdicts, not what the unit responds to.
+    """
+    of_runs = [label for label in labels if label.run and label.run.task == "describe"]
+    newest = max((label.run_id or 0 for label in of_runs), default=0)
+    first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
+    return first or (labels[0] if labels else None)
+
+
+def state(runs: Sequence[Run], labels: Sequence[Label], is_dead: bool) -> State:
+    found = [state_of(run.status) for run in runs]
+    found += [State.LABELLED] if labels else []
+    found += [State.DEAD] if is_dead else []
+    return min(found, key=tuple(State).index, default=State.NEW)

@@ -1,0 +1,45 @@
+// The API's page: what reads can be tried with one's own session, and a link to an operation opens it.
+for (const form of document.querySelectorAll(".try")) {
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button");
+    button.disabled = true;
+    try {
+      show(form.querySelector("output"), await fetch(address(form), { headers: { Accept: "application/json" } }));
+    } catch {
+      form.querySelector("output").textContent = "The server did not answer. Try again once it is there.";
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+function address(form) {
+  const query = new URLSearchParams();
+  let path = form.dataset.path;
+  for (const input of form.elements) {
+    if (!input.name || !input.value) continue;
+    if (input.dataset.in === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(input.value));
+    else query.set(input.name, input.value);
+  }
+  return query.size ? `${path}?${query}` : path;
+}
+
+async function show(output, response) {
+  const text = await response.text();
+  const head = document.createElement("span"), body = document.createElement("pre");
+  head.className = "quiet";
+  head.textContent = `${response.status} ${response.statusText} · ${response.headers.get("Content-Type")}`;
+  body.tabIndex = 0;
+  try { body.textContent = JSON.stringify(JSON.parse(text), null, 2); } catch { body.textContent = text; }
+  output.replaceChildren(head, body);
+}
+
+function open() {
+  const found = document.getElementById(location.hash.slice(1));
+  if (found?.matches("details")) found.open = true;
+}
+
+addEventListener("hashchange", open);
+open();

@@ -1,0 +1,38 @@
+// Links to places of a transcript: shown at once where they are drawn, asked of the server where they are not.
+
+const ASKED = { e: "at", "event-": "at", "round-": "round", "experiment-": "experiment" };
+
+// The address that has the server draw a place, "" for one that it does not know either.
+function address(hash) {
+  const [, kind, number] = hash.match(/^#(e|event-|round-|experiment-)(\d+)$/) || [];
+  if (!kind) return "";
+  const query = `?${ASKED[kind]}=${number}`;
+  return location.search === query ? "" : `${query}#${kind === "event-" ? "e" : kind}${number}`;
+}
+
+function here(link) {
+  const there = new URL(link.href, location.href);
+  const tab = new URLSearchParams(there.search).has("tab");
+  return there.pathname === location.pathname && there.hash && !tab ? document.getElementById(there.hash.slice(1)) : null;
+}
+
+function lost(page) {
+  if (page.querySelector("#events") && location.hash && !document.getElementById(location.hash.slice(1))) {
+    const next = address(location.hash);
+    if (next) location.replace(location.pathname + next);
+  }
+}
+
+export function answer(page) {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || !page.querySelector("#events")) return;
+    if (!here(link)) return;
+    event.preventDefault();
+    const address = link.href;
+    location.hash = new URL(address).hash;
+    history.replaceState(history.state, "", address);
+  });
+  addEventListener("hashchange", () => lost(page));
+  lost(page);
+}
