@@ -20,10 +20,10 @@ GOAL = 0.050
 
 
 class Timed:
-    """A plug-in whose working verbs are timed."""
+    """A plug-in whose working verbs are timed: seconds on the clock, and of the processor in the thread that asks."""
 
-    def __init__(self, plugin: Any, verbs: tuple[str, ...], clock: list[float]) -> None:
-        self.plugin, self.verbs, self.clock = plugin, verbs, clock
+    def __init__(self, plugin: Any, verbs: tuple[str, ...], spent: list[float]) -> None:
+        self.plugin, self.verbs, self.spent = plugin, verbs, spent
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.plugin, name)
@@ -31,22 +31,31 @@ class Timed:
 
     def time(self, verb: Any) -> Any:
         def timed(*args: Any, **named: Any) -> Any:
-            began = time.perf_counter()
+            began = now()
             try:
                 return verb(*args, **named)
             finally:
-                self.clock[0] += time.perf_counter() - began
+                self.spent[:] = [before + took for before, took in zip(self.spent, since(began), strict=True)]
 
         return timed
 
 
-VERBS = {
-    "model": ("maps",),
-    "generator": ("generate",),
-    "editor": ("edit",),
-    "describer": ("describe", "summarize"),
-    "backbone": ("reply",),
+def now() -> tuple[float, float]:
+    return time.perf_counter(), time.thread_time()
+
+
+def since(began: tuple[float, float]) -> list[float]:
+    return [later - before for later, before in zip(now(), began, strict=True)]
+
+
+PARTS = {
+    ("model", "toybox"): ("maps",),
+    ("generator", "toybox"): ("generate",),
+    ("editor", "toybox"): ("edit",),
+    ("describer", "toybox"): ("describe", "summarize"),
+    ("backbone", "scripted", ""): ("reply",),
 }
+"""What is not ours to make faster here: plug-ins by their names in the laboratory, and the verbs in which they work."""
 
 
 @pytest.mark.bench
@@ -57,28 +66,38 @@ def test_the_time_of_a_round_that_is_ours(owner: User, quick_laboratory, setting
 
     settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
     place.build_laboratory.cache_clear()
-    laboratory, clock = place.laboratory(), [0.0]
-    for kind, verbs in VERBS.items():
-        key = "scripted" if kind == "backbone" else "toybox"
-        laboratory._loaded[kind, key] = Timed(getattr(laboratory, kind)(key), verbs, clock)
-    rounds: list[tuple[float, int]] = []
+    laboratory, plugins = place.laboratory(), [0.0, 0.0]
+    for (kind, *key), verbs in PARTS.items():
+        laboratory._loaded[kind, *key] = Timed(getattr(laboratory, kind)(*key), verbs, plugins)
+    rounds: list[tuple[float, float, int]] = []
     for unit in UNITS:
         run = make_run(owner, unit=unit, limits={"rounds": 25})
         goes_on = True
         while goes_on:
             claimed = lease.claim(run.pk)
             assert claimed
-            seen, clock[0], began = claimed.observation_count, 0.0, time.perf_counter()
+            seen, plugins[:], began = claimed.observation_count, [0.0, 0.0], now()
             with lease.held(claimed) as lost:
                 goes_on = play(claimed, lost or Event())
-            spent = time.perf_counter() - began - clock[0]
-            rounds.append((spent, Run.objects.get(pk=run.pk).observation_count - seen))
+            wall, processor = (all_in - theirs for all_in, theirs in zip(since(began), plugins, strict=True))
+            rounds.append((wall, processor, Run.objects.get(pk=run.pk).observation_count - seen))
     place.build_laboratory.cache_clear()
-    times = sorted(spent for spent, _ in rounds)
-    per_image = statistics.median(spent / logged for spent, logged in rounds if logged)
+    report(rounds)
+
+
+def report(rounds: list[tuple[float, float, int]]) -> None:
+    """The figures; those of the processor hold on a busy machine too."""
+    walls, processors = sorted(wall for wall, _, _ in rounds), [processor for _, processor, _ in rounds]
+    images = [(wall / count, processor / count) for wall, processor, count in rounds if count]
+    figures = [
+        ("median of a round that is ours", statistics.median(walls), f"{GOAL * 1000:9.0f} ms"),
+        ("the same, processor time of its thread", statistics.median(processors), ""),
+        ("slowest", walls[-1], ""),
+        ("for each image logged, median", statistics.median(wall for wall, _ in images), ""),
+        ("the same, processor time of its thread", statistics.median(processor for _, processor in images), ""),
+    ]
     print(f"\nRounds of {len(UNITS)} runs on toybox layer4, sandbox, database and Redis included")
     print(f"{'figure':52}{'measured':>12}{'goal':>12}")
-    print(f"{'median of a round that is ours':52}{statistics.median(times) * 1000:9.1f} ms{GOAL * 1000:9.0f} ms")
-    print(f"{'slowest':52}{times[-1] * 1000:9.1f} ms")
-    print(f"{'for each image logged, median':52}{per_image * 1000:9.1f} ms")
-    print(f"{'rounds, images':52}{len(times):9} / {sum(logged for _, logged in rounds)}")
+    for name, seconds, goal in figures:
+        print(f"{name:52}{seconds * 1000:9.1f} ms{goal}")
+    print(f"{'rounds, images':52}{len(rounds):9} / {sum(count for _, _, count in rounds)}")

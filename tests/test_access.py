@@ -5,22 +5,80 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from experiments.models import Run
+from experiments.models import DataSet, Export, Job, Layer, Model, Run, SavedView
 from experiments.urls import urlpatterns
 from tests.builders import make_run
 
 KEY = "0" * 64
-OPEN = {"sign-in", "sign-out", "enter", "home"}
+OPEN = {"sign-in", "sign-out", "enter", "settings"}
 """Addresses that hold nothing of the team's."""
 READ = {
+    "overview": "/",
     "runs": "/runs/",
     "run": "/runs/{run}/",
+    "run-events": "/runs/{run}/events/",
+    "run-events-file": "/runs/{run}/events.jsonl",
+    "experiments": "/experiments/",
+    "experiment": "/runs/{run}/experiments/1/",
     "image": f"/images/{KEY}.png",
+    "image-page": f"/images/{KEY}/",
+    "thumbnail": f"/images/{KEY}/thumb-160.webp",
+    "compare": "/compare/",
     "pulse": "/pulse/",
+    "units": "/units/",
+    "units-model": "/units/own/",
+    "units-layer": "/units/own/fc/",
+    "unit-random": "/units/own/fc/random/",
+    "unit": "/units/own/fc/1/",
+    "search": "/search/",
+    "jump": "/jump/",
+    "exports": "/exports/",
+    "exports-file": "/exports/{export}/file/",
+    "settings-models": "/settings/models/",
+    "settings-layers": "/settings/models/{model}/layers/",
+    "settings-data-sets": "/settings/data-sets/",
+    "settings-workers": "/settings/workers/",
+    "settings-tokens": "/settings/tokens/",
 }
-RESEARCH = {"query": "/query/", "query-unit": "/query/unit/", "query-command": "/query/command/"}
-WRITE = {"query": "/query/", "run-stop": "/runs/{run}/stop/"}
+RESEARCH = {
+    "query": "/query/",
+    "query-unit": "/query/unit/",
+    "query-command": "/query/command/",
+    "imports": "/imports/",
+}
+WRITE = {"query": "/query/", "run-stop": "/runs/{run}/stop/", "run-try-again": "/runs/{run}/try-again/"}
+ASK = {
+    "settings-look": "/settings/models/look/",
+    "settings-index": "/settings/data-sets/index/",
+    "unit-exemplars": "/units/own/fc/1/exemplars/",
+    "settings-job-stop": "/settings/jobs/{job}/stop/",
+    "settings-job-go-on": "/settings/jobs/{job}/go-on/",
+    "imports-bring": "/imports/bring/",
+}
+"""What a researcher may ask of a worker."""
+ADMIN = {
+    "settings-models-add": "/settings/models/add/",
+    "settings-models-remove": "/settings/models/{model}/remove/",
+    "settings-data-sets-add": "/settings/data-sets/add/",
+    "settings-data-sets-remove": "/settings/data-sets/{data_set}/remove/",
+}
+"""What makes a worker read a place that somebody names, and the other way round."""
+
+
+KEEP = {
+    "view-save": "/runs/views/",
+    "view-rename": "/runs/views/{view}/",
+    "view-delete": "/runs/views/{view}/delete/",
+    "runs-bulk": "/runs/act/",
+    "exports-make": "/exports/make/",
+    "exports-delete": "/exports/{export}/delete/",
+    "settings-tokens-revoke": "/settings/tokens/1/revoke/",
+}
+"""What every member may send; what it does to others' things is asked further in."""
+
+NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP
 
 
 @pytest.fixture
@@ -28,21 +86,42 @@ def run(owner: User) -> Run:
     return make_run(owner)
 
 
+@pytest.fixture
+def ids(run: Run) -> dict[str, int]:
+    """What stands in the addresses."""
+    model = Model.objects.create(name="hf:own", revision="1", added=timezone.now())
+    Layer.objects.create(model=Model.objects.create(name="own"), position=0, name="fc", kind="logit", units=2)
+    data_set = DataSet.objects.create(key="folder:/own", label="own", added=timezone.now())
+    view = SavedView.objects.create(owner=User.objects.create_user("leaver"), name="theirs")
+    job = Job.objects.create(kind="index", subject="folder:/own", options={"model": "hf:own", "layers": ["fc"]})
+    export = Export.objects.create(job=Job.objects.create(kind="export"), what="runs", format="csv")
+    return {
+        "run": run.pk,
+        "export": export.pk,
+        "model": model.pk,
+        "data_set": data_set.pk,
+        "job": job.pk,
+        "view": view.pk,
+    }
+
+
 def test_every_address_is_in_a_table_here() -> None:
-    assert {pattern.name for pattern in urlpatterns} == OPEN | READ.keys() | RESEARCH.keys() | WRITE.keys()
+    assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys()
 
 
 @pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values()])
-def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, run: Run, path: str) -> None:
-    path = path.format(run=run.pk)
+def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, ids: dict[str, int], path: str) -> None:
+    path = path.format(**ids)
     response = client.get(path)
     assert response.status_code == 302
     assert response["Location"] == f"/sign-in/?next={path}"
 
 
-@pytest.mark.parametrize("path", WRITE.values())
-def test_an_anonymous_writer_is_sent_to_the_sign_in_page(client: Client, run: Run, path: str) -> None:
-    response = client.post(path.format(run=run.pk))
+@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values()])
+def test_an_anonymous_writer_is_sent_to_the_sign_in_page(
+    client: Client, run: Run, ids: dict[str, int], path: str
+) -> None:
+    response = client.post(path.format(**ids))
     assert response.status_code == 302
     assert response["Location"].startswith("/sign-in/")
     run.refresh_from_db()
@@ -50,28 +129,60 @@ def test_an_anonymous_writer_is_sent_to_the_sign_in_page(client: Client, run: Ru
 
 
 @pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values()])
-def test_a_stranger_finds_nothing(client: Client, stranger: User, run: Run, path: str) -> None:
+def test_a_stranger_finds_nothing(client: Client, stranger: User, run: Run, ids: dict[str, int], path: str) -> None:
     client.force_login(stranger)
-    response = client.get(path.format(run=run.pk))
+    response = client.get(path.format(**ids))
     assert response.status_code == 404
     assert run.question.encode() not in response.content
 
 
-@pytest.mark.parametrize("path", WRITE.values())
-def test_a_stranger_who_writes_finds_nothing(client: Client, stranger: User, run: Run, path: str) -> None:
+@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values()])
+def test_a_stranger_who_writes_finds_nothing(client: Client, stranger: User, ids: dict[str, int], path: str) -> None:
     client.force_login(stranger)
-    assert client.post(path.format(run=run.pk)).status_code == 404
+    assert client.post(path.format(**ids)).status_code == 404
 
 
-@pytest.mark.parametrize("path", [*WRITE.values(), *RESEARCH.values()])
-def test_a_viewer_who_writes_is_told_which_role_it_takes(client: Client, teammate: User, run: Run, path: str) -> None:
+@pytest.mark.parametrize("path", [*WRITE.values(), *RESEARCH.values(), *ASK.values()])
+def test_a_viewer_who_writes_is_told_which_role_it_takes(
+    client: Client, teammate: User, run: Run, ids: dict[str, int], path: str
+) -> None:
     client.force_login(teammate)
-    response = client.post(path.format(run=run.pk)) if path in WRITE.values() else client.get(path)
+    response = client.get(path) if path in RESEARCH.values() else client.post(path.format(**ids))
     assert response.status_code == 403
     assert "needs the role Researcher; yours is Viewer" in response.content.decode()
     run.refresh_from_db()
     assert not run.cancel_requested
     assert Run.objects.count() == 1
+
+
+@pytest.mark.parametrize("path", ADMIN.values())
+def test_a_researcher_adds_and_removes_nothing_that_workers_read(
+    as_owner: Client, ids: dict[str, int], path: str
+) -> None:
+    response = as_owner.post(path.format(**ids), {"name": "hf:x/y", "place": "/etc"})
+    assert response.status_code == 403
+    assert "needs the role Admin; yours is Researcher" in response.content.decode()
+    assert (Model.objects.count(), DataSet.objects.count(), Job.objects.count()) == (2, 1, 2)
+
+
+@pytest.mark.parametrize("kind", ["model", "data_set"])
+def test_a_researcher_does_not_ask_again_for_what_an_admin_added(
+    as_owner: Client, ids: dict[str, int], kind: str
+) -> None:
+    job = Job.objects.create(kind=kind, subject="/etc", status="failed")
+    assert as_owner.post(f"/settings/jobs/{job.pk}/go-on/").status_code == 403
+    job.refresh_from_db()
+    assert job.status == "failed"
+
+
+@pytest.mark.parametrize("path", ["/settings/models/", "/settings/data-sets/"])
+def test_a_viewer_sees_what_there_is_and_no_way_to_change_it(
+    client: Client, teammate: User, ids: dict[str, int], path: str
+) -> None:
+    client.force_login(teammate)
+    page = client.get(path).content.decode()
+    assert "own" in page
+    assert page.count('method="post"') == 1, "but for signing out"
 
 
 @pytest.mark.parametrize("path", ["/runs/", "/runs/{run}/"])
@@ -81,13 +192,15 @@ def test_a_viewer_reads_and_is_offered_no_way_to_write(client: Client, teammate:
     assert run.question in page
     assert "/query/" not in page
     assert "/stop/" not in page
+    assert "/try-again/" not in page
 
 
-@pytest.mark.parametrize("path", ["/runs/{run}/stop/"])
-def test_a_button_is_no_link(as_owner: Client, run: Run, path: str) -> None:
-    assert as_owner.get(path.format(run=run.pk)).status_code == 405
+@pytest.mark.parametrize("path", ["/runs/{run}/stop/", "/runs/{run}/try-again/", *ASK.values(), *ADMIN.values()])
+def test_a_button_is_no_link(as_owner: Client, ids: dict[str, int], path: str) -> None:
+    assert as_owner.get(path.format(**ids)).status_code == 405
 
 
 def test_a_run_that_does_not_exist_is_not_found(as_owner: Client) -> None:
     assert as_owner.get("/runs/999/").status_code == 404
     assert as_owner.post("/runs/999/stop/").status_code == 404
+    assert as_owner.post("/runs/999/try-again/").status_code == 404

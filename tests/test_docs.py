@@ -38,7 +38,7 @@ def settings_in_code() -> dict[str, str | None]:
         if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Constant):
             continue
         name = call.args[0].value
-        if isinstance(name, str) and name.startswith("MAIA_"):
+        if isinstance(name, str) and name.startswith(("MAIA_", "OPENAI_")):
             given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "default")]
             found[name] = in_words(given[0]) if given else None
     return found
@@ -53,7 +53,7 @@ def in_words(default: ast.expr) -> str | None:
 
 
 def settings_in_readme() -> dict[str, str]:
-    return dict(re.findall(r"^\| `(MAIA_\w+)` \| (.*?) \|", README, flags=re.MULTILINE))
+    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", README, flags=re.MULTILINE))
 
 
 def test_every_setting_stands_in_the_readme_and_the_other_way_round() -> None:
@@ -75,7 +75,7 @@ def test_no_other_module_reads_settings_of_its_own() -> None:
     for package in PACKAGES:
         for path in package.glob("*.py"):
             read |= set(re.findall(r"environ[.\w]*[(\[]\s*\"(MAIA_\w+)\"", path.read_text()))
-    assert read <= settings_in_code().keys()
+    assert {name.removesuffix("_FILE") for name in read} <= settings_in_code().keys()
 
 
 # --- commands ---------------------------------------------------------------------------------------

@@ -1,15 +1,20 @@
 """The exemplar index: what it finds, how exactly, and that it is computed once."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tests.tiny_lab import DEAD, GREEN, RED, RED_NOT_BLUE, TinyModel, TinyPictures
-from workers.errors import Cancelled
+from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart, UnknownName
+from workers.lab import indexing, records
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.tally import BINS, FINEST, Histogram, Tally
+from workers.lab.records import Problem
 from workers.protocols import LabSettings
 
 NAMES = ("black 0", "grey 1", "red 3", "green 2", "red 0", "blue 1")
@@ -51,7 +56,7 @@ def test_it_gives_a_unit_that_never_changes_no_exemplars(tmp_path):
 def test_it_reads_the_quantile_of_all_spatial_activations_within_the_stated_error(tmp_path):
     # 24 patches: one of -2, 21 of 0, two of 2; the 0.9 quantile is the 22nd of them, the 0.95 quantile the 23rd.
     low = index_of(tmp_path / "low", mask_quantile=0.9).unit("patches", RED_NOT_BLUE)
-    assert (low.quantile, low.quantile_error) == (0.0, pytest.approx(2**-8))
+    assert low.quantile <= 0 < low.quantile + low.quantile_error <= low.quantile + 2**-8
     high = index_of(tmp_path / "high", mask_quantile=0.95).unit("patches", RED_NOT_BLUE)
     assert 2 - high.quantile_error <= high.quantile <= 2
 
@@ -59,7 +64,7 @@ def test_it_reads_the_quantile_of_all_spatial_activations_within_the_stated_erro
 def test_it_indexes_several_layers_in_one_pass(tmp_path):
     index = index_of(tmp_path)
     index.prepare(["patches", "logits"])
-    assert index._model.batches == [4, 2]
+    assert sorted(index._model.batches) == [2, 4]
     assert index.unit("logits", RED).positions == (2, 4, 1)
     assert index.unit("logits", RED).activations == pytest.approx((0.25, 0.25, 0.05))
     assert sorted(path.name for path in index.folder.glob("*.npz")) == ["logits.npz", "patches.npz"]
@@ -107,7 +112,7 @@ def test_it_is_computed_once_however_many_threads_want_it(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert model.batches == [4, 2]
+    assert sorted(model.batches) == [2, 4]
 
 
 def test_it_tells_how_far_it_is(tmp_path):
@@ -124,7 +129,7 @@ def test_it_stops_when_cancelled_and_leaves_nothing_behind_that_is_wrong(tmp_pat
     index = index_of(tmp_path)
     with pytest.raises(Cancelled):
         index.layer("patches", stop)
-    assert list(index.folder.glob("*.npz")) == []
+    assert {path.name for path in index.folder.iterdir()} == {"lock", "checkpoint.npz"}
     assert index.unit("patches", RED).positions == (2, 4, 1)
 
 
@@ -155,35 +160,210 @@ def test_it_lets_the_data_set_prepare_itself_first(tmp_path):
     assert said[0] == "drawing"
 
 
-@pytest.mark.parametrize("batch", [1, 7, 100])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 0.99, 1.0])
-def test_a_histogram_is_as_exact_as_it_says_whatever_comes_in_whatever_order(batch, share):
-    random = np.random.default_rng(0)
-    rows = [
-        random.normal(size=500),
-        np.sort(random.exponential(size=500)) * 1e6,
-        -np.sort(random.exponential(size=500)) - 1e3,
-        np.maximum(random.normal(size=500), 0),
-        np.concatenate([np.full(250, -1e-3), np.full(250, 1e6)]),
-        np.full(500, 0.7),
+class Unreliable(TinyPictures):
+    """Squares of which some cannot be read."""
+
+    def __getitem__(self, index):
+        if self.names[index] == "broken":
+            raise BrokenImage(f"{self.source(index)}: it is torn.")
+        return super().__getitem__(index)
+
+    def source(self, index):
+        return f"square-{index}"
+
+
+class OddModel(TinyModel):
+    """Gives one value that makes no sense, for red squares."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def maps(self, images, layers):
+        found = super().maps(images, layers)
+        for at, image in enumerate(images):
+            if image.getpixel((0, 0)) == (255, 0, 0):
+                found["patches"][at, GREEN, 0, 0] = self.value
+        return found
+
+
+def index_over(tmp_path, data_set, model=None):
+    return ExemplarIndex(LabSettings(tmp_path, batch_size=4), model or TinyModel(), data_set)
+
+
+def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
+    said = []
+    index = index_over(tmp_path, Unreliable("black 0", "broken", "red 3", "green 2", "red 0", "broken", "blue 1"))
+    red = index.prepare(["patches"], lambda *each: said.append(each)) or index.unit("patches", RED)
+    assert red.positions == (2, 4)
+    assert red.images == 5
+    skipped = index_over(tmp_path, index._data_set).skipped()
+    assert skipped.count == 2
+    assert skipped.first == [
+        Problem(position, f"square-{position}", f"square-{position}: it is torn.") for position in (1, 5)
     ]
-    values = np.array(rows, dtype=np.float32)
-    histogram = Histogram(len(values))
-    for start in range(0, 500, batch):
-        histogram.add(torch.from_numpy(values[:, start : start + batch]))
-    low, error = histogram.quantile(share)
-    true = np.quantile(values, share, axis=1, method="inverted_cdf")
-    assert (histogram.counts.sum(1) == 500).all()
-    assert (low <= true).all()
-    assert (true - low < error).all()
-    spread = values.max(1).astype(float) - values.min(1)
-    assert (error <= np.maximum(spread / (BINS / 2 - 1), FINEST)).all()
+    assert said[1] == ("Indexing tiny patches (1 skipped)", 4, 7)
 
 
-def test_a_tally_needs_no_more_memory_for_more_images():
-    tally, sizes = Tally(4, 3), []
-    for _ in range(3):
-        tally.add(torch.rand(50, 4, 3, 3))
-        sizes.append((tally.histogram.counts.size, tally.best.activations.size, tally.total.size))
-    assert tally.images == 150
-    assert len(set(sizes)) == 1
+def test_it_notes_no_more_problems_than_it_has_room_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "NOTED", 3)
+    index = index_over(tmp_path, Unreliable("red 0", *["broken"] * 9))
+    index.prepare(["patches"])
+    assert (index.skipped().count, len(index.skipped().first)) == (9, 3)
+
+
+@pytest.mark.parametrize("names", [(), ("broken",) * 5])
+def test_a_data_set_without_a_single_image_is_refused_by_name(tmp_path, names):
+    with pytest.raises(
+        MissingPart, match=r"The data set squares has [05] files, and none is an image that can be read"
+    ):
+        index_over(tmp_path, Unreliable(*names)).prepare(["patches"])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_make_no_sense_end_the_pass_and_name_layer_image_and_remedy(tmp_path, value):
+    index = index_over(tmp_path, Unreliable("black 0", "broken", "red 0"), OddModel(float(value)))
+    with pytest.raises(MachineryError, match=r"in patches, for image 2 .*\(square-2\).*MAIA_PRECISION=float32"):
+        index.prepare(["patches"])
+
+
+def test_a_layer_that_does_not_exist_is_named_with_those_that_do(tmp_path):
+    with pytest.raises(UnknownName, match=r"no layer 'patch'\. Choose one of: patches, logits"):
+        index_of(tmp_path).prepare(["patches", "patch"])
+
+
+def test_it_counts_images_by_their_activation(tmp_path):
+    red = index_of(tmp_path).unit("patches", RED)
+    at = {value: red.counts[int((value - red.start) / red.width)] for value in (0.0, 0.2, 1.0)}
+    assert at == {0.0: 3, 0.2: 1, 1.0: 2}
+    assert sum(red.counts) == red.images == 6
+    assert len(red.counts) == int((1.0 - red.start) / red.width) + 1
+
+
+def stop_after(images):
+    def progress(what, done, total):
+        if done >= images:
+            raise Cancelled("A person stopped it.")
+
+    return progress
+
+
+def test_it_goes_on_where_it_was_stopped_with_the_same_result(tmp_path):
+    names = [*NAMES, "broken", "red 1", "grey 3", *NAMES, "broken"]
+    whole = index_over(tmp_path / "whole", Unreliable(*names))
+    index = index_over(tmp_path, Unreliable(*names))
+    with pytest.raises(Cancelled):
+        index.prepare(["patches", "logits"], stop_after(8))
+    again, said = index_over(tmp_path, Unreliable(*names)), []
+    again.prepare(["patches"], lambda *each: said.append(each[1]))
+    assert said == [8, 12, 16, 17, 17][: len(said)]
+    assert sum(again._model.batches) == 7
+    for layer in ("patches", "logits"):
+        assert_same(again.layer(layer), whole.layer(layer))
+    assert again.skipped() == whole.skipped()
+    assert sum(again._model.batches) == 7
+    assert {path.name for path in again.folder.iterdir()} == {"lock", "skipped.json", "patches.npz", "logits.npz"}
+
+
+def assert_same(one, other):
+    assert all(np.array_equal(vars(one)[name], vars(other)[name], equal_nan=True) for name in vars(one))
+
+
+def test_a_checkpoint_of_other_layers_or_settings_or_a_damaged_one_is_not_used(tmp_path):
+    def stopped(layers, **settings):
+        index = index_of(tmp_path, **settings)
+        with pytest.raises(Cancelled):
+            index.prepare(layers, stop_after(4))
+        return index.folder / "checkpoint.npz"
+
+    stopped(["patches"])
+    stopped(["patches", "logits"], exemplars=2)
+    path = stopped(["logits"])
+    for again in (index_of(tmp_path, exemplars=3), index_of(tmp_path)):
+        again.prepare(["logits"])
+        path.write_bytes(b"not a checkpoint")
+    assert sorted(again._model.batches) == [2, 4]
+    assert again.unit("logits", RED).positions == (2, 4, 1)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.test_exemplars import NAMES, Unreliable, index_over
+from workers.lab import indexing, records
+
+indexing.SAVE_EVERY = 0
+
+def progress(what, done, total):
+    if done >= 40:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+index_over(Path(sys.argv[1]), Unreliable(*NAMES * 15, "broken")).prepare(["patches", "logits"], progress)
+"""
+
+
+def test_it_goes_on_after_a_kill_with_the_same_result(tmp_path):
+    child = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, cwd=Path(__file__).parents[1])
+    assert child.returncode == -signal.SIGKILL
+    index = index_over(tmp_path, Unreliable(*NAMES * 15, "broken"))
+    (index.folder / "patches.99.part").write_bytes(b"half")
+    index.prepare(["patches", "logits"])
+    assert sum(index._model.batches) == 50
+    whole = index_over(tmp_path / "whole", Unreliable(*NAMES * 15, "broken"))
+    for layer in ("patches", "logits"):
+        assert_same(index.layer(layer), whole.layer(layer))
+    assert not list(index.folder.glob("*.part"))
+
+
+@pytest.mark.parametrize("full", ["checkpoint", "patches"])
+def test_a_full_disk_ends_the_pass_with_the_folder_and_the_remedy_and_loses_nothing(tmp_path, monkeypatch, full):
+    monkeypatch.setattr(indexing, "SAVE_EVERY", 0)
+    index = index_of(tmp_path)
+    index.folder.mkdir(parents=True)
+    part = index.folder / f"{full}.{os.getpid()}.part"
+
+    def fill(what, done, total):
+        if done == 4:
+            part.symlink_to("/dev/full")  # every write there fails as on a full disk
+
+    with pytest.raises(
+        MachineryError, match=rf"{index.folder} cannot be written to \(No space left on device\).*MAIA_"
+    ):
+        index.prepare(["patches"], fill)
+    assert not part.is_symlink()
+    again = index_of(tmp_path)
+    again.prepare(["patches"])
+    assert sum(again._model.batches) < len(NAMES)
+    assert_same(again.layer("patches"), index_of(tmp_path / "whole").layer("patches"))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "index").write_text("in the way")
+    with pytest.raises(MachineryError, match=r"index/tiny-1/squares-1 cannot be written to \(.*MAIA_STATE"):
+        index_of(tmp_path).prepare(["patches"])
+
+
+def test_names_of_any_length_make_a_folder(tmp_path):
+    index = index_of(tmp_path)
+    index._model.name, index._data_set.name = "hf:/" + "deep/" * 100, "squares/../.."
+    index.prepare(["patches"])
+    assert len(index.folder.relative_to(tmp_path).parts) == 3
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "said"),
+    [
+        (0, 10, ""),
+        (10, 0.5, ""),
+        (100, 10, "10 images a second, 40 s left"),
+        (1, 10, "6 images a minute, 67 min left"),
+        (4, 200, "1 images a minute, 5 h 33 min left"),
+    ],
+)
+def test_it_says_how_fast_it_is_and_how_long_it_takes(done, seconds, said):
+    assert indexing._pace(done, 400, seconds) == said
+
+
+def test_many_layers_are_named_by_their_number():
+    assert indexing.named(["a", "b"]) == "a, b"
+    assert indexing.named([str(number) for number in range(12)]) == "12 layers"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import forms
-from experiments.models import Layer, Model
+from experiments import forms, kit
+from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
 from experiments.models.run import Status
 
 pytestmark = pytest.mark.django_db
@@ -18,20 +18,27 @@ GOOD = {
     "model": "toybox",
     "layer": "layer4",
     "unit": "7",
+    "data_set": "toybox",
+    "tool_set": "toybox",
     "backbone": "scripted",
+    "backbone_model": "",
     "rounds": "3",
     "tokens": "",
     "cost": "0.5",
     "seconds": "60",
     "seed": "",
 }
+NO_BAL = "Choose a unit: a whole number from 0 to 3, or the name of one. Names with “bal”: ball."
+TWO_CRANES = "2 units of logits of toybox are called “crane”. Choose one of: “crane (1)”, “crane (3)”."
+CLASSES = ["ball", "crane", "rocket", "crane"]
 
 
 @pytest.fixture(autouse=True)
 def catalogue() -> Layer:
     model = Model.objects.create(name="toybox", revision="1")
     Layer.objects.create(model=model, position=0, name="conv1", path="conv1", kind="conv", units=8)
-    Layer.objects.create(model=model, position=2, name="logits", path="head", kind="logit", units=20)
+    Layer.objects.create(model=model, position=2, name="logits", path="head", kind="logit", units=4, names=CLASSES)
+    DataSet.objects.create(key="toybox", label="toybox validation scenes", images=3000)
     return Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=16)
 
 
@@ -54,6 +61,8 @@ def test_a_good_query_becomes_a_queued_run(owner: User) -> None:
     )
     assert run.limits == {"rounds": 3, "tokens": None, "cost": 0.5, "seconds": 60}
     assert run.seed == 0
+    assert (run.system_kind, run.options, run.tool_set) == ("unit", {"data_set": "toybox"}, "toybox")
+    assert (run.backbone, run.backbone_model) == ("scripted", "")
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\n\t "])
@@ -88,11 +97,66 @@ def test_a_limit_is_a_number(value: str) -> None:
         ({"unit": "16"}, "unit", "There is no unit 16: layer4 of toybox has units 0 to 15."),
         ({"unit": "-1"}, "unit", "There is no unit -1: layer4 of toybox has units 0 to 15."),
         ({"unit": ""}, "unit", "Choose a unit."),
-        ({"unit": "seven"}, "unit", "A unit is a whole number."),
+        ({"unit": "seven"}, "unit", "Choose a unit: a whole number from 0 to 15."),
+        ({"unit": "9" * 40}, "unit", "Choose a unit: a whole number from 0 to 15."),
+        ({"layer": "logits", "unit": "bal"}, "unit", NO_BAL),
+        ({"layer": "logits", "unit": "crane"}, "unit", TWO_CRANES),
+        ({"layer": "logits", "unit": "ball (9)"}, "unit", "There is no unit 9: logits of toybox has units 0 to 3."),
+        ({"data_set": "birds"}, "data_set", "There is no data set “birds”. Choose one of: toybox."),
     ],
 )
 def test_what_does_not_exist_is_named_with_what_does(changes: dict[str, str], field: str, words: str) -> None:
     assert errors(**changes) == {field: [words]}
+
+
+@pytest.mark.parametrize(("written", "number"), [("3", 3), ("Ball", 0), ("rocket", 2), ("crane (3)", 3)])
+def test_a_class_is_picked_by_number_or_name_and_studied_as_a_logit(owner: User, written: str, number: int) -> None:
+    form = forms.QueryForm(GOOD | {"layer": "logits", "unit": written})
+    assert form.is_valid(), form.errors
+    run = form.save(owner)
+    assert (run.unit, run.system_kind) == (number, "logit")
+
+
+def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_what_it_is(owner: User) -> None:
+    model = Model.objects.create(name="synthetic:toybox-eyes", revision="1")
+    layer = Layer.objects.create(
+        model=model, position=0, name="mono", path="mono", kind="concept", units=2, names=["a red ball", "a bus"]
+    )
+    form = forms.QueryForm(GOOD | {"model": model.name, "layer": "mono", "unit": "a bus"})
+    assert form.is_valid(), form.errors
+    assert form.save(owner).system_kind == "synthetic"
+    assert not any("bus" in text for text in forms.suggestions(layer, 1).values())
+
+
+MISSING = {"available": False, "remedy": "It is not on this machine. Get it: hf download some/thing"}
+
+
+def test_what_is_not_here_yet_is_refused_with_the_command_that_gets_it() -> None:
+    Model.objects.create(name="hf:some/thing", **MISSING)
+    DataSet.objects.create(key="folder:/gone", label="gone", **MISSING)
+    ToolSet.objects.create(key="diffusion", label="Diffusion", **MISSING)
+    Backbone.objects.create(key="openai", label="A language model", available=False, remedy="Set OPENAI_API_KEY.")
+    found = errors(model="hf:some/thing", data_set="folder:/gone", tool_set="diffusion", backbone="openai")
+    assert {name: ["hf download some/thing" in each for each in told] for name, told in found.items()} == {
+        "model": [True],
+        "data_set": [True],
+        "tool_set": [True],
+        "backbone": [False],
+    }
+    assert "OPENAI_API_KEY" in found["backbone"][0]
+
+
+def test_the_scripted_scientist_is_refused_tools_it_knows_nothing_of() -> None:
+    ToolSet.objects.create(key="diffusion", label="Diffusion")
+    assert "knows toybox's concepts" in errors(tool_set="diffusion")["backbone"][0]
+
+
+def test_a_backbone_is_asked_for_a_model_it_offers_the_first_by_default(owner: User) -> None:
+    Backbone.objects.create(key="openai", label="A language model", model_names=["gpt-4o", "gpt-4.1"])
+    for wanted, asked in {"": "gpt-4o", "gpt-4.1": "gpt-4.1", "gpt-9": "gpt-4o"}.items():
+        form = forms.QueryForm(GOOD | {"backbone": "openai", "backbone_model": wanted})
+        assert form.is_valid(), form.errors
+        assert form.save(owner).backbone_model == asked
 
 
 @pytest.mark.parametrize("changes", [{"task": "guess"}, {"backbone": "oracle"}, {"seed": "-1"}, {"seed": "x"}])
@@ -100,20 +164,52 @@ def test_choices_and_seed_are_checked(changes: dict[str, str]) -> None:
     assert set(errors(**changes)) == set(changes)
 
 
-def test_the_form_starts_at_the_deepest_convolutional_layer() -> None:
-    assert forms.first_choice() == {"model": "toybox", "layer": "layer4", "unit": 0}
+def test_the_form_starts_at_the_deepest_convolutional_layer_of_toybox_with_what_suits_it() -> None:
+    other = Model.objects.create(name="a-model", revision="1")
+    Layer.objects.create(model=other, position=0, name="fc", path="fc", kind="mlp", units=4)
+    suited = {"data_set": "toybox", "tool_set": "toybox", "backbone": "scripted", "backbone_model": ""}
+    assert forms.first_choice() == {"model": "toybox", "layer": "layer4", "unit": 0} | suited
+    assert forms.first_choice("a-model")["layer"] == "fc"
+    assert forms.first_choice("no such model")["model"] == "toybox"
 
 
-def test_there_is_a_question_for_every_task() -> None:
+def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_there_are_some() -> None:
+    alone = {"data_set": "toybox", "tool_set": "toybox", "backbone": "scripted", "backbone_model": ""}
+    assert kit.fitting("hf:microsoft/resnet-152") == alone
+    for key in ("toybox", "diffusion"):
+        ToolSet.objects.create(key=key, label=key)
+    assert kit.fitting("hf:microsoft/resnet-152") == alone, "the scripted scientist cannot use the others"
+    for key in ("scripted", "openai"):
+        Backbone.objects.create(key=key, label=key)
+    DataSet.objects.create(key="folder:/photographs", label="photographs")
+    assert kit.fitting("hf:microsoft/resnet-152") == {
+        "data_set": "folder:/photographs",
+        "tool_set": "diffusion",
+        "backbone": "openai",
+        "backbone_model": "",
+    }
+    assert kit.fitting("toybox") == alone
+
+
+def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:
     from workers.registry import TASKS
 
-    assert forms.suggestions("toybox", "layer4", 37).keys() == TASKS.keys() == forms.TASK_LINES.keys()
-    assert forms.suggestions("toybox", "layer4", 37)["describe"] == "What does unit 37 of layer4 in toybox respond to?"
+    assert forms.suggestions(catalogue, 3).keys() == TASKS.keys() == forms.TASK_LINES.keys()
+    assert forms.suggestions(catalogue, 3)["describe"] == "What does unit 3 of layer4 in toybox respond to?"
+    logits = Layer.objects.get(name="logits")
+    assert forms.suggestions(logits, 2)["bias"] == (
+        "In which contexts does toybox find “rocket” (unit 2 of logits) more or less probable?"
+    )
 
 
 def test_the_command_line_asks_the_same_and_quotes_what_a_shell_would_read() -> None:
     values = GOOD | {"question": "What's; rm -rf / ?\n", "task": "bias", "seed": "4"}
     assert forms.command_line(values) == (
         "python manage.py investigate --model toybox --layer layer4 --unit 7 --task bias --seed 4 --max-rounds 3 "
-        "--question 'What'\"'\"'s; rm -rf / ?'"
+        "--max-tokens none --max-cost 0.5 --max-seconds 60 --question 'What'\"'\"'s; rm -rf / ?'"
+    )
+    others = {"data_set": "folder:/a b", "tool_set": "diffusion", "backbone": "openai", "backbone_model": "gpt-4o"}
+    assert forms.command_line({"model": "toybox", "layer": "layer4", "unit": 7} | others) == (
+        "python manage.py investigate --model toybox --layer layer4 --unit 7 --data-set 'folder:/a b' "
+        "--tool-set diffusion --backbone openai --backbone-model gpt-4o"
     )

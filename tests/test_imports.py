@@ -13,9 +13,18 @@ ROOT = Path(__file__).resolve().parent.parent
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
 FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs")
-PLUGINS = ("backbones", "vision_models", "image_models", "systems")
-FOR_PLUGINS = ("workers.protocols", "workers.errors", "workers.lab.imaging", "workers.toybox")
-HEAVY = ("torch", "panda3d", "transformers", "diffusers", "safetensors")
+PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "data_sets", "systems")
+FOR_PLUGINS = (
+    "workers.protocols",
+    "workers.errors",
+    "workers.shelf",
+    "workers.hub",
+    "workers.weights",
+    "workers.registry",
+    "workers.lab.imaging",
+    "workers.toybox",
+)
+HEAVY = ("torch", "panda3d", "transformers", "diffusers", "datasets", "openai", "safetensors")
 
 
 def module_name(path: Path) -> str:

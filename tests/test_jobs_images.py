@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
 from experiments.models import Image
-from workers.jobs.images import ImagesInDatabase, read
-from workers.lab.imaging import image_key
+from workers.jobs.images import WRITERS, ImagesInDatabase, read
+from workers.lab.imaging import decode_image, image_key
 from workers.protocols import Provenance
 
 RED = Pillow.new("RGB", (12, 8), "red")
@@ -65,3 +66,41 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, settings, monkeypatch:
         images.flush()
     assert not Image.objects.exists()
     assert default_storage.listdir(key[:2])[1] == []
+
+
+def test_what_is_known_of_many_images_is_read_in_one_query(django_assert_num_queries) -> None:
+    colours = ["red", "green", "blue"]
+    keys = [remember(Pillow.new("RGB", (4, 4), colour), Provenance("generated", colour)) for colour in colours]
+    images = ImagesInDatabase()
+    with django_assert_num_queries(1):
+        images.expect([*keys, "0" * 64])
+        assert [images.recall(key).prompt for key in keys] == colours  # type: ignore[union-attr]
+        assert images.recall("0" * 64) is None
+        images.expect(keys)
+        images.remember(Pillow.new("RGB", (4, 4), "red"), Provenance("generated", "another"), keys[0])
+    assert images.recall(keys[0]).prompt == "red"  # type: ignore[union-attr]
+
+
+def test_the_file_is_at_hand_before_and_after_it_is_written() -> None:
+    images = ImagesInDatabase()
+    key = images.remember(RED, Provenance("generated"))
+    before = images.png(key)
+    images.flush()
+    assert images.png(key) == ImagesInDatabase().png(key) == before
+    assert decode_image(before).tobytes() == RED.tobytes()
+    with pytest.raises(KeyError):
+        images.png("0" * 64)
+
+
+def test_an_image_that_waits_for_its_turn_is_encoded_by_who_asks() -> None:
+    go_on = Event()
+    for _ in range(WRITERS._max_workers):
+        WRITERS.submit(go_on.wait, 10)
+    try:
+        images = ImagesInDatabase()
+        key = images.remember(RED, Provenance("generated"))
+        assert decode_image(images.png(key)).tobytes() == RED.tobytes()
+    finally:
+        go_on.set()
+    images.flush()
+    assert read(key).tobytes() == RED.tobytes()

@@ -26,12 +26,12 @@ def lab(tmp_path, monkeypatch):
         "DESCRIBERS": "describer",
     }.items():
         monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.tiny_lab.load_{name}")})
-    return Laboratory(LabSettings(tmp_path, batch_size=4))
+    monkeypatch.setattr(registry, "TOOL_SETS", {"tiny": ("Tiny", "tiny", "tiny", "tiny")})
+    return Laboratory(LabSettings(tmp_path, batch_size=4, data_set="tiny"))
 
 
 def tiny_bench(lab, spec=SPEC, **options):
-    makers = {"generator": "tiny", "editor": "tiny", "describer": "tiny"}
-    return lab.bench(spec, ImagesInMemory(), 0, **makers | options)
+    return lab.bench(spec, ImagesInMemory(), 0, **{"tool_set": "tiny"} | options)
 
 
 def test_it_knows_the_layers_of_a_model(lab):
@@ -128,8 +128,9 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
     assert found == [alone] * 40
 
 
-def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab):
-    bench = tiny_bench(lab, describer="nothing", editor="nothing")
+def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
+    monkeypatch.setitem(registry.TOOL_SETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
+    bench = tiny_bench(lab, tool_set="poor")
     bench.tools.text2image(["red"])
     with pytest.raises(UnknownName, match="no 'nothing' here"):
         bench.tools.summarize_images([square("red")])

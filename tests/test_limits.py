@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workers.agent.events import Event, Limits, Replied
+from workers.agent.events import Event, ExperimentEnded, Limits, Replied
 from workers.agent.limits import check, exceeded
 from workers.errors import RequestError
 from workers.protocols import Usage
@@ -52,6 +52,15 @@ def test_a_limit_is_reached_when_all_of_it_is_used_and_not_before(name, limit, b
     limits = Limits(**NONE | {name: limit})
     assert exceeded(limits, *below) is None
     assert exceeded(limits, *reached)
+
+
+def test_descriptions_count_as_replies_do():
+    described = Event(9, "result", ExperimentEnded(1, 1, "ok", usage=Usage(6, 4, 0.3)))
+    events = [*replies(1, Usage(5, 5, 0.2)), described]
+    assert "20 tokens used" in str(exceeded(Limits(**NONE | {"tokens": 20}), events, 0.0))
+    assert exceeded(Limits(**NONE | {"tokens": 21}), events, 0.0) is None
+    assert exceeded(Limits(**NONE | {"cost": 0.5}), events, 0.0)
+    assert exceeded(Limits(**NONE | {"rounds": 2}), events, 0.0) is None
 
 
 def test_the_sentence_names_the_limit_its_value_and_what_was_used():

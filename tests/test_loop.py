@@ -20,21 +20,23 @@ from tests.playback import (
     play,
     programs,
 )
-from workers.agent.events import Limits
-from workers.agent.loop import play_round
+from workers.agent.events import Halted, Limits, Resumed
+from workers.agent.loop import attempt, play_round
 from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import ATTEMPTS
 from workers.errors import (
     BackboneRefused,
     BackboneUnavailable,
     Cancelled,
+    ContentRefused,
     LeaseLost,
     MachineryError,
+    MissingPart,
     RequestError,
     SandboxBroke,
     UnknownName,
 )
-from workers.protocols import Usage
+from workers.protocols import Reply, Usage
 
 # --- a run that goes well -------------------------------------------------------------------------
 
@@ -83,6 +85,26 @@ def test_the_reply_under_way_is_shown_whole_and_cleared_when_it_is_recorded():
     play(Playback("[LABEL]: a red ball"), notebook=notebook)
     words = ["[LABEL]: ", "[LABEL]: a ", "[LABEL]: a red ", "[LABEL]: a red ball"]
     assert shown == [*((text, "started") for text in words), ("", "reply")]
+
+
+def test_a_reply_that_starts_over_is_shown_from_its_start():
+    shown = []
+
+    class Watched(NotebookInMemory):
+        def draft(self, text):
+            shown.append(text)
+
+    class Stumbling(Playback):
+        def reply(self, messages, load, emit, seed):
+            for piece in ("", "[LABEL]: cut o", None, "", "[LABEL]: red"):
+                emit(piece)
+            return Reply("[LABEL]: red")
+
+    notebook = Watched()
+    notebook.append("started", begin())
+    play(Stumbling(), notebook=notebook)
+    assert shown == ["[LABEL]: cut o", "", "[LABEL]: red", ""]
+    assert notebook.events()[1].payload.text == "[LABEL]: red"
 
 
 def test_a_reply_is_stored_without_what_databases_refuse():
@@ -178,11 +200,70 @@ def test_whatever_else_breaks_is_trouble_too():
     assert notebook.events()[3].payload.what == "RuntimeError: CUDA error."
 
 
-@pytest.mark.parametrize("error", [BackboneRefused("The key is wrong."), UnknownName("There is no such agent.")])
-def test_what_no_retry_can_help_ends_the_run_at_once(error):
-    notebook = play(Playback(error))
+def test_what_no_retry_can_help_ends_the_run_at_once():
+    notebook = play(Playback(UnknownName("There is no such agent.")))
     assert kinds(notebook) == ["started", "failed"]
-    assert str(error) in end(notebook).reason
+    assert "There is no such agent." in end(notebook).reason
+
+
+# --- a run that waits for a person ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [BackboneRefused("No credit."), ContentRefused("Filtered."), MissingPart("No key.")])
+def test_what_a_person_can_put_right_has_the_run_wait_and_says_why(error):
+    backbone = Playback([error, CONCLUSION])
+    notebook = play(backbone)
+    assert kinds(notebook) == ["started", "halted"]
+    assert end(notebook) == Halted(1, str(error))
+    assert play_round(notebook, backbone, Lab(), load) is False
+    assert backbone.asked == [1], "it asks nobody while it waits"
+
+
+def test_a_provider_that_stays_away_has_the_run_wait_instead_of_failing():
+    notebook = play(Playback(BackboneUnavailable("Overloaded.")), tries=ATTEMPTS - 1)
+    assert kinds(notebook) == ["started", "trouble", "trouble", "trouble", "halted"]
+    assert end(notebook).reason == "Asked 3 times, without an answer. Overloaded."
+
+
+def test_trying_again_counts_anew_and_asks_for_nothing_that_is_there():
+    away = BackboneUnavailable("away")
+    backbone = Playback(PROGRAM.format(1), [away, away, away, away, CONCLUSION])
+    lab = Lab()
+    notebook = play(backbone, lab, tries=ATTEMPTS - 1)
+    assert kinds(notebook)[-1] == "halted"
+    notebook.append("resumed", Resumed(2, "owner"))
+    play(backbone, lab, notebook, tries=1)
+    before = ["started", "reply", "experiment", "result", *(["trouble"] * 3), "halted"]
+    assert kinds(notebook) == [*before, "resumed", "trouble", "reply", "concluded"]
+    assert [event.payload.attempt for event in notebook.events() if event.kind == "trouble"] == [1, 2, 3, 1]
+    assert lab.ran == [1]
+    assert backbone.asked == [1, 2, 2, 2, 2, 2]
+    assert not any("away" in message.text for message in backbone.heard)
+
+
+def test_a_provider_that_refuses_inside_an_experiment_leaves_no_result_and_the_program_runs_again():
+    lab = Lab([BackboneRefused("No credit."), logged(40.0)])
+    backbone = Playback(*programs(1), CONCLUSION)
+    notebook = play(backbone, lab)
+    assert kinds(notebook) == ["started", "reply", "experiment", "halted"]
+    notebook.append("resumed", Resumed(1, "owner"))
+    play(backbone, lab, notebook)
+    assert kinds(notebook)[4:] == ["resumed", "result", "reply", "concluded"]
+    assert lab.ran == [1, 1]
+    assert backbone.asked == [1, 2]
+
+
+def test_what_breaks_before_the_start_is_counted_and_followed_up_too():
+    notebook = NotebookInMemory()
+
+    def broken():
+        raise OSError("disk")
+
+    for _ in range(ATTEMPTS - 1):
+        with pytest.raises(MachineryError, match="disk"):
+            attempt(notebook, 0, broken)
+    assert attempt(notebook, 0, broken) is None
+    assert kinds(notebook) == ["trouble", "trouble", "trouble", "failed"]
 
 
 def test_a_worker_that_lost_the_run_records_nothing_more():

@@ -14,7 +14,20 @@ from pathlib import Path
 
 import pytest
 
-ON_POSTGRES = ("test_transcript", "test_jobs_lease", "test_jobs_sweep", "test_jobs_images")
+ON_POSTGRES = (
+    "test_transcript",
+    "test_jobs_lease",
+    "test_jobs_sweep",
+    "test_jobs_images",
+    "test_migrations",
+    "test_chores",
+    "test_gallery_page",
+    "test_gallery_image",
+    "test_seed",
+    "test_search",
+    "test_transfer",
+    "test_api",
+)
 
 
 def programs() -> Path | None:

@@ -6,9 +6,12 @@ import asyncio
 import io
 import os
 import sys
+from pathlib import Path
 
 import psutil
+import pytest
 
+from experiments.management.supervisor import parts
 from experiments.management.supervisor.console import Console
 from experiments.management.supervisor.processes import Child, Keeper, lines
 
@@ -118,3 +121,27 @@ def group_of(leader: int) -> list[psutil.Process]:
     """Every live process of this process group."""
     top = psutil.Process(leader)
     return [each for each in [top, *top.children(recursive=True)] if os.getpgid(each.pid) == leader]
+
+
+@pytest.mark.parametrize(("part", "holds"), [("web", False), ("beat", False), ("worker", True)])
+def test_the_worker_alone_is_given_the_key_of_a_provider(
+    part: str, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, "for the worker")
+    made = {"web": parts.web(8000), "beat": parts.beat(Path("state")), "worker": parts.worker(4)}[part]
+    environment = made.environment()
+    assert {name for name in environment if name.startswith("OPENAI_")} == (
+        {"OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"} if holds else set()
+    )
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+async def test_a_child_that_is_not_trusted_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    program = "import os, time; print('key', os.environ.get('OPENAI_API_KEY'), flush=True); time.sleep(60)"
+    for trusted, seen in ((False, "key None"), (True, "key sk-secret")):
+        stage = Stage(child(program, trusted=trusted))
+        stage.keeper.start()
+        await stage.hear(seen)
+        await stage.keeper.stop()

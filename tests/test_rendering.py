@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import rendering, transcript
+from experiments import outlines, rendering, transcript
 from experiments.models import Event, Run
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen, stored
-from workers.agent.events import PAYLOADS, Conclusion, Ended, Hypothesis, Noted, Payload, Troubled
-from workers.protocols import Observation, ToolCall
+from workers.agent.events import PAYLOADS, Conclusion, Ended, Halted, Hypothesis, Noted, Payload, Resumed, Troubled
+from workers.protocols import Observation, ToolCall, Usage
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "</p></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'><b style=x>{{ 7 }}"
@@ -34,7 +34,8 @@ def drawn(run: Run, kind: str, payload: Payload) -> str:
 def hostile(value: Any) -> Any:
     """The same payload with every text replaced by an attack; keys of images and names stay."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {"image", "masked", "original", "status", "fate", "task", "reason", "origin"}
+        kept = {"image", "masked", "original", "status", "fate", "task", "origin"}
+        kept |= {"reason"} if isinstance(value, Noted) else set()
         changes = {f.name: hostile(getattr(value, f.name)) for f in fields(value) if f.name not in kept}
         return replace(value, **changes)
     if isinstance(value, tuple):
@@ -72,6 +73,7 @@ def of_every_kind() -> dict[str, Payload]:
     ends = {kind: Ended("reason", conclusion) for kind in ("concluded", "limit_reached", "cancelled", "failed")}
     steps: dict[str, Payload] = {"started": started(), "reply": reply, "experiment": experiment(), "result": result}
     notes: dict[str, Payload] = {"note": Noted(1, "continue", "text"), "trouble": Troubled(1, 1, "what")}
+    notes |= {"halted": Halted(1, "reason"), "resumed": Resumed(1, "who")}
     return steps | notes | ends
 
 
@@ -99,11 +101,11 @@ def test_an_event_is_one_element_with_an_id_and_a_permanent_link(run: Run, kind:
         transcript.append(run.pk, "experiment", as_json(experiment()))
     html = drawn(run, kind, of_every_kind()[kind]).strip()
     seq = Run.objects.get(pk=run.pk).last_seq
-    assert re.match(r'<article class="[^"]*" id="(event|experiment)-\d+" data-seq="\d+" data-round=', html)
+    assert re.match(r'<article class="[^"]*" id="(e|experiment-)\d+" data-seq="\d+" data-round=', html)
     assert html.endswith("</article>")
     assert html.count("<article") == 1
-    assert f'id="event-{seq}"' in html
-    assert f'href="#event-{seq}"' in html
+    assert f'id="e{seq}"' in html
+    assert f'href="#e{seq}"' in html
 
 
 def test_a_result_takes_the_place_of_its_experiment(run: Run) -> None:
@@ -170,9 +172,9 @@ def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
     transcript.append(run.pk, "experiment", as_json(experiment()))
     shot = seen("a red ball", 38.4, "red")
     html = drawn(run, "result", logged(shot, Observation("bare", 1.0, shot.image)))
-    assert f'<img src="/images/{shot.masked}.png"' in html
+    assert f'<img src="/images/{shot.masked}/thumb-' in html
     assert f'data-raw="/images/{shot.image}.png"' in html
-    assert f'<img src="/images/{shot.image}.png"' in html, "an image without a mask is shown as it is"
+    assert f'<img src="/images/{shot.image}/thumb-' in html, "an image without a mask is shown as it is"
 
 
 def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> None:
@@ -203,6 +205,38 @@ def test_a_short_text_is_the_heading_of_its_images(run: Run, text: str, tag: str
     transcript.append(run.pk, "experiment", as_json(experiment()))
     html = drawn(run, "result", logged(seen("a", 1.0, "red"), text=text))
     assert re.search(rf"<{tag} class=\"(entry|said)\">(<p>)?{text.strip()}", html)
+
+
+@pytest.mark.parametrize(
+    ("captions", "words"),
+    [
+        (12, "12 earlier images were replaced by their titles and activations: the conversation outgrew"),
+        (1, "1 earlier image was replaced by its title and activation: the conversation outgrew"),
+    ],
+)
+def test_a_reply_says_how_many_images_gave_way(run: Run, captions: int, words: str) -> None:
+    assert words in drawn(run, "reply", replied(captions=captions))
+    assert "outgrew" not in drawn(run, "reply", replied())
+
+
+def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
+    transcript.append(run.pk, "experiment", as_json(experiment()))
+    assert "descriptions 3.3k tokens, $0.01" in drawn(run, "result", logged(usage=Usage(3_100, 220, 0.0123)))
+    assert "descriptions" not in rendering.render_event(Event(seq=9, kind="result", payload=as_json(logged())), run)
+
+
+def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
+    versions = {"torch": "2.13", "numpy": "2.4", "editor": "pix2pix 3", "agent": "gpt-4o", "model": "toybox 1"}
+    html = drawn(run, "started", replace(started(), versions=versions))
+    assert re.findall(r"<dt>([^<]+)</dt>", html) == ["agent", "model", "editor", "numpy", "torch"]
+    side = rendering.side(Run.objects.get(pk=run.pk))
+    assert "<dd>gpt-4o</dd>" in side
+    assert "<dd>Toybox: rendered toy scenes</dd>" in side
+
+
+def test_trouble_says_whose_it_is(run: Run) -> None:
+    assert "Trouble on our side" in drawn(run, "trouble", Troubled(1, 1, "disk full"))
+    assert "Trouble with the provider" in drawn(run, "trouble", Troubled(1, 1, "overloaded", provider=True))
 
 
 def test_cut_output_says_so(run: Run) -> None:
@@ -240,7 +274,7 @@ def test_the_outline_names_each_round_with_its_best_activation(run: Run) -> None
     ],
 )
 def test_a_round_always_has_a_headline(reply: Payload, words: str) -> None:
-    assert rendering.headline(as_json(reply)) == words
+    assert outlines.headline(as_json(reply)) == words
 
 
 def test_the_head_shows_what_is_used_of_each_limit(run: Run) -> None:

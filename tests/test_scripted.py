@@ -238,7 +238,7 @@ def test_the_question_cannot_change_the_task():
 def test_it_writes_word_by_word_and_counts_words_as_tokens():
     pieces = []
     conversation = [Message("system", ("You are a scientist.",)), Message("user", ("# Task: describe\n\n> What?",))]
-    reply = load(LabSettings(None, words_per_second=0)).reply(conversation, no_image, pieces.append, 0)
+    reply = load(LabSettings(None, words_per_second=0), "").reply(conversation, no_image, pieces.append, 0)
     assert "".join(pieces) == reply.text
     assert len(pieces) == len(reply.text.split()) == reply.usage.completion_tokens
     assert reply.usage.prompt_tokens == 4 + 5

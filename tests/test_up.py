@@ -74,7 +74,7 @@ def test_it_prints_a_link_that_signs_in_once(up: Installation) -> None:
     link = up.link().removeprefix(up.url)
     status, headers = get(up.port, link)
     cookie = "; ".join(cookie.partition(";")[0] for cookie in headers.get_all("Set-Cookie", []))
-    assert (status, headers["Location"]) == (302, "/runs/")
+    assert (status, headers["Location"]) == (302, "/")
     assert get(up.port, "/runs/", cookie)[0] == 200
     assert "sessionid" not in str(get(up.port, link)[1].get_all("Set-Cookie"))
 
@@ -143,7 +143,7 @@ def test_killed_outright_it_leaves_no_process_and_the_next_start_tidies_up(tmp_p
         ("MAIA_WORKER_THREADS", "many", "MAIA_WORKER_THREADS='many' is not a number"),
         ("MAIA_DATABASE_URL", "mysql://there", "MAIA_DATABASE_URL='mysql://there' starts with neither"),
         ("MAIA_HTTPS", "perhaps", "MAIA_HTTPS='perhaps' is neither yes nor no"),
-        ("MAIA_LOG_LEVEL", "loud", "MAIA_LOG_LEVEL='LOUD' is none of"),
+        ("MAIA_LOG_LEVEL", "loud", "MAIA_LOG_LEVEL='loud' is none of"),
         ("MAIA_STATE", "/proc/nowhere", "MAIA_STATE=/proc/nowhere: the state folder cannot be used"),
     ],
 )

@@ -9,10 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
+from django.utils import timezone
 from redis import Redis
 
 from experiments import live, transcript
-from experiments.models import Exemplar, Layer, Model, Run, Unit
+from experiments.models import Backbone, DataSet, Exemplar, Layer, Model, Profile, Run, ToolSet, Unit
 from tests.builders import as_json, make_run
 from tests.pictures import stored
 from tests.test_forms import GOOD
@@ -26,7 +27,14 @@ def layer() -> Layer:
     cache.clear()
     model = Model.objects.create(name="toybox", revision="1")
     Layer.objects.create(model=model, position=0, name="conv1", path="conv1", kind="conv", units=8)
+    DataSet.objects.create(key="toybox", label="toybox validation scenes", images=3000)
     return Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=16)
+
+
+def written(layer: Layer) -> Profile:
+    """The profile of unit 7, as a worker leaves it."""
+    unit = Unit.objects.create(layer=layer, number=7)
+    return Profile.objects.create(unit=unit, data_set=DataSet.objects.get(), written=timezone.now(), active=0.004)
 
 
 def picker(client: Client, **query: str) -> str:
@@ -103,7 +111,7 @@ def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
         picker(as_owner)
     assert text.count('class="skeleton"') == 15
     assert "every 1s" in text
-    assert waiting_in(redis_url, "long") == [f"({Unit.objects.get().pk},)"]
+    assert waiting_in(redis_url, "long") == [f"({Profile.objects.get().pk},)"]
 
 
 def test_it_asks_again_once_the_first_request_may_be_lost(
@@ -118,14 +126,14 @@ def test_it_asks_again_once_the_first_request_may_be_lost(
 
 def test_it_shows_how_far_the_worker_is(as_owner: Client, layer: Layer, redis_url: str) -> None:
     picker(as_owner)
-    live.report(f"unit:{Unit.objects.get().pk}", "Indexing layer4", 40, 200)
+    live.report(f"profile:{Profile.objects.get().pk}", "Indexing layer4", 40, 200)
     assert "Indexing layer4: 40 of 200" in picker(as_owner)
 
 
 def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client, layer: Layer, owner: User) -> None:
-    unit = Unit.objects.create(layer=layer, number=7, indexed=True)
+    profile = written(layer)
     raw, masked = stored("red"), stored("darkred")
-    Exemplar.objects.create(unit=unit, rank=1, activation=36.92, image_id=raw, masked_id=masked)
+    Exemplar.objects.create(profile=profile, rank=1, activation=36.92, image_id=raw, masked_id=masked)
     run = make_run(owner)
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("", ("red balls",)))))
     text = picker(as_owner)
@@ -137,20 +145,85 @@ def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client,
 
 
 def test_a_unit_without_exemplars_is_called_what_it_is(as_owner: Client, layer: Layer) -> None:
-    Unit.objects.create(layer=layer, number=7, indexed=True)
-    assert "No image of the data set activates this unit" in picker(as_owner)
+    written(layer)
+    assert "No image of toybox validation scenes activates this unit" in picker(as_owner)
 
 
 def test_another_model_brings_its_own_layers(as_owner: Client, layer: Layer, redis_url: str) -> None:
     other = Model.objects.create(name="dino", revision="1")
     Layer.objects.create(model=other, position=0, name="blocks.1.mlp.fc1", path="b", kind="mlp", units=4)
-    query = {"model": "dino", "layer": "layer4", "unit": "3"}
-    text = as_owner.get("/query/unit/", query, headers={"HX-Trigger-Name": "model"}).content.decode()
+    text = picker(as_owner, model="dino", unit="3", shown_model="toybox", shown_layer="layer4")
     assert "blocks.1.mlp.fc1 · 4 units" in text
     assert "layer4" not in text
+    assert 'id="tools" hx-swap-oob="true"' in text
 
 
 def test_the_command_line_follows_the_form(as_owner: Client) -> None:
     text = as_owner.get("/query/command/", {"model": "toybox", "layer": "conv1", "unit": "<b>"}).content.decode()
     assert "--layer conv1" in text
     assert "<b>" not in text
+
+
+def test_a_layer_whose_units_have_names_offers_them(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    classes = {"kind": "logit", "units": 2, "names": ["<ball>", "crane"]}
+    Layer.objects.create(model=layer.model, position=2, name="logits", path="head", **classes)
+    text = picker(as_owner, layer="logits", unit="CRANE", shown_model="toybox", shown_layer="layer4")
+    assert '<option value="&lt;ball&gt; (0)">' in text
+    assert 'value="crane (1)"' in text
+    assert "toybox / logits / unit 1" in text
+    assert 'id="tools"' not in text, "the tools stay as somebody chose them"
+
+
+def test_exemplars_come_from_the_data_set_that_is_picked(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    written(layer)
+    other = DataSet.objects.create(key="folder:/birds", label="birds", images=12)
+    assert "birds · 12 images" in as_owner.get("/query/").content.decode()
+    assert "every 1s" in picker(as_owner, data_set="folder:/birds")
+    assert Profile.objects.filter(data_set=other).exists()
+    gone = {"available": False, "remedy": "The folder /birds is gone."}
+    DataSet.objects.filter(pk=other.pk).update(**gone)
+    assert "The folder /birds is gone." in picker(as_owner, data_set="folder:/birds")
+
+
+def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        picker(as_owner)
+    Profile.objects.update(problem="The disk is full. Make room.")
+    with django_capture_on_commit_callbacks(execute=True):
+        text = picker(as_owner)
+    assert "The disk is full. Make room." in text
+    assert "every 1s" not in text
+    assert len(waiting_in(redis_url, "long")) == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        assert "every 1s" in picker(as_owner, again="1")
+    assert len(waiting_in(redis_url, "long")) == 2
+
+
+def test_what_is_not_here_stands_there_disabled_with_the_command(as_owner: Client, layer: Layer) -> None:
+    remedy = {"available": False, "remedy": "Not on this machine. Get it: hf download some/thing"}
+    Model.objects.create(name="hf:some/thing", label="Some thing", **remedy)
+    ToolSet.objects.create(key="toybox", label="Toys")
+    ToolSet.objects.create(key="diffusion", label="Photographs", **remedy)
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    Backbone.objects.create(key="openai", label="Language model", available=False, remedy="Set OPENAI_API_KEY.")
+    text = as_owner.get("/query/").content.decode()
+    assert '<option value="hf:some/thing" disabled>' in text
+    assert text.count("<code>hf download some/thing</code>") == 2
+    assert 'value="openai" aria-describedby="backbone-note" disabled' in text
+    assert "Set OPENAI_API_KEY." in text
+
+
+def test_a_backbone_with_models_lets_one_choose(as_owner: Client, layer: Layer) -> None:
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    Backbone.objects.create(key="openai", label="Language model", model_names=["gpt-4o", "gpt-4.1"])
+    text = as_owner.get("/query/").content.decode()
+    assert '<option value="gpt-4.1">' in text
+    assert 'value="scripted" aria-describedby="backbone-note" checked' in text
+
+
+def test_the_form_warns_of_tools_and_an_agent_that_do_not_fit(as_owner: Client) -> None:
+    chosen = {"model": "hf:x/y", "tool_set": "diffusion", "backbone": "scripted"}
+    assert "knows toybox&#x27;s concepts" in as_owner.get("/query/command/", chosen).content.decode()
+    assert "draw toys" in as_owner.get("/query/command/", chosen | {"tool_set": "toybox"}).content.decode()

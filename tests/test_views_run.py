@@ -12,7 +12,6 @@ from django.utils import timezone
 from experiments import transcript
 from experiments.models import Run
 from experiments.models.run import Status
-from experiments.views import run as views
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
 from workers.agent.events import Conclusion, Ended
@@ -46,21 +45,11 @@ def test_a_whole_run_is_on_the_page_without_a_script(as_owner: Client, run: Run)
     text = as_owner.get(f"/runs/{run.pk}/").content.decode()
     for words in ("What?", "Round 1", "Experiment 1", "a red ball", "38.40", "It likes red.", "red balls"):
         assert words in text
-    for seq in (1, 2, 4, 5):
-        assert f'id="event-{seq}"' in text
+    for seq in (1, 2, 3, 4, 5):
+        assert f'id="e{seq}"' in text
     assert "data-complete" in text
     assert "style=" not in text
     assert "<script>" not in text
-
-
-def test_a_very_long_run_opens_with_its_first_events_and_leaves_the_rest_to_the_socket(
-    as_owner: Client, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "EVENTS_AT_ONCE", 2)
-    tell(run)
-    text = as_owner.get(f"/runs/{run.pk}/").content.decode()
-    assert 'data-last="2"' in text
-    assert "data-complete" not in text
 
 
 def test_it_says_plainly_that_the_scripted_scientist_is_no_language_model(as_owner: Client, run: Run) -> None:

@@ -33,12 +33,12 @@ def test_a_wrong_password_says_so_and_nothing_about_who_exists(client: Client, o
 
 def test_the_sign_in_page_leads_nowhere_outside(client: Client, owner: User) -> None:
     form = {"username": "owner", "password": "correct horse battery", "next": "https://elsewhere.example/"}
-    assert client.post("/sign-in/", form)["Location"] == "/runs/"
+    assert client.post("/sign-in/", form)["Location"] == "/"
 
 
 def test_a_link_signs_in_once(client: Client, owner: User) -> None:
     token = LoginLink.issue(owner)
-    assert client.get(f"/enter/{token}/")["Location"] == "/runs/"
+    assert client.get(f"/enter/{token}/")["Location"] == "/"
     assert signed_in(client)
     other = Client()
     response = other.get(f"/enter/{token}/")
@@ -47,8 +47,8 @@ def test_a_link_signs_in_once(client: Client, owner: User) -> None:
     assert not signed_in(other)
 
 
-def test_a_spent_link_leads_who_is_signed_in_on_to_the_runs(as_owner: Client) -> None:
-    assert as_owner.get("/enter/spent/")["Location"] == "/runs/"
+def test_a_spent_link_leads_who_is_signed_in_on(as_owner: Client) -> None:
+    assert as_owner.get("/enter/spent/")["Location"] == "/"
 
 
 def test_a_link_grows_old(client: Client, owner: User) -> None:
@@ -80,8 +80,8 @@ def test_a_part_of_a_page_that_asks_without_a_session_moves_the_whole_page(clien
     assert response["HX-Redirect"] == "/sign-in/"
 
 
-def test_the_root_leads_to_the_runs(as_owner: Client) -> None:
-    assert as_owner.get("/")["Location"] == "/runs/"
+def test_the_root_is_the_overview(as_owner: Client) -> None:
+    assert "<h1>Overview</h1>" in as_owner.get("/").content.decode()
 
 
 def test_every_answer_carries_the_policy(as_owner: Client, client: Client) -> None:

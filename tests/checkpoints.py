@@ -1,0 +1,159 @@
+"""Small checkpoints with random weights, saved to disk by the real classes of transformers.
+
+They are loaded by folder through the registry, exactly as `microsoft/resnet-152` is by its id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from workers import registry
+from workers.protocols import LabSettings
+
+CLASSES = ("cat", "dog", "crane (bird)", "teapot", "zebra")
+LABELS = {"id2label": dict(enumerate(CLASSES)), "label2id": {name: at for at, name in enumerate(CLASSES)}}
+BLOCKS = {"num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 2, "intermediate_size": 20}
+FLAT = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.25, 0.3]}
+SQUARE = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}, **FLAT)
+CROPPED = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 56}, crop_pct=0.875, **FLAT)
+CLIPPED = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}, **FLAT)
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Small networks are slower on several threads than on one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def resnet(folder: Path, seed: int = 0) -> Path:
+    """A ResNet of bottlenecks, four stages; sees the central 56 of 64 pixels."""
+    config = transformers.ResNetConfig(depths=[1, 2, 1, 1], hidden_sizes=[16, 24, 32, 40], embedding_size=8, **LABELS)
+    return saved(transformers.ResNetForImageClassification, config, CROPPED, folder, seed)
+
+
+def dino(folder: Path, seed: int = 0) -> Path:
+    """A ViT without a pooler, 4 x 4 patches, as facebook/dino-vits8 is one."""
+    config = transformers.ViTConfig(**BLOCKS, image_size=32, patch_size=8)
+    return saved(transformers.ViTModel, config, SQUARE, folder, seed, add_pooling_layer=False)
+
+
+def wide_dino(folder: Path) -> Path:
+    """The same for images twice as wide as high."""
+    config = transformers.ViTConfig(**BLOCKS, image_size=[32, 64], patch_size=8)
+    processor = transformers.ViTImageProcessorPil(size={"height": 32, "width": 64}, **FLAT)
+    return saved(transformers.ViTModel, config, processor, folder, add_pooling_layer=False)
+
+
+def vit(folder: Path) -> Path:
+    config = transformers.ViTConfig(**BLOCKS, image_size=32, patch_size=8, **LABELS)
+    return saved(transformers.ViTForImageClassification, config, SQUARE, folder)
+
+
+def distilled(folder: Path) -> Path:
+    """A DeiT: a class token and a distillation token in front."""
+    config = transformers.DeiTConfig(**BLOCKS, image_size=32, patch_size=8, **LABELS)
+    return saved(transformers.DeiTForImageClassificationWithTeacher, config, SQUARE, folder)
+
+
+def dinov2(folder: Path) -> Path:
+    """DINOv2 with registers, trained on larger images than its processor gives."""
+    sizes = {"num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 2, "mlp_ratio": 2}
+    config = transformers.Dinov2WithRegistersConfig(**sizes, image_size=64, patch_size=8, **LABELS)
+    return saved(transformers.Dinov2WithRegistersForImageClassification, config, SQUARE, folder)
+
+
+def clip(folder: Path) -> Path:
+    """Both towers of a CLIP model."""
+    side = transformers.CLIPVisionConfig(**BLOCKS, image_size=32, patch_size=8)
+    text = transformers.CLIPTextConfig(**BLOCKS, vocab_size=20)
+    config = transformers.CLIPConfig(text_config=text.to_dict(), vision_config=side.to_dict())
+    return saved(transformers.CLIPModel, config, CLIPPED, folder)
+
+
+def convnext(folder: Path) -> Path:
+    config = transformers.ConvNextConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 12, 16, 20], **LABELS)
+    processor = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=1.0, **FLAT)
+    return saved(transformers.ConvNextForImageClassification, config, processor, folder)
+
+
+def swin(folder: Path) -> Path:
+    sizes = {"depths": [1, 1], "num_heads": [2, 2], "embed_dim": 8, "image_size": 32, "patch_size": 4, "window_size": 4}
+    return saved(transformers.SwinForImageClassification, transformers.SwinConfig(**sizes, **LABELS), SQUARE, folder)
+
+
+def poolformer(folder: Path) -> Path:
+    """An architecture without names for its layers."""
+    config = transformers.PoolFormerConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 12, 16, 20], **LABELS)
+    processor = transformers.PoolFormerImageProcessorPil(
+        size={"shortest_edge": 64}, crop_pct=0.9, crop_size={"height": 64, "width": 64}, **FLAT
+    )
+    return saved(transformers.PoolFormerForImageClassification, config, processor, folder)
+
+
+def dinov3(folder: Path) -> Path:
+    """DINOv3, whose own processor needs torchvision, which is not there: its config is written as published."""
+    config = transformers.DINOv3ViTConfig(
+        **{**BLOCKS, "hidden_size": 16}, image_size=32, patch_size=8, num_register_tokens=4
+    )
+    saved(transformers.DINOv3ViTModel, config, SQUARE, folder)
+    path = folder / "preprocessor_config.json"
+    path.write_text(path.read_text().replace("ViTImageProcessor", "DINOv3ViTImageProcessorFast"))
+    return folder
+
+
+def language(folder: Path) -> Path:
+    """No image model."""
+    config = transformers.BertConfig(**BLOCKS, vocab_size=20)
+    return saved(transformers.BertModel, config, SQUARE, folder)
+
+
+def saved(
+    kind: Any, config: Any, processor: Any, folder: Path, seed: int = 0, spread: float = 0.1, **options: Any
+) -> Path:
+    """Write a network with random weights, spread wider than at the start of training, and its processor."""
+    torch.manual_seed(seed)
+    network = kind(config, **options)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight += spread * torch.randn_like(weight)
+    network.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
+
+
+def alter(folder: Path, name: str, change: Any) -> None:
+    """Replace a tensor of a checkpoint by `change(tensor)`; None removes it."""
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    new = change(tensors.pop(name))
+    save_file(tensors if new is None else {**tensors, name: new}, path, metadata={"format": "pt"})
+
+
+def configure(folder: Path, **changes: Any) -> None:
+    """Change the config of a checkpoint."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def model(folder: Path | str, **settings: Any) -> Any:
+    """The model in a folder, as the laboratory gets it."""
+    return registry.load(registry.VISION_MODELS, f"hf:{folder}")(LabSettings(Path("unused"), **settings))
+
+
+def noise(count: int, seed: int = 0, size: tuple[int, int] = (48, 48)) -> list[Image.Image]:
+    """Images of `size` (width, height), coarse enough to survive being scaled."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (count, 6, 6, 3), dtype=np.uint8)
+    return [Image.fromarray(each).resize(size, Image.Resampling.BILINEAR) for each in pixels]

@@ -1,0 +1,102 @@
+"""`manage.py models` and `manage.py data_sets`: what is there, what is missing, adding, indexing, removing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from experiments import live
+from experiments.models import DataSet, Index, Model
+from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
+
+
+@pytest.fixture(autouse=True)
+def heard_again() -> Iterator[None]:
+    """The commands work without Redis, and say so to the whole process."""
+    yield
+    live.muted.clear()
+
+
+def said(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+def test_models_lists_what_is_installed_and_how_to_get_the_rest(checkpoint: Path) -> None:  # noqa: F811
+    said("models", str(checkpoint))
+    found = {each["name"]: each for each in json.loads(said("models", "--json"))}
+    assert found["toybox"]["installed"]
+    assert not found["hf:microsoft/resnet-152"]["installed"]
+    assert found[f"hf:{checkpoint}"]["layers"] == 6
+    told = said("models")
+    assert "hf download microsoft/resnet-152" in told
+    assert f"hf:{checkpoint}" in told
+
+
+def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
+    checkpoint: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(checkpoint.parent)
+    lines = said("models", f"hf:{checkpoint.name}").splitlines()
+    assert [line.split() for line in lines][:2] == [["conv1", "conv", "8"], ["layer1", "conv", "16"]]
+    assert len(lines) == 6
+    assert Model.objects.get().name == f"hf:{checkpoint}"
+    assert json.loads(said("models", str(checkpoint), "--json"))[-1]["names"][0] == "cat"
+    said("models", str(checkpoint), "--remove")
+    assert not Model.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("models", "resnet"), "There is no model 'resnet'. Choose one of: toybox"),
+        (("models", "nobody/nothing"), "hf download nobody/nothing"),
+        (("models", "hf:/no/such/folder"), "/no/such/folder"),
+        (("models", "x" * 201 + "/y"), "at most 200"),
+        (("models", "toybox", "--remove"), "No model 'toybox' was added"),
+        (("data_sets", "add", "/no/such/folder"), "There is no folder /no/such/folder"),
+        (("data_sets", "add", ""), "There is no folder without a name"),
+        (("data_sets", "add", "saved:/no/such/folder"), "/no/such/folder"),
+        (("data_sets", "index", "birds", "--model", "toybox"), "There is no data set 'birds'"),
+        (("data_sets", "remove", "birds"), "There is no data set 'birds'"),
+    ],
+)
+def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        said(*words)
+    assert not Model.objects.exists()
+    assert not DataSet.objects.exists()
+
+
+def test_a_folder_is_added_indexed_listed_and_removed(
+    checkpoint: Path,  # noqa: F811
+    photographs: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(photographs.parent)
+    assert "12 images, called Birds" in said("data_sets", "add", "photographs", "--name", "Birds")
+    assert "called Birds" in said("data_sets", "add", "photographs")
+    told = said("data_sets", "index", "Birds", "--model", str(checkpoint), "--layers", "layer1", "layer4")
+    assert "2 could not be read" in told
+    assert "broken <b>.jpg: " in told
+    assert set(Index.objects.values_list("layer__name", flat=True)) == {"layer1", "layer4"}
+    (listed, toybox) = json.loads(said("data_sets", "--json"))
+    assert (listed["key"], listed["broken"], len(listed["indexed"])) == (f"folder:{photographs}", 2, 2)
+    assert toybox["key"] == "toybox"
+    assert "indexed: " in said("data_sets")
+    with pytest.raises(CommandError, match="has no layer 'layer9'"):
+        said("data_sets", "index", str(photographs), "--model", str(checkpoint), "--layers", "layer9")
+    with pytest.raises(CommandError, match="belongs to the installation"):
+        said("data_sets", "remove", "toybox")
+    said("data_sets", "remove", str(photographs))
+    assert [row.key for row in DataSet.objects.all()] == ["toybox"]
+    assert (photographs / "below").is_dir()

@@ -1,0 +1,34 @@
+"""Commands are told apart in the sentences that name them, and nothing in a sentence becomes HTML."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.remedies import as_html, pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("It is not here. Get it: hf download microsoft/resnet-152", ["hf download microsoft/resnet-152"]),
+        ("A. Get it: hf download a/b B. Get it: hf download c/d.e.", ["hf download a/b", "hf download c/d.e"]),
+        ('With hf download a/b --include "*.json" --exclude "x y" (after ...).', [
+            'hf download a/b --include "*.json" --exclude "x y"'
+        ]),
+        ("Save it with `save_pretrained` of the model.", ["save_pretrained"]),
+        ("Give consent, then: hf auth login", ["hf auth login"]),
+        ("Or add it: manage.py data_sets add /data/birds", ["manage.py data_sets add /data/birds"]),
+        ("Set OPENAI_API_KEY, and start again.", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_commands_are_found_and_no_word_is_lost(text: str, commands: list[str]) -> None:
+    found = pieces(text)
+    assert [words for is_command, words in found if is_command] == commands
+    assert "".join(words for _, words in found) == text.replace("`", "")
+
+
+def test_a_hostile_name_stays_text() -> None:
+    assert as_html("<script>x</script> hf download a/<b>") == (
+        "&lt;script&gt;x&lt;/script&gt; <code>hf download a/</code>&lt;b&gt;"
+    )

@@ -1,0 +1,223 @@
+"""Workers tell what they hold and do, and the Workers page shows it: through a real Redis."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments import live, roster
+from experiments.templatetags.maia import size
+from tests.builders import make_run
+from workers.jobs import presence as told
+from workers.jobs import worker
+from workers.jobs.presence import Presence, gist
+
+pytestmark = pytest.mark.django_db
+
+GIGA = 1 << 30
+NET = {"name": "hf:microsoft/resnet-152", "bytes": 3 * GIGA // 2, "used": 42.0, "busy": False}
+EYES = {"name": "toybox-eyes", "bytes": 300 * 1024, "used": 0.1, "busy": True}
+REPORT = {
+    "name": "lab:17",
+    "device": "cuda:0",
+    "precision": "float16",
+    "threads": 4,
+    "up": 3700.0,
+    "budget": 4 * GIGA,
+    "places": [EYES, NET],
+    "jobs": [],
+    "memory": {"of": "NVIDIA <H100>", "used": 20 * GIGA, "total": 80 * GIGA},
+}
+
+
+@pytest.fixture(autouse=True)
+def with_redis(redis_url: str) -> None:
+    """Every test here has an empty Redis."""
+
+
+def page(client: Client, **headers: str) -> str:
+    response = client.get("/settings/workers/", headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_without_a_worker_it_says_how_to_start_one(as_owner: Client) -> None:
+    text = page(as_owner)
+    assert "No worker is here" in text
+    assert "make run" in text
+    assert 'href="/settings/workers/" aria-current="page"' in text
+
+
+def test_without_redis_it_says_that_nothing_is_lost(as_owner: Client, settings) -> None:
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    live.redis.cache_clear()
+    assert not roster.tell("lab:17", REPORT)
+    roster.leave("lab:17")
+    text = page(as_owner)
+    assert "Redis is away" in text
+    assert "safe in the database" in text
+
+
+def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
+    assert roster.tell("lab:17", REPORT)
+    text = page(as_owner)
+    for words in ("lab:17", "NVIDIA &lt;H100&gt; (cuda:0)", "float16", "4 threads", "4 free", "Ready", "up 1 h 1 min"):
+        assert words in text
+    assert "<b>20.0 GB</b> of 80.0 GB" in text
+    assert "<b>1.50 GB</b> of 4.00 GB" in text
+    for words in ("hf:microsoft/resnet-152", "1.50 GB", "42 s ago", "toybox-eyes", "300 kB", "in use"):
+        assert words in text
+    assert "Nothing; it waits for work." in text
+
+
+def test_without_a_limit_or_models_it_says_so(as_owner: Client) -> None:
+    roster.tell("lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}})
+    text = page(as_owner)
+    assert "no limit" in text
+    assert "Nothing is loaded" in text
+    assert "Memory of the process" in text
+
+
+def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, owner: User) -> None:
+    run = make_run(owner, question="What is <b>it</b>?")
+    live.progress(run.pk, "Drawing", 3, 8)
+    jobs = [
+        {"name": "workers.jobs.rounds.advance", "row": run.pk, "seconds": 75.0},
+        {"name": "workers.jobs.long.write_catalogue", "row": None, "seconds": 2.0},
+        {"name": "workers.jobs.long.some_later_job", "row": 4, "seconds": 2.0},
+        {"name": "workers.jobs.rounds.advance", "row": 999, "seconds": 2.0},
+        {"name": "workers.jobs.long.work", "row": 999, "seconds": 2.0},
+        {"name": "workers.jobs.long.write_exemplars", "row": 999, "seconds": 2.0},
+    ]
+    roster.tell("lab:17", REPORT | {"jobs": jobs})
+    text = page(as_owner)
+    for words in ("Working", "A round of a run", "What is &lt;b&gt;it&lt;/b&gt;?", f'href="/runs/{run.pk}/"'):
+        assert words in text
+    for words in ("Drawing: 3 of 8", "1:15", "Looking at every model", "Some later job", "Exemplars of a unit"):
+        assert words in text
+
+
+def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -> None:
+    roster.tell("lab:17", REPORT)
+    live.redis().expire("maia:worker:lab:17", roster.KEPT_SECONDS - 40)
+    text = page(as_owner)
+    assert "Not heard of for 40 s" in text
+    assert "gone silent" in text
+    live.redis().pexpire("maia:worker:lab:17", 1)
+    time.sleep(0.01)
+    assert "No worker is here" in page(as_owner)
+
+
+def test_workers_stand_in_order_and_one_that_leaves_is_gone(as_owner: Client) -> None:
+    for name in ("b:2", "a:1"):
+        roster.tell(name, REPORT | {"name": name})
+    told_by = roster.present()
+    assert told_by is not None
+    assert [each["name"] for each in told_by] == ["a:1", "b:2"]
+    roster.leave("a:1")
+    assert "a:1" not in page(as_owner)
+
+
+def test_the_list_alone_comes_for_htmx(as_owner: Client) -> None:
+    text = page(as_owner, HX_Request="true")
+    assert text.startswith('<div id="workers"')
+    assert "<nav" not in text
+
+
+def test_a_viewer_may_look(client: Client, teammate: User) -> None:
+    client.force_login(teammate)
+    assert "Workers" in page(client)
+
+
+def test_the_rail_leads_to_the_settings(as_owner: Client) -> None:
+    assert "<span>Settings</span>" in as_owner.get("/runs/").content.decode()
+
+
+# --- the worker's side ----------------------------------------------------------------------------------
+
+
+def test_a_worker_says_what_it_does() -> None:
+    here = Presence(3)
+    here.began("7-abc", "workers.jobs.rounds.advance")
+    here.began("0-def", "workers.jobs.sweep.sweep")
+    report = here.report()
+    assert [(job["name"], job["row"]) for job in report["jobs"]] == [
+        ("workers.jobs.rounds.advance", 7),
+        ("workers.jobs.sweep.sweep", None),
+    ]
+    assert report["threads"] == 3
+    assert report["device"] == "cpu"
+    assert 0 < report["memory"]["used"] < report["memory"]["total"]
+    here.ended("7-abc")
+    here.ended("7-abc")
+    assert len(here.report()["jobs"]) == 1
+    assert gist(here.report()) != gist(report)
+
+
+def test_it_says_what_is_loaded_once_the_laboratory_is_there(
+    settings, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "workers.jobs.laboratory", raising=False)
+    settings.LAB_MEMORY_GB, settings.STATE = 2, tmp_path
+    assert told.shelf() == {"budget": 2 * GIGA, "places": []}
+    from workers.jobs import laboratory as place
+
+    monkeypatch.setitem(sys.modules, "workers.jobs.laboratory", place)
+    place.build_laboratory.cache_clear()
+    assert told.shelf()["places"] == []
+    try:
+        place.laboratory().describer("toybox")
+        (found,) = told.shelf()["places"]
+        assert found["bytes"] > 1024
+        assert not found["busy"]
+        assert told.shelf()["budget"] == 2 * GIGA
+    finally:
+        place.build_laboratory.cache_clear()
+
+
+def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
+    worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    try:
+        worker.job_began(task_id="9-xyz", task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+        wait_for(lambda: bool(seen()) and seen()[0]["jobs"])
+        assert seen()[0]["threads"] == 5
+        worker.job_ended(task_id="9-xyz")
+        wait_for(lambda: not seen()[0]["jobs"])
+    finally:
+        worker.gone()
+    assert seen() == []
+    worker.job_began(task_id="9-xyz", task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+
+
+def seen() -> list[dict[str, object]]:
+    return roster.present() or []
+
+
+def wait_for(condition) -> None:
+    limit = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (None, "0 bytes"),
+        (1023, "1023 bytes"),
+        (2048, "2 kB"),
+        (5 << 20, "5.0 MB"),
+        (500 << 20, "500 MB"),
+        (3 << 29, "1.50 GB"),
+        (80 << 30, "80.0 GB"),
+        (200 << 30, "200 GB"),
+    ],
+)
+def test_sizes_are_short(count: int | None, words: str) -> None:
+    assert size(count) == words

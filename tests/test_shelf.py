@@ -1,0 +1,324 @@
+"""The shelf: what is loaded stays within the budget, two threads never use one network, and memory that runs out is
+found again or said plainly."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from workers.errors import MachineryError
+from workers.shelf import Place, Shelf, in_batches
+from workers.weights import gigabytes, out_of_memory, weight
+
+KILO = 1024
+OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nDetails.")
+
+
+def network(kilobytes: int) -> torch.nn.Module:
+    """A module of this many kilobytes."""
+    return torch.nn.Linear(256 * kilobytes, 1, bias=False)
+
+
+def loader(kilobytes: int) -> Callable[[], torch.nn.Module]:
+    return lambda: network(kilobytes)
+
+
+def used(*places: Place[Any]) -> None:
+    for place in places:
+        with place:
+            pass
+
+
+def names(shelf: Shelf) -> list[str]:
+    return [each.name for each in shelf.loaded()]
+
+
+@pytest.fixture
+def budget() -> Shelf:
+    """Room for ten kilobytes."""
+    return Shelf(10 * KILO)
+
+
+def test_it_loads_once_and_counts_what_is_loaded() -> None:
+    loads = []
+    shelf = Shelf()
+    place = shelf.place("net", lambda: loads.append(1) or network(3))
+    assert shelf.loaded() == []
+    used(place, place)
+    assert len(loads) == 1
+    (found,) = shelf.loaded()
+    assert (found.name, found.bytes, found.busy) == ("net", 3 * KILO, False)
+    assert 0 <= found.used < 60
+    with place:
+        assert shelf.loaded()[0].busy
+
+
+def test_what_was_used_longest_ago_goes_first(budget: Shelf) -> None:
+    first, second, third = (budget.place(name, loader(4)) for name in ("first", "second", "third"))
+    used(first, second, first, third)
+    assert names(budget) == ["third", "first"]
+    used(second)
+    assert names(budget) == ["second", "third"]
+
+
+def test_room_is_made_before_loading_once_the_size_is_known(budget: Shelf) -> None:
+    seen: list[list[str]] = []
+    other = budget.place("other", loader(8))
+    place = budget.place("place", lambda: seen.append(names(budget)) or network(8))
+    used(other, place, other, place)
+    assert seen == [["other"], []]
+
+
+def test_what_is_put_away_is_gone(budget: Shelf) -> None:
+    place = budget.place("net", loader(8))
+    with place as module:
+        trace = weakref.ref(module)
+    del module
+    used(budget.place("other", loader(8)))
+    gc.collect()
+    assert trace() is None
+
+
+def test_a_place_goes_with_the_plugin_that_made_it(budget: Shelf) -> None:
+    place = budget.place("net", loader(8))
+    used(place)
+    del place
+    gc.collect()
+    assert budget.loaded() == []
+
+
+def test_busy_places_stay(budget: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    with budget.place("busy", loader(8)) as module, budget.place("inner", loader(8)):
+        assert module is not None
+        assert set(names(budget)) == {"busy", "inner"}
+    assert "inner takes 0.00 GB beside 0.00 GB in use, more than the budget of 0.00 GB" in caplog.text
+
+
+def test_what_is_larger_than_the_budget_works_alone(budget: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    small, large = budget.place("small", loader(4)), budget.place("large", loader(40))
+    used(small)
+    with large as module:
+        assert module.in_features == 40 * 256
+        assert names(budget) == ["large"]
+    assert "large takes" in caplog.text
+    assert "MAIA_MEMORY_GB" in caplog.text
+    used(small)
+    assert names(budget) == ["small"]
+
+
+def test_without_a_budget_everything_stays() -> None:
+    shelf = Shelf()
+    places = [shelf.place(f"net {n}", loader(100)) for n in range(5)]
+    used(*places)
+    assert len(shelf.loaded()) == 5
+
+
+def test_on_a_device_that_is_not_there_nothing_is_limited() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("a CUDA device is there")
+    assert Shelf(device="cuda").limit() == 0
+
+
+@pytest.mark.parametrize("error", [OSError("No such file"), KeyboardInterrupt()])
+def test_a_load_that_fails_leaves_the_shelf_as_it_was(budget: Shelf, error: BaseException) -> None:
+    def fail() -> torch.nn.Module:
+        if failures:
+            raise failures.pop()
+        return network(2)
+
+    failures = [error]
+    other, place = budget.place("other", loader(2)), budget.place("place", fail)
+    used(other)
+    with pytest.raises(type(error)):
+        used(place)
+    assert names(budget) == ["other"]
+    used(place)
+    assert names(budget) == ["place", "other"]
+
+
+def test_an_error_inside_gives_the_place_back(budget: Shelf) -> None:
+    place = budget.place("net", loader(1))
+    with pytest.raises(ValueError, match="oops"), place:
+        raise ValueError("oops")
+    assert not budget.loaded()[0].busy
+
+
+# --- memory that runs out -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OUT,
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_it_knows_when_memory_runs_out(error: Exception) -> None:
+    assert out_of_memory(error)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("sizes do not match"), ValueError("out of memory"), None])
+def test_other_errors_are_something_else(error: Exception | None) -> None:
+    assert not out_of_memory(error)
+
+
+def test_the_real_allocator_is_understood() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60)
+    assert out_of_memory(caught.value)
+
+
+def tight(shelf: Shelf, most: int) -> Callable[[], torch.nn.Module]:
+    """Loads only while at most so many places are there, as on a device that is nearly full."""
+
+    def load() -> torch.nn.Module:
+        if len(shelf.loaded()) > most:
+            raise OUT
+        return network(1)
+
+    return load
+
+
+def test_when_memory_runs_out_while_loading_everything_idle_goes_and_it_is_tried_again() -> None:
+    shelf = Shelf()
+    others = [shelf.place(f"net {n}", loader(1)) for n in range(3)]
+    used(*others)
+    with others[0], shelf.place("place", tight(shelf, 1)):
+        assert set(names(shelf)) == {"net 0", "place"}
+
+
+def test_a_model_that_never_fits_is_named_with_what_to_do() -> None:
+    shelf = Shelf(4 << 30, "cuda:1")
+    busy = shelf.place("busy net", loader(1))
+    with busy, pytest.raises(MachineryError) as caught:
+        used(shelf.place("large net", tight(shelf, 0)))
+    said = str(caught.value)
+    for part in ("large net", "busy net (0.00 GB)", "'cuda:1'", "4.00 GB", "MAIA_MEMORY_GB", "Tried to allocate 2.00"):
+        assert part in said
+    assert names(shelf) == ["busy net"]
+
+
+def test_memory_that_runs_out_inside_makes_room_for_the_next_attempt() -> None:
+    shelf = Shelf()
+    idle, place = shelf.place("idle", loader(1)), shelf.place("place", loader(1))
+    used(idle)
+    with pytest.raises(torch.OutOfMemoryError), place:
+        raise OUT
+    assert names(shelf) == ["place"]
+    used(idle)
+    with pytest.raises(MachineryError), place:
+        in_batches([1], 1, fails_above(0))
+    assert names(shelf) == ["place"]
+
+
+def fails_above(most: int, sizes: list[int] | None = None) -> Callable[[Any], list[int]]:
+    def work(batch: Any) -> list[int]:
+        if sizes is not None:
+            sizes.append(len(batch))
+        if len(batch) > most:
+            raise OUT
+        return [-item for item in batch]
+
+    return work
+
+
+def test_batches_keep_their_order_and_their_size() -> None:
+    sizes: list[int] = []
+    assert in_batches(range(10), 4, fails_above(4, sizes)) == [-n for n in range(10)]
+    assert sizes == [4, 4, 2]
+    assert in_batches([], 4, fails_above(4)) == []
+    assert in_batches([1, 2], 0, fails_above(4)) == [-1, -2]
+
+
+def test_a_batch_is_halved_and_the_smaller_size_kept(caplog: pytest.LogCaptureFixture) -> None:
+    sizes: list[int] = []
+    assert in_batches(range(20), 16, fails_above(4, sizes)) == [-n for n in range(20)]
+    assert sizes == [16, 8, 4, 4, 4, 4, 4]
+    assert "half as many" in caplog.text
+
+
+def test_a_single_item_that_is_too_much_is_said_plainly() -> None:
+    sizes: list[int] = []
+    with pytest.raises(MachineryError, match=r"single image .*Tried to allocate 2.00 GiB.*MAIA_MEMORY_GB"):
+        in_batches(range(5), 5, fails_above(0, sizes))
+    assert sizes == [5, 3, 2, 1]
+
+
+def test_other_errors_of_a_batch_pass_through() -> None:
+    def work(batch: Any) -> list[int]:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        in_batches([1, 2], 2, work)
+
+
+def test_what_a_failed_batch_had_made_is_freed_before_the_next() -> None:
+    alive: list[weakref.ref[torch.Tensor]] = []
+
+    def work(batch: Any) -> list[int]:
+        assert not any(trace() is not None for trace in alive)
+        part = torch.zeros(8)
+        alive.append(weakref.ref(part))
+        if len(batch) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return list(batch)
+
+    assert in_batches([1, 2], 2, work) == [1, 2]
+
+
+# --- what weights take --------------------------------------------------------------------------------
+
+
+def test_it_weighs_modules_wherever_they_are() -> None:
+    net = torch.nn.Sequential(network(1), torch.nn.BatchNorm1d(1))
+    own = 1 * KILO + 4 * 4 + 8  # weights, then scale, shift, two running means, and a count
+    assert weight(net) == own
+    assert weight([net, {"again": net}]) == own
+    assert weight(SimpleNamespace(components={"unet": net, "vae": network(2), "safety": None})) == own + 2 * KILO
+    assert weight(SimpleNamespace(name="eyes", net=net, threshold=torch.zeros(4))) == own + 16
+    assert weight(network(4).half()) == 2 * KILO
+    assert weight("nothing") == weight(None) == 0
+
+
+def test_tied_weights_count_once() -> None:
+    net = torch.nn.Sequential(network(1), network(1))
+    net[1].weight = net[0].weight
+    assert weight(net) == KILO
+
+
+def test_a_pipeline_of_diffusers_is_weighed_by_its_parts() -> None:
+    from diffusers import AutoencoderKL, DDIMScheduler, DiffusionPipeline
+
+    class Small(DiffusionPipeline):
+        def __init__(self, vae: AutoencoderKL, scheduler: DDIMScheduler) -> None:
+            super().__init__()
+            self.register_modules(vae=vae, scheduler=scheduler)
+
+    vae = AutoencoderKL(block_out_channels=(4,), norm_num_groups=2, sample_size=8)
+    expected = sum(each.numel() * 4 for each in [*vae.parameters(), *vae.buffers()])
+    noise_levels = weight(DDIMScheduler())
+    assert weight(Small(vae, DDIMScheduler())) == expected + noise_levels > noise_levels
+
+
+def test_sizes_are_said_in_gigabytes() -> None:
+    assert (gigabytes(0), gigabytes(3 << 29), gigabytes(12 << 30)) == ("0.00 GB", "1.50 GB", "12.0 GB")
+
+
+def test_toyboxs_describer_is_on_the_shelf() -> None:
+    from workers import registry
+    from workers.protocols import LabSettings
+
+    settings = LabSettings(Path("unused"))
+    describer = registry.load(registry.DESCRIBERS, "toybox")(settings)
+    (found,) = settings.shelf.loaded()
+    assert found.bytes > KILO
+    assert describer.summarize([]) == "There are no images."
