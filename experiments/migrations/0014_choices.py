@@ -1,0 +1,14 @@
+"""Nothing yet."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import migrations
+from django.db.migrations.operations.base import Operation
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("experiments", "0013_review")]
+
+    operations: ClassVar[list[Operation]] = []
