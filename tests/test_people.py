@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.template import Context, Template
@@ -20,7 +22,8 @@ BARE = User(username="owner")
 )
 def test_a_person_is_called_by_full_name_else_user_name(user: User | None, words: str) -> None:
     assert person(user) == words
-    assert person(SimpleLazyObject(lambda: user)) == words, "as request.user comes"
+    as_requests_have_it = cast("User", SimpleLazyObject(lambda: user))
+    assert person(as_requests_have_it) == words
 
 
 def test_templates_say_the_same_and_escape_it() -> None:
