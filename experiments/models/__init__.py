@@ -14,6 +14,7 @@ from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
 from experiments.models.part import Backbone, ToolSet
 from experiments.models.passage import Gist, Passage
+from experiments.models.review import Item, Queue, Review
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
 from experiments.models.tag import Tag
@@ -34,6 +35,7 @@ __all__ = [
     "Image",
     "Import",
     "Index",
+    "Item",
     "Job",
     "Label",
     "Layer",
@@ -43,6 +45,8 @@ __all__ = [
     "Observation",
     "Passage",
     "Profile",
+    "Queue",
+    "Review",
     "Run",
     "SavedView",
     "Tag",

@@ -1,0 +1,136 @@
+"""Review: queues of runs, their items, and what each reviewer says of an item by the lines of the rubric."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+LABEL_CHARS = 500
+NOTE_CHARS = 8_000
+
+
+class Verdict(models.TextChoices):
+    ACCEPT = "accept", "Accept"
+    REVISE = "revise", "Revise"
+    REJECT = "reject", "Reject"
+
+
+class State(models.TextChoices):
+    DRAFT = "draft", "Draft"
+    SUBMITTED = "submitted", "Submitted"
+    DECLINED = "declined", "Declined"
+
+
+class Queue(models.Model):
+    """Runs that are to be reviewed, as they were chosen. Whom `reviewers` names may review them; nobody named: all."""
+
+    name = models.CharField(max_length=80)
+    note = models.TextField(blank=True, help_text="what reviewers are to look at")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="review_queues")
+    created = models.DateTimeField(default=timezone.now)
+    filters = models.TextField(blank=True, help_text="what was chosen, as in the address of the Runs page")
+    reviewers_per_item = models.PositiveSmallIntegerField(default=1)
+    blind = models.BooleanField(default=True, help_text="no opinion is seen before one's own is submitted")
+    closed = models.DateTimeField(null=True, blank=True)
+    reviewers = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="assigned_queues", blank=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("review-queue", args=[self.pk])
+
+
+class Item(models.Model):
+    """One run of a queue. `complete` is kept in step: as many opinions as the queue asks for are submitted."""
+
+    queue = models.ForeignKey(Queue, models.CASCADE, related_name="items", db_index=False)
+    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="review_items")
+    position = models.PositiveIntegerField(help_text="counts the queue's items from 1")
+    seen_seq = models.PositiveIntegerField(default=0, help_text="the run's last event when it was queued")
+    complete = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["queue", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "run"], name="one_item_per_run"),
+            models.UniqueConstraint(fields=["queue", "position"], name="one_item_per_position"),
+        ]
+        indexes = [
+            models.Index(fields=["queue", "position"], condition=models.Q(complete=False), name="items_to_review"),
+            models.Index(fields=["queue", "complete"], name="items_complete"),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.position} of queue {self.queue_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("review-item", args=[self.queue_id, self.position])
+
+
+def score() -> models.PositiveSmallIntegerField[int | None, int | None]:
+    """One line of the rubric: 1 (not at all) to 5 (fully); empty while it is a draft."""
+    return models.PositiveSmallIntegerField(null=True, blank=True)
+
+
+class Review(models.Model):
+    """What one reviewer says of one item. An item has slots 1 to `reviewers_per_item`.
+
+    A draft holds its slot until `reserved_until`; then another reviewer may take the slot, and the draft stays without
+    one. What is submitted without a slot is an additional opinion.
+    """
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="reviews", db_index=False)
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="reviews", db_index=False)
+    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+
+    supported = score()
+    specific = score()
+    complete = score()
+    confounds = score()
+    samples = score()
+    verdict = models.CharField(max_length=8, choices=Verdict.choices, blank=True)
+    corrected_label = models.CharField(max_length=LABEL_CHARS, blank=True)
+    note = models.TextField(blank=True)
+    reason = models.TextField(blank=True, help_text="why it was declined")
+
+    seq = models.PositiveIntegerField(default=0, help_text="the run's last event that the reviewer has seen")
+    version = models.PositiveIntegerField(default=1, help_text="raised by every change, so that none is overwritten")
+    created = models.DateTimeField(default=timezone.now)
+    saved = models.DateTimeField(default=timezone.now)
+    submitted = models.DateTimeField(null=True, blank=True)
+    reserved_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["item", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "reviewer"], name="one_review_per_reviewer"),
+            models.UniqueConstraint(fields=["item", "slot"], name="one_review_per_slot"),
+            *(
+                models.CheckConstraint(
+                    condition=models.Q(**{f"{name}__isnull": True}) | models.Q(**{f"{name}__range": (1, 5)}),
+                    name=f"review_{name}_1_to_5",
+                )
+                for name in ("supported", "specific", "complete", "confounds", "samples")
+            ),
+        ]
+        indexes = [models.Index(fields=["reviewer", "state", "submitted"], name="reviews_of_a_reviewer")]
+
+    def __str__(self) -> str:
+        return f"review of item {self.item_id} by {self.reviewer_id}: {self.verdict or self.state}"
+
+    def holds(self, now: datetime | None = None) -> bool:
+        """Whether the slot is the reviewer's: submitted there, or a draft whose reservation has not lapsed."""
+        if self.slot is None:
+            return False
+        if self.state == State.SUBMITTED:
+            return True
+        return self.reserved_until is not None and self.reserved_until > (now or timezone.now())
