@@ -2,6 +2,7 @@
 
 from experiments.models.api_token import ApiToken
 from experiments.models.catalogue import Layer, Model, Unit
+from experiments.models.choice import Choice, Contest, Judge, Pair
 from experiments.models.data_set import DataSet, Exemplar, Index, Profile
 from experiments.models.event import Event
 from experiments.models.experiment import Experiment, Observation
@@ -24,6 +25,8 @@ __all__ = [
     "ApiToken",
     "Arrival",
     "Backbone",
+    "Choice",
+    "Contest",
     "DataSet",
     "Event",
     "Exemplar",
@@ -37,12 +40,14 @@ __all__ = [
     "Index",
     "Item",
     "Job",
+    "Judge",
     "Label",
     "Layer",
     "LoginLink",
     "Member",
     "Model",
     "Observation",
+    "Pair",
     "Passage",
     "Profile",
     "Queue",

@@ -13,6 +13,7 @@ class JobKind(models.TextChoices):
     INDEX = "index", "Index"
     EXPORT = "export", "Export"
     IMPORT = "import", "Import"
+    JUDGE = "judge", "Judge labels"
 
 
 class JobStatus(models.TextChoices):
