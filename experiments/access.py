@@ -6,6 +6,8 @@ page); a signed-in stranger without a role gets 404, a member whose role is too 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,6 +17,9 @@ from django.shortcuts import get_object_or_404
 
 from experiments.models import Member, Run
 from experiments.models.member import Role
+
+TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
+NOBODY = max(Role) + 1
 
 
 def role_of(user: Any) -> Role | None:
@@ -40,6 +45,33 @@ def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
     """The run, for a member who has at least this role."""
     require(request, role)
     return get_object_or_404(Run, pk=pk)
+
+
+TOPICS = {
+    "comments.run": Role.VIEWER,
+    "queue": Role.VIEWER,
+    "runs": Role.VIEWER,
+    "user": Role.VIEWER,
+}
+"""Topic without its number -> the role that may hear its bell (`live.tell`). A user's own is for that user alone."""
+
+
+def may_hear(user: Any, topic: str) -> bool:
+    """Whether the user of a WebSocket may hear the bell of a topic, such as `comments.run.7`. Touches the database."""
+    return may_hear_all(user, [topic])
+
+
+def may_hear_all(user: Any, topics: Sequence[str]) -> bool:
+    """The same of several, at least one."""
+    held = role_of(user)
+    return held is not None and bool(topics) and all(is_theirs(user.pk, held, topic) for topic in topics)
+
+
+def is_theirs(user_id: int, role: Role, topic: str) -> bool:
+    found = TOPIC.fullmatch(topic)
+    if found is None or role < TOPICS.get(found["name"], NOBODY):
+        return False
+    return found["name"] != "user" or found["number"] == str(user_id)
 
 
 def may_watch(user: Any, run_id: int) -> bool:

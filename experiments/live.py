@@ -1,4 +1,4 @@
-"""The bell, and the words of a reply under way: everything of a run that passes through Redis.
+"""The bells, and the words of a reply under way: everything that passes through Redis on its way to viewers.
 
 Nothing here is kept: Redis may be empty or dead at any moment. Then viewers catch up from the database, a little later.
 Called by `transcript` and the workers' notebook to send, by the consumer to read.
@@ -10,12 +10,13 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db import transaction
 from redis import Redis, RedisError
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,20 @@ def group(run_id: int) -> str:
 
 def ring(run_id: int, seq: int) -> None:
     """Tell viewers that the run has a new event."""
-    send(run_id, {"type": "run.event", "run": run_id, "seq": seq})
+    send(group(run_id), {"type": "run.event", "run": run_id, "seq": seq})
+
+
+def topic_group(topic: str) -> str:
+    """The channel group of those who hear a topic."""
+    return f"topic.{topic}"
+
+
+def tell(topic: str) -> None:
+    """Ring the bell of a topic, such as `comments.run.7`, once the transaction is committed. Never carries data.
+
+    `access.TOPICS` says which there are and who may hear them.
+    """
+    transaction.on_commit(partial(send, topic_group(topic), {"type": "topic.bell", "topic": topic}))
 
 
 def draft(run_id: int, text: str, offset: int) -> None:
@@ -44,14 +58,14 @@ def draft(run_id: int, text: str, offset: int) -> None:
     An empty text clears the draft.
     """
     keep(f"maia:draft:{run_id}", text)
-    send(run_id, {"type": "run.draft", "offset": offset, "text": text[offset:]})
+    send(group(run_id), {"type": "run.draft", "offset": offset, "text": text[offset:]})
 
 
 def progress(run_id: int, what: str, done: int, total: int) -> None:
     """Show what long work is doing; `what` empty clears it."""
     report = {"what": what, "done": done, "total": total}
     keep(f"maia:progress:{run_id}", json.dumps(report) if what else "")
-    send(run_id, {"type": "run.progress", **report})
+    send(group(run_id), {"type": "run.progress", **report})
 
 
 def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
@@ -96,13 +110,14 @@ def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:
         log.warning("Redis did not take %s: %s", key, error)
 
 
-def send(run_id: int, message: dict[str, Any]) -> None:
+def send(to: str, message: dict[str, Any]) -> None:
+    """Send to a channel group, if Redis is there."""
     if muted.is_set():
         return
     try:
-        async_to_sync(get_channel_layer().group_send)(group(run_id), message)
+        async_to_sync(get_channel_layer().group_send)(to, message)
     except (RedisError, OSError) as error:
-        log.warning("No bell for run %s: %s. Viewers catch up from the database.", run_id, error)
+        log.warning("No bell for %s: %s. Viewers catch up from the database.", to, error)
 
 
 @cache

@@ -6,7 +6,8 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path, register_converter
 from django.views.generic import RedirectView
 
-from experiments.consumers import RunConsumer
+from experiments.consumers.run import RunConsumer
+from experiments.consumers.topics import TopicConsumer
 from experiments.network.addresses import Name, Number
 from experiments.views import (
     bulk,
@@ -108,4 +109,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/tokens/<int:pk>/revoke/", tokens.revoke, name="settings-tokens-revoke"),
 ]
 
-websocket_urlpatterns = [path("ws/runs/<int:pk>/", RunConsumer.as_asgi())]
+websocket_urlpatterns = [
+    path("ws/runs/<int:pk>/", RunConsumer.as_asgi()),
+    path("ws/live/", TopicConsumer.as_asgi()),
+]

@@ -17,7 +17,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client
 from redis.asyncio import Redis
 
-from experiments import consumers, live, transcript
+from experiments import live, transcript
+from experiments.consumers import listening as consumers
 from experiments.models import Run
 from experiments.urls import websocket_urlpatterns
 from tests.builders import as_json, experiment, make_run, replied, started

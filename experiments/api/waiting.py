@@ -20,7 +20,7 @@ from channels.layers import get_channel_layer
 from redis import RedisError
 
 from experiments import live
-from experiments.consumers import end
+from experiments.consumers.listening import end
 
 Message = dict[str, Any]
 Said = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""What the server tells browsers over WebSockets."""
