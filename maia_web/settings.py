@@ -147,6 +147,7 @@ SECRET_KEY = secret_key(STATE)
 ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
+TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
 
 DATABASES = {
     "default": database(

@@ -44,6 +44,28 @@ def django_db_modify_db_settings() -> None:
         settings.DATABASES["default"]["TEST"]["NAME"] = str(STATE / "test.sqlite3")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def tables_emptied_between_tests() -> Iterator[None]:
+    """SQLite empties tables with DELETE, which the audit's trigger refuses: it is put aside for that moment."""
+    from django.db.backends.sqlite3.operations import DatabaseOperations
+
+    refusing = DatabaseOperations.execute_sql_flush
+
+    def flush(operations: DatabaseOperations, statements: list[str]) -> None:
+        with operations.connection.cursor() as cursor:
+            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit_%'")
+            triggers = cursor.fetchall()
+            for name, _ in triggers:
+                cursor.execute(f"DROP TRIGGER {name}")
+            refusing(operations, statements)
+            for _, sql in triggers:
+                cursor.execute(sql)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "execute_sql_flush", flush)
+        yield
+
+
 @pytest.fixture
 def owner(db: None) -> User:
     """A researcher, who asks the questions."""

@@ -1,6 +1,7 @@
 """What people see and keep: one module per noun."""
 
 from experiments.models.api_token import ApiToken
+from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Layer, Model, Unit
 from experiments.models.choice import Choice, Contest, Judge, Pair
 from experiments.models.data_set import DataSet, Exemplar, Index, Profile
@@ -18,12 +19,15 @@ from experiments.models.passage import Gist, Passage
 from experiments.models.review import Item, Queue, Review
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
+from experiments.models.share import Share
 from experiments.models.tag import Tag
 from experiments.models.transfer import Arrival, Export, Import
+from experiments.models.turn import Turn
 
 __all__ = [
     "ApiToken",
     "Arrival",
+    "AuditEntry",
     "Backbone",
     "Choice",
     "Contest",
@@ -54,7 +58,9 @@ __all__ = [
     "Review",
     "Run",
     "SavedView",
+    "Share",
     "Tag",
     "ToolSet",
+    "Turn",
     "Unit",
 ]

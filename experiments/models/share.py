@@ -1,0 +1,70 @@
+"""Links by which somebody without an account reads one run, until they expire or are revoked."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models import F
+from django.utils import timezone
+
+from experiments.models.login_link import digest
+
+LONGEST = timedelta(days=366)
+"""No link is good for longer."""
+
+
+class Share(models.Model):
+    """Only a hash of its token is kept: who reads the database cannot open it."""
+
+    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="shares")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now)
+    expires = models.DateTimeField()
+    revoked = models.DateTimeField(null=True)
+    show_names = models.BooleanField(default=False)
+    show_comments = models.BooleanField(default=False)
+    views = models.PositiveIntegerField(default=0, help_text="how often its page was opened")
+    last_viewed = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"share {self.pk} of run {self.run_id}"
+
+    @property
+    def is_good(self) -> bool:
+        return self.revoked is None and self.expires > timezone.now()
+
+    @classmethod
+    def issue(cls, run_id: int, by: User, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
+        """A new share and its token of 256 bits, which is told once."""
+        token = secrets.token_urlsafe(32)
+        row = cls.objects.create(
+            run_id=run_id,
+            created_by=by,
+            token_hash=digest(token),
+            expires=expires,
+            show_names=names,
+            show_comments=comments,
+        )
+        return row, token
+
+    @classmethod
+    def find(cls, token: str) -> Share | None:
+        """The share with its run, if it is good. The same one query whatever the token is."""
+        good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
+        return good.select_related("run__owner").first()
+
+    def note_view(self) -> None:
+        """Somebody has opened its page."""
+        Share.objects.filter(pk=self.pk).update(views=F("views") + 1, last_viewed=timezone.now())
+
+    def revoke(self) -> bool:
+        """From now on it opens nothing; False if that was so before."""
+        return bool(Share.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now()))

@@ -1,0 +1,36 @@
+"""Where a request comes from: the address that the connection, or the proxies we trust, vouch for."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def address(request: HttpRequest) -> str | None:
+    """The client's IP address; None if it cannot be known, as behind a Unix socket.
+
+    Each proxy appends to X-Forwarded-For who connected to it, and a client may send the header with anything in it:
+    only the last entries count, as many as there are proxies of ours (`MAIA_TRUSTED_PROXIES`).
+    """
+    peer = valid(request.META.get("REMOTE_ADDR", ""))
+    trusted = settings.TRUSTED_PROXIES
+    told = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    if not trusted or not told:
+        return peer
+    return valid(told[max(0, len(told) - trusted)]) or peer
+
+
+def valid(text: str) -> str | None:
+    """The address without port and brackets; None if it is none."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return str(getattr(found, "ipv4_mapped", None) or found)
