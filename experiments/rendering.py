@@ -33,6 +33,8 @@ TEMPLATES = {
     "note": "note",
     "trouble": "trouble",
     "halted": "halted",
+    "awaited": "awaited",
+    "handed": "handed",
     "resumed": "resumed",
     "concluded": "end",
     "limit_reached": "end",
