@@ -4,6 +4,7 @@ from experiments.models.api_token import ApiToken
 from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Layer, Model, Unit
 from experiments.models.choice import Choice, Contest, Judge, Pair
+from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.data_set import DataSet, Exemplar, Index, Profile
 from experiments.models.event import Event
 from experiments.models.experiment import Experiment, Observation
@@ -14,6 +15,7 @@ from experiments.models.job import Job
 from experiments.models.label import Label
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
+from experiments.models.notification import Notification
 from experiments.models.part import Backbone, ToolSet
 from experiments.models.passage import Gist, Passage
 from experiments.models.review import Item, Queue, Review
@@ -30,6 +32,7 @@ __all__ = [
     "AuditEntry",
     "Backbone",
     "Choice",
+    "Comment",
     "Contest",
     "DataSet",
     "Event",
@@ -50,6 +53,7 @@ __all__ = [
     "LoginLink",
     "Member",
     "Model",
+    "Notification",
     "Observation",
     "Pair",
     "Passage",
@@ -60,7 +64,9 @@ __all__ = [
     "SavedView",
     "Share",
     "Tag",
+    "Thread",
     "ToolSet",
     "Turn",
     "Unit",
+    "Wording",
 ]

@@ -1,4 +1,4 @@
-"""Tags: short words by which a team finds runs again."""
+"""Tags: short words by which a team finds runs, experiments and images again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ TAG_CHARS = 40
 class Tag(models.Model):
     name = models.CharField(max_length=TAG_CHARS, unique=True)
     runs = models.ManyToManyField("experiments.Run", related_name="tags", blank=True)
+    experiments = models.ManyToManyField("experiments.Experiment", related_name="tags", blank=True)
+    observations = models.ManyToManyField("experiments.Observation", related_name="tags", blank=True)
 
     class Meta:
         ordering = ["name"]

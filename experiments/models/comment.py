@@ -1,0 +1,106 @@
+"""What people say to each other about a run: threads, each hung on something, and the comments in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+TEXT_CHARS = 10_000
+"""Longest comment."""
+QUOTE_CHARS = 600
+"""Longest stretch of text that a thread hangs on."""
+NEARBY_CHARS = 60
+"""Of the text before and after it, so much is kept to tell it from the same words elsewhere."""
+
+
+class On(models.TextChoices):
+    RUN = "run", "The run"
+    EVENT = "event", "An event"
+    EXPERIMENT = "experiment", "An experiment"
+    IMAGE = "image", "An image"
+    WORDS = "words", "Some words"
+
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    On.RUN: (),
+    On.EVENT: ("seq",),
+    On.EXPERIMENT: ("experiment",),
+    On.IMAGE: ("experiment", "observation"),
+    On.WORDS: ("seq",),
+}
+"""What a thread hangs on -> the columns that name it; the others are empty."""
+
+
+def hangs_somewhere() -> Q:
+    """That exactly the columns which name the place are filled."""
+    condition = Q()
+    for on, needed in NEEDS.items():
+        empty: dict[str, Any] = {
+            f"{name}__isnull": name not in needed for name in ("seq", "experiment", "observation")
+        }
+        condition |= Q(on=on, **empty)
+    return condition
+
+
+class Thread(models.Model):
+    """Comments on one thing. Of words, the text around them tells where they stand: an event may be drawn anew."""
+
+    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="threads")
+    on = models.CharField(max_length=10, choices=On.choices)
+    seq = models.PositiveIntegerField(null=True, help_text="the event, where it hangs on one or on words of it")
+    experiment = models.ForeignKey("experiments.Experiment", models.CASCADE, null=True, related_name="threads")
+    observation = models.ForeignKey("experiments.Observation", models.CASCADE, null=True, related_name="threads")
+    quote = models.TextField(blank=True)
+    before = models.TextField(blank=True)
+    after = models.TextField(blank=True)
+    place = models.PositiveIntegerField(default=0, help_text="characters of the event's text before the quote")
+    created = models.DateTimeField(default=timezone.now)
+    resolved = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.CheckConstraint(condition=hangs_somewhere(), name="thread_hangs_somewhere")]
+
+    def __str__(self) -> str:
+        return f"thread {self.pk} on run {self.run_id}"
+
+
+class Comment(models.Model):
+    """One thing that a person said. Of one that was deleted only who and when stay."""
+
+    thread = models.ForeignKey(Thread, models.CASCADE, related_name="comments")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="comments")
+    text = models.TextField()
+    created = models.DateTimeField(default=timezone.now)
+    edited = models.DateTimeField(null=True)
+    deleted = models.DateTimeField(null=True)
+    mentions = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="mentioned_in")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"comment {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("comment", args=[self.pk])
+
+
+class Wording(models.Model):
+    """What a comment said before its author changed it."""
+
+    comment = models.ForeignKey(Comment, models.CASCADE, related_name="wordings")
+    text = models.TextField()
+    replaced = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"earlier wording of comment {self.comment_id}"

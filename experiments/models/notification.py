@@ -1,0 +1,39 @@
+"""What a person should know of: a few words, and where they lead."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+WORDS_CHARS = 300
+URL_CHARS = 400
+
+
+class Kind(models.TextChoices):
+    MENTION = "mention", "Mentions"
+    REPLY = "reply", "Replies"
+    RUN = "run", "Runs of mine"
+    REVIEW = "review", "Reviews"
+
+
+class Notification(models.Model):
+    """Made by `notifications.tell`."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications", db_index=False)
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    words = models.CharField(max_length=WORDS_CHARS)
+    url = models.CharField(max_length=URL_CHARS)
+    created = models.DateTimeField(default=timezone.now)
+    read = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="notifications_of_a_user"),
+            models.Index(fields=["user"], condition=Q(read=None), name="unread_notifications"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.words}"
