@@ -15,10 +15,11 @@ from django.db.models import Max, Min
 
 from experiments import outlines, rendering
 from experiments.charts import Scale
+from experiments.figures import MINUS, figure
 from experiments.gallery import Shot
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.run_page.experiments import Listed, listed
-from experiments.templatetags.maia import MINUS, compact, dollars, figure, took
+from experiments.templatetags.maia import compact, dollars, took
 from workers import registry
 
 Json = Mapping[str, Any]

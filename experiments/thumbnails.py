@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from django.urls import reverse
 
 SIZES = (160, 320)
 """Longest sides in pixels: for grids on ordinary screens and on fine ones."""
+
+
+ANY = "0" * 64
+
+
+@cache
+def page_of_any() -> str:
+    """The address of the page of the image `ANY`: a page shows many images, and looking one address up takes long."""
+    return reverse("image-page", args=[ANY])
 
 
 @dataclass(frozen=True)
@@ -21,7 +31,6 @@ class Addresses:
 
     @classmethod
     def of(cls, key: str) -> Addresses:
-        """All from one look-up: a page shows many images."""
-        page = reverse("image-page", args=[key])
+        page = page_of_any().replace(ANY, key)
         small, fine = (f"{page}thumb-{size}.webp" for size in SIZES)
         return cls(page, f"{page.removesuffix('/')}.png", small, fine)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from experiments import cards, remedies
 from experiments import prose as words
-from experiments import remedies
-from experiments.charts import Scale
-from experiments.thumbnails import Addresses
+from experiments.figures import change, figure
 
 register = template.Library()
 
-EN_DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 WAYS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -33,17 +32,8 @@ def highlight(code: str) -> SafeString:
     return words.highlight(code)
 
 
-@register.filter
-def figure(value: float | None) -> str:
-    """An activation: two decimals, a real minus sign."""
-    return EN_DASH if value is None else f"{value:.2f}".replace("-", MINUS)
-
-
-@register.filter
-def change(value: float) -> str:
-    """A difference with its sign, a real minus sign; 0.0 has none."""
-    text = f"{value:+.1f}"
-    return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", MINUS)
+register.filter(figure)
+register.filter(change)
 
 
 @register.filter
@@ -137,13 +127,6 @@ def remedy_box(text: str) -> dict[str, Any]:
     return {"pieces": remedies.pieces(text)}
 
 
-@register.inclusion_tag("pieces/bar.html")
-def bar(activation: float, scale: Scale) -> dict[str, Any]:
-    """An activation on the run's own scale, with a tick at the exemplar threshold."""
-    start, length = (activation, -activation) if activation < 0 else (0.0, activation)
-    return {"scale": scale, "start": f"{start:g}", "length": f"{max(length, 0):g}", "known": math.isfinite(activation)}
-
-
 @register.inclusion_tag("pieces/gauge.html")
 def gauge(value: float, limit: float | None) -> dict[str, Any]:
     """How much of a limit is used; nothing where there is no limit."""
@@ -151,14 +134,13 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
 
 
-@register.inclusion_tag("pieces/icon.html")
-def icon(name: str) -> dict[str, Any]:
+@register.simple_tag
+@cache
+def icon(name: str) -> SafeString:
     """A line drawing beside a word; never alone."""
-    return {"name": name}
+    return render_to_string("pieces/icon.html", {"name": name})
 
 
-@register.inclusion_tag("pieces/shot.html")
-def shot(picture: Any, scale: Scale) -> dict[str, Any]:
-    """One image with its title, activation and bar."""
-    raw, masked = Addresses.of(picture.image), Addresses.of(picture.masked)
-    return {"shot": picture, "scale": scale, "raw": raw, "masked": masked}
+register.simple_tag(cards.card, name="shot")
+register.simple_tag(cards.sighting)
+register.simple_tag(cards.bar)

@@ -1,0 +1,102 @@
+"""Images as HTML: a card with title, activation and bar; the card of the gallery, with the run it comes from.
+
+A page shows a hundred of them. Each is one string whose values are escaped, not a template that includes templates:
+that took most of a page's time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from experiments.browse.observations import Sighting
+from experiments.charts import Scale
+from experiments.figures import change, figure
+from experiments.gallery import Shot
+from experiments.thumbnails import Addresses
+
+CARD = (
+    '<figure class="shot" data-raw="{raw}" data-raw-small="{raw_fine}" data-masked="{masked}"'
+    ' data-origin="{origin}" data-prompt="{prompt}"{seed}>\n'
+    '  <a class="frame" href="{page}"><img src="{small}" srcset="{small} 160w, {fine} 320w" sizes="160px"'
+    ' alt="{alt}, masked, activation {activation}" width="160" height="160" loading="lazy" decoding="async"></a>\n'
+    '  <figcaption>\n    <span class="title" title="{title}">{shown}</span>\n'
+    '    <span class="measure"><span class="activation">{activation}</span>{bar}</span>\n  </figcaption>\n</figure>\n'
+)
+PAIR = (
+    '<div class="pair">{before}<div class="change {direction}"><span aria-hidden="true">→</span><b>{change}</b></div>'
+    "{after}</div>"
+)
+SIGHTING = (
+    '<div class="sighting{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
+    ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"'
+    ' title="Experiment {number}" data-says="Experiment {number}">{layer} / {unit}</a></p>\n</div>'
+)
+BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{threshold}>{full}{tick}</svg>'
+FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
+TICK = '<line class="tick" x1="{0}" x2="{0}" y1="0" y2="1"/>'
+NOTHING = SafeString("")
+
+
+def card(shot: Shot, scale: Scale) -> SafeString:
+    """One image with its title, activation and bar."""
+    raw = Addresses.of(shot.image)
+    masked = raw if shot.masked == shot.image else Addresses.of(shot.masked)
+    return format_html(
+        CARD,
+        raw=raw.file,
+        raw_fine=raw.fine,
+        page=raw.page,
+        masked=masked.file,
+        small=masked.small,
+        fine=masked.fine,
+        origin=shot.origin,
+        prompt=shot.prompt,
+        seed=NOTHING if shot.seed is None else format_html(' data-seed="{}"', shot.seed),
+        alt=shot.title or "untitled image",
+        title=shot.title,
+        shown=shot.title or "untitled",
+        activation=figure(shot.activation),
+        bar=bar(shot.activation, scale),
+    )
+
+
+def sighting(seen: Sighting) -> SafeString:
+    """The card of the gallery: an edit beside its original, and where it was logged."""
+    row, after = seen.row, card(seen.shot, seen.scale)
+    cards = after if seen.before is None else pair(card(seen.before, seen.scale), after, seen.shot)
+    run, logged = row.run, row.experiment
+    page = reverse("run", args=[row.run_id])
+    return format_html(
+        SIGHTING,
+        two=" two" if seen.before else "",
+        cards=cards,
+        run=page,
+        pk=row.run_id,
+        seq=logged.seq,
+        system=f"{run.model} / {run.layer} / unit {run.unit}",
+        experiment=f"{page}experiments/{logged.number}/",
+        number=logged.number,
+        layer=run.layer,
+        unit=run.unit,
+    )
+
+
+def pair(before: SafeString, after: SafeString, edit: Shot) -> SafeString:
+    """Two cards with what the edit between them did to the activation."""
+    return format_html(PAIR, before=before, after=after, direction=edit.direction, change=change(edit.change or 0.0))
+
+
+def bar(activation: float, scale: Scale) -> SafeString:
+    """An activation on the run's own scale, with a tick at the exemplar threshold."""
+    start, length = (activation, -activation) if activation < 0 else (0.0, activation)
+    full = tick = threshold = NOTHING
+    if math.isfinite(activation):
+        full = format_html(FULL, f"{start:g}", f"{length:g}")
+    if scale.threshold is not None:
+        threshold = format_html(' data-threshold="{}"', f"{scale.threshold:.2f}")
+        tick = format_html(TICK, f"{scale.threshold:.6g}")
+    return format_html(BAR, window=scale.view_box, threshold=threshold, full=full, tick=tick)
