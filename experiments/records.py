@@ -104,14 +104,39 @@ def observation_row(
 
 
 def keep_halt(run: Run, payload: Payload) -> None:
-    run.status = Status.WAITING
+    stand_still(run, Status.WAITING)
     run.reason = payload["reason"]
+
+
+def keep_pause(run: Run, _: Payload) -> None:
+    stand_still(run, Status.PAUSED)
+    run.pause_requested = ""
+
+
+def keep_turn(run: Run, payload: Payload) -> None:
+    stand_still(run, Status.WAITING)
+    run.reason = f"Round {payload['round']} is a person's to write."
+
+
+def stand_still(run: Run, status: Status) -> None:
+    """No worker holds the run any more; one that thinks it does is refused by the fence."""
+    run.status = status
     run.lease_worker, run.lease_expires = "", None
+    run.fence += 1
 
 
 def keep_resumption(run: Run, _: Payload) -> None:
     run.status = Status.QUEUED
-    run.reason = ""
+    run.reason, run.pause_requested, run.cancel_requested = "", "", False
+    run.ended, run.conclusion = None, {}
+
+
+def keep_limits(run: Run, payload: Payload) -> None:
+    run.limits = payload["limits"]
+
+
+def keep_handing(run: Run, payload: Payload) -> None:
+    run.backbone, run.backbone_model = payload["backbone"], payload["backbone_model"]
 
 
 def keep_end(status: Status) -> Callable[[Run, Payload], None]:
@@ -120,6 +145,7 @@ def keep_end(status: Status) -> Callable[[Run, Payload], None]:
         run.reason = payload["reason"]
         run.conclusion = payload["conclusion"]
         run.ended = timezone.now()
+        run.pause_requested = ""
         run.lease_worker, run.lease_expires = "", None
         unit = unit_of(run)
         for position, text in enumerate(payload["conclusion"]["labels"], 1):
@@ -142,7 +168,11 @@ KEEPERS: dict[str, Callable[[Run, Payload], None]] = {
     "experiment": keep_experiment,
     "result": keep_result,
     "halted": keep_halt,
+    "paused": keep_pause,
+    "awaited": keep_turn,
     "resumed": keep_resumption,
+    "limits": keep_limits,
+    "handed": keep_handing,
     "concluded": keep_end(Status.CONCLUDED),
     "limit_reached": keep_end(Status.LIMIT_REACHED),
     "cancelled": keep_end(Status.CANCELLED),

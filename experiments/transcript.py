@@ -6,7 +6,7 @@ transaction. Called by the views that start and steer runs, by the workers' note
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,10 @@ from django.db import transaction
 
 from experiments import live, records
 from experiments.models import Event, Run
-from experiments.models.run import Status
+from experiments.models.run import REOPENED, Status
+
+STILL = frozenset({"halted", "paused", "awaited"})
+"""Kinds of events after which no worker holds the run."""
 
 BATCH = 500
 """Events of an imported run that are written at once."""
@@ -59,9 +62,9 @@ def append(
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
-        if run.has_ended:
+        if run.has_ended and not (kind == "resumed" and run.status in REOPENED):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
-        if kind == "halted" and run.cancel_requested:  # nobody is there any more who would end it
+        if kind in STILL and run.cancel_requested:  # nobody is there any more who would end it
             kind, payload = "cancelled", end("Stopped by a person.")
         run.last_seq += 1
         run.claims = 0
@@ -101,15 +104,29 @@ def replay(run: Run, steps: Iterable[Step]) -> None:
     transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
 
 
-def try_again(run_id: int, who: str) -> bool:
-    """Queue a run that waits for a person; False if it does not. The caller enqueues it."""
+def resume(run_id: int, who: str, *, of: Collection[Status] = (Status.WAITING,), with_reply: bool = False) -> bool:
+    """Queue a run that stands still in one of these ways; False if it does not, by now. The caller enqueues it.
+
+    `of` may hold waiting and what is in REOPENED. A run that waits for a person's reply goes on `with_reply` alone.
+    """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
-        if run.status != Status.WAITING:
+        if run.status not in of or awaits_reply(run) != with_reply:
             return False
-        halted = run.events.filter(kind="halted").latest("seq")
-        append(run_id, "resumed", {"round": halted.payload["round"], "who": who})
+        stopped = last_stop(run)
+        append(run_id, "resumed", {"round": stopped.payload["round"] if stopped else run.rounds, "who": who})
     return True
+
+
+def awaits_reply(run: Run) -> bool:
+    """Whether the run waits for a reply that a person writes."""
+    stopped = last_stop(run) if run.status == Status.WAITING else None
+    return stopped is not None and stopped.kind == "awaited"
+
+
+def last_stop(run: Run) -> Event | None:
+    """The latest event at which the run came to stand still without ending."""
+    return run.events.filter(kind__in=STILL).order_by("-seq").first()
 
 
 def end(reason: str) -> dict[str, Any]:

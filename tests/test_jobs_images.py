@@ -38,7 +38,8 @@ def test_it_gives_back_the_same_pixels_and_what_is_known_of_them() -> None:
 def test_it_stores_the_same_pixels_once() -> None:
     first, second = remember(RED, Provenance("generated", "red")), remember(RED.copy(), Provenance("generated", "red"))
     assert first == second
-    assert default_storage.listdir(first[:2])[1] == [f"{first[2:]}.png"]
+    assert Image.objects.count() == 1
+    assert [name for name in default_storage.listdir(first[:2])[1] if first[2:] in name] == [f"{first[2:]}.png"]
 
 
 def test_only_uploaded_gives_way_to_something_better_known() -> None:
@@ -65,7 +66,8 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, settings, monkeypatch:
     with pytest.raises(OSError, match="No space left"):
         images.flush()
     assert not Image.objects.exists()
-    assert default_storage.listdir(key[:2])[1] == []
+    left = default_storage.listdir(key[:2])[1]
+    assert not [name for name in left if name.startswith(".") or key[2:] in name]
 
 
 def test_what_is_known_of_many_images_is_read_in_one_query(django_assert_num_queries) -> None:

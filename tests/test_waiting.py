@@ -84,7 +84,7 @@ def test_a_part_that_is_missing_at_the_start_can_be_put_there(owner: User, as_ow
     assert kinds(run) == ["halted"]
     assert "Set OPENAI_API_KEY" in shown(as_owner, run)
     here["backbone"] = Seeing(CONCLUSION)
-    transcript.try_again(run.pk, "owner")
+    transcript.resume(run.pk, "owner")
     assert kinds(play(run)) == ["halted", "resumed", "started", "reply", "concluded"]
 
 
@@ -177,7 +177,7 @@ def test_a_provider_without_credit_halts_the_run_and_is_paid_for_no_description_
     run = play(tiny_run(owner, backbone))
     assert kinds(run) == ["started", "reply", "experiment", "halted"]
     assert run.events.get(kind="halted").payload["round"] == 1
-    transcript.try_again(run.pk, "owner")
+    transcript.resume(run.pk, "owner")
     run = play(run)
     assert kinds(run)[4:] == ["resumed", "result", "reply", "concluded"]
     assert len(backbone.observed) == 3, "the first image was described before"
@@ -214,7 +214,7 @@ def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(owner: U
         run = play(tiny_run(owner, None, "openai"))
         assert (run.status, kinds(run)) == (Status.WAITING, ["started", "reply", "experiment", "halted"])
         assert "credit" in run.reason
-        transcript.try_again(run.pk, "owner")
+        transcript.resume(run.pk, "owner")
         run = play(run)
     assert (run.status, kinds(run)[4:]) == (Status.CONCLUDED, ["resumed", "result", "reply", "concluded"])
     assert len(provider.asked) == 5

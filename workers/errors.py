@@ -13,6 +13,7 @@
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
     │   └── BackboneRefused        the backbone will not answer until a person acts (key, credit, model); the run waits
     │       └── ContentRefused         its content filter stopped this very question
+    ├── AwaitsPerson           a person writes the reply, and has not yet; the run waits
     ├── Cancelled              somebody stopped the run; unwinds what is under way
     └── LeaseLost              another worker holds the run; this one must record nothing more
 
@@ -70,6 +71,10 @@ class BackboneRefused(MachineryError):
 
 class ContentRefused(BackboneRefused):
     """Raised when a provider's content filter stops a question or its answer."""
+
+
+class AwaitsPerson(MaiaError):
+    """Raised when the reply is a person's to write, and is not there yet."""
 
 
 class Cancelled(MaiaError):

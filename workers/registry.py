@@ -82,6 +82,7 @@ SYSTEM_OF_LAYER: Mapping[str, str] = {"conv": "unit", "mlp": "unit", "logit": "l
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.backbones.scripted.load"),
     "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.load"),
+    "person": ("A person", "workers.backbones.person.load"),
 }
 
 TASKS: Mapping[str, str] = {

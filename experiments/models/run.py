@@ -25,6 +25,10 @@ ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Sta
 ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 
 
+REOPENED = frozenset({Status.PAUSED, Status.FAILED, Status.CANCELLED})
+"""What a person may have go on, beside a run that waits."""
+
+
 LIMITS: dict[str, int | float] = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
 """What a run may use unless its owner says otherwise: rounds, tokens, US dollars, seconds of work."""
 
@@ -66,6 +70,9 @@ class Run(models.Model):
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED, db_index=True)
     reason = models.TextField(blank=True)
     cancel_requested = models.BooleanField(default=False)
+    pause_requested = models.CharField(
+        max_length=150, blank=True, help_text="who wants it paused before its next round"
+    )
     enqueued = models.DateTimeField(default=timezone.now)
 
     # Who works on it: a worker holds the lease until it expires; every claim raises the fence.

@@ -130,7 +130,7 @@ def retry(run: Run, user: User, words: str) -> str:
     """Go on with one that waits; ask the same again where it has ended."""
     del words
     if run.status == Status.WAITING:
-        if transcript.try_again(run.pk, user.get_username()):
+        if transcript.resume(run.pk, user.get_username()):
             queue.enqueue(run.pk)
         return ""
     if not run.has_ended:

@@ -71,7 +71,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 def try_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on with a run that waits for a person. Pressed twice, it goes on once."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    if transcript.try_again(run.pk, request.user.get_username()):
+    if transcript.resume(run.pk, request.user.get_username()):
         queue.enqueue(run.pk)
     return answer(request, run)
 

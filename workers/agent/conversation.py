@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workers.agent.events import Event, ExperimentEnded, Noted, Payload, Replied, Started
+from workers.agent.events import (
+    Event,
+    ExperimentEnded,
+    Limits,
+    Noted,
+    Payload,
+    Relimited,
+    Remarked,
+    Replied,
+    Started,
+)
+from workers.agent.instructions import quoted
 from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation
 
 Part = str | ImagePart
@@ -30,6 +41,7 @@ _SILENT = (
     "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
     "tools.log_experiment(activations, images, titles, text), or display or print what you want to know."
 )
+_REMARK = "A remark from a person who follows this investigation. Take it into account:"
 _CUT = "[The output was cut here. Print less.]"
 
 
@@ -39,13 +51,24 @@ def messages(events: Sequence[Event]) -> list[Message]:
     Neighbouring user turns are one message, since providers want the roles to alternate.
     """
     turns: list[Message] = []
-    for event in events:
+    for event in in_order_of_hearing(events):
         for turn in _turns(event.payload):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
             else:
                 turns.append(turn)
     return turns
+
+
+def in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
+    """The events, with what people said while a reply was written after that reply: its author had not heard it."""
+    replies = [event for event in events if isinstance(event.payload, Replied)]
+    late = {reply.seq: _said_meanwhile(events, reply) for reply in replies}
+    moved = {event.seq for group in late.values() for event in group}
+    for event in events:
+        if event.seq not in moved:
+            yield event
+            yield from late.get(event.seq, ())
 
 
 def result_text(result: ExperimentEnded) -> str:
@@ -82,6 +105,24 @@ def _turns(payload: Payload) -> Iterator[Message]:
             yield Message("user", result_parts(payload))
         case Noted():
             yield Message("user", (payload.text,))
+        case Remarked():
+            yield Message("user", (f"{_REMARK}\n{quoted(payload.text)}",))
+        case Relimited():
+            yield Message("user", (_limits(payload.limits),))
+
+
+def _said_meanwhile(events: Sequence[Event], reply: Event) -> list[Event]:
+    """What people said between the last event that the author of a reply knew and the reply itself."""
+    assert isinstance(reply.payload, Replied)
+    heard = reply.payload.heard or reply.seq
+    said = (event for event in events[heard : reply.seq - 1] if isinstance(event.payload, Remarked | Relimited))
+    return list(said)
+
+
+def _limits(limits: Limits) -> str:
+    if limits.rounds is None:
+        return "The limits of this investigation have changed: there is no limit to its rounds any more."
+    return f"The limits of this investigation have changed: it may take {limits.rounds} rounds in all."
 
 
 def _logged(entries: Sequence[LogEntry]) -> Iterator[Part]:

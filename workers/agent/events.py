@@ -5,7 +5,9 @@ A run's events are a list of `Event`, each with a payload of one class below. Pa
 the next step), and the web's templates (as JSON; field names are therefore part of the contract).
 
     started ─► reply ─► experiment ─► result ─► [note] ─► reply ─► … ─► concluded | limit_reached | cancelled | failed
-                  └─► halted ─► resumed ─► (the step that was due)
+                  └─► halted | paused | awaited ─► resumed | reply ─► (the step that was due)
+
+A person's remark, new limits and a new author of the replies may come at any place.
 """
 
 from __future__ import annotations
@@ -90,6 +92,8 @@ class Replied:
     seconds: float = 0.0
     captions: int = 0
     """Images that gave way to their captions because the conversation outgrew the context window."""
+    heard: int = 0
+    """The last event that its author knew; remarks made while it was written come after it."""
 
 
 @dataclass(frozen=True)
@@ -149,11 +153,70 @@ class Halted:
 
 
 @dataclass(frozen=True)
-class Resumed:
-    """A person had a run that waited try again. Attempts are counted anew from here."""
+class Paused:
+    """A person paused the run between two rounds. `round` is the last one played."""
 
     round: int
     who: str
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A person had a run go on that was paused, waited, failed or was stopped. Attempts are counted anew from here."""
+
+    round: int
+    who: str
+
+
+@dataclass(frozen=True)
+class Remarked:
+    """What a person tells the agent. The backbone reads it as part of its next message, without the name."""
+
+    round: int
+    who: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Relimited:
+    """A person changed the limits: from here on these hold."""
+
+    round: int
+    who: str
+    why: str
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Handed:
+    """From the next reply on another backbone writes: an agent in a person's stead, or the other way round."""
+
+    round: int
+    who: str
+    backbone: str
+    """A key of the registry."""
+    backbone_model: str = ""
+    label: str = ""
+    """What people call it."""
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A person writes the reply of this round, and it is not there yet."""
+
+    round: int
+
+
+@dataclass(frozen=True)
+class Forked:
+    """Everything before was copied from another run, up to the end of `round`; from here on this run is its own."""
+
+    round: int
+    who: str
+    run: int
+    """The run it comes from."""
+    changes: Mapping[str, str] = field(default_factory=dict)
+    """What differs from it, in words: name -> value."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +227,23 @@ class Ended:
     conclusion: Conclusion = Conclusion()
 
 
-Payload = Started | Replied | ExperimentStarted | ExperimentEnded | Noted | Troubled | Halted | Resumed | Ended
+Payload = (
+    Started
+    | Replied
+    | ExperimentStarted
+    | ExperimentEnded
+    | Noted
+    | Troubled
+    | Halted
+    | Paused
+    | Resumed
+    | Remarked
+    | Relimited
+    | Handed
+    | Awaited
+    | Forked
+    | Ended
+)
 
 PAYLOADS: Mapping[str, type[Payload]] = {
     "started": Started,
@@ -174,7 +253,13 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     "note": Noted,
     "trouble": Troubled,
     "halted": Halted,
+    "paused": Paused,
     "resumed": Resumed,
+    "remark": Remarked,
+    "limits": Relimited,
+    "handed": Handed,
+    "awaited": Awaited,
+    "forked": Forked,
     "concluded": Ended,
     "limit_reached": Ended,
     "cancelled": Ended,
@@ -240,4 +325,8 @@ class Notebook(Protocol):
 
     def cancelled(self) -> bool:
         """Whether a person stopped the run. Cheap to call often."""
+        ...
+
+    def pausing(self) -> str:
+        """Who wants the run paused before its next round, "" if nobody does."""
         ...

@@ -37,7 +37,7 @@ def _template(name: str) -> Template:
 
 def assignment(task: Task, question: str, system: SystemSpec, limits: Limits) -> str:
     """The first user message. Raises RequestError if the question is empty or too long."""
-    return render(task, question=_quoted(question), system=system_name(system), budget=_budget(limits))
+    return render(task, question=_question(question), system=system_name(system), budget=_budget(limits))
 
 
 def system_name(system: SystemSpec) -> str:
@@ -45,8 +45,12 @@ def system_name(system: SystemSpec) -> str:
     return f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
 
 
-def _quoted(question: str) -> str:
-    """The question as a block quotation: each line is marked, so no line of it can pass for one of ours."""
+def quoted(text: str) -> str:
+    """A block quotation: each line is marked, so no line of it can pass for one of ours."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+
+
+def _question(question: str) -> str:
     words = question.strip()
     if not words:
         raise RequestError("The question is empty. Write what you want to know about the system.")
@@ -54,7 +58,7 @@ def _quoted(question: str) -> str:
         raise RequestError(
             f"The question has {len(words):,} characters, and at most {MOST_QUESTION_CHARS:,} are allowed. Shorten it."
         )
-    return "\n".join(f"> {line}".rstrip() for line in words.splitlines())
+    return quoted(words)
 
 
 def _budget(limits: Limits) -> str:

@@ -18,12 +18,14 @@ from PIL.Image import Image
 
 from workers.agent.conversation import messages
 from workers.agent.events import (
+    Awaited,
     Ended,
     Event,
     ExperimentEnded,
     Halted,
     Limits,
     Notebook,
+    Paused,
     Replied,
     Started,
     Task,
@@ -34,6 +36,7 @@ from workers.agent.limits import check
 from workers.agent.reply import parse
 from workers.agent.rules import ATTEMPTS, Ask, Record, Run, Step, attempts, next_step, started, threshold
 from workers.errors import (
+    AwaitsPerson,
     BackboneRefused,
     BackboneUnavailable,
     Cancelled,
@@ -116,15 +119,19 @@ def start(
 
 
 def play_round(notebook: Notebook, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
-    """Play on until the next reply is to be asked for. True while the run goes on, False once it has ended or waits.
+    """Play on until the next reply is to be asked for. True while the run goes on, False once it stands still.
 
     Raises MachineryError if a step failed and should be tried again later, LeaseLost.
     """
     place = Workplace(notebook, backbone, run_program, load)
     moved = False
     while step := next_step(notebook.events(), notebook.seconds()):
-        if isinstance(step, Ask) and moved:
-            return True
+        if isinstance(step, Ask):
+            if moved:
+                return True
+            if who := notebook.pausing():
+                notebook.append("paused", Paused(step.round - 1, who))
+                return False
         attempt(notebook, round_of(step), partial(take, step, place))
         moved = True
     return False
@@ -141,6 +148,8 @@ def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T |
         raise
     except Cancelled:
         notebook.append("cancelled", Ended("A person stopped the run."))
+    except AwaitsPerson:
+        notebook.append("awaited", Awaited(round_number))
     except (BackboneRefused, MissingPart) as error:
         notebook.append("halted", Halted(round_number, str(error)))
     except RequestError as error:
@@ -184,6 +193,7 @@ def ask(step: Ask, place: Workplace) -> Event:
                 usage=reply.usage,
                 seconds=time.monotonic() - began,
                 captions=reply.captions,
+                heard=events[-1].seq,
             ),
         )
     finally:

@@ -15,6 +15,8 @@ class NotebookInMemory:
     def __init__(self, events: Sequence[Event] = (), show: Callable[[Event], None] | None = None) -> None:
         """`show` is called with each event as it is recorded."""
         self.stop = False
+        self.pause = ""
+        """Who wants it paused."""
         self.words = ""
         """The reply under way."""
         self.doing = ("", 0, 0)
@@ -53,3 +55,6 @@ class NotebookInMemory:
 
     def cancelled(self) -> bool:
         return self.stop
+
+    def pausing(self) -> str:
+        return self.pause

@@ -6,6 +6,9 @@
 - A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds.
 - Trouble with our machinery is tried again, three times in all for one step; then the run fails, or waits for a person
   if a provider is behind it. A run that waits does nothing until a person has it try again.
+- A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
+  stopped may go on too.
+- A remark that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.
 """
@@ -17,15 +20,21 @@ from dataclasses import dataclass
 
 from workers.agent.events import (
     ENDS,
+    Awaited,
     Conclusion,
     Ended,
     Event,
     ExperimentEnded,
     ExperimentStarted,
     Halted,
+    Limits,
     Noted,
+    Paused,
     Payload,
+    Relimited,
+    Remarked,
     Replied,
+    Resumed,
     Started,
     Troubled,
 )
@@ -69,24 +78,49 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
 
     Raises ValueError if there is no event "started".
     """
-    if events[-1].kind in ENDS or isinstance(events[-1].payload, Halted):
+    if stands_still(events):
         return None
     if attempts(events) >= ATTEMPTS:
-        return _given_up(events[-1].payload)
+        return _given_up(next(event.payload for event in reversed(events) if isinstance(event.payload, Troubled)))
     latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
     return _after_reply(events, latest, seconds)
 
 
+def stands_still(events: Sequence[Event]) -> bool:
+    """Whether the run has ended, is paused or waits, and no person has had it go on since."""
+    for event in reversed(events):
+        if isinstance(event.payload, Resumed):
+            return False
+        if event.kind in ENDS or isinstance(event.payload, Halted | Paused | Awaited):
+            return True
+    return False
+
+
 def attempts(events: Sequence[Event]) -> int:
-    """How often the step to do next has failed already."""
+    """How often the step to do next has failed already. What people do meanwhile changes nothing, but for going on."""
     count = 0
     for event in reversed(events):
-        if not isinstance(event.payload, Troubled):
+        if isinstance(event.payload, Troubled):
+            count += 1
+        elif not isinstance(event.payload, Remarked | Relimited):
             break
-        count += 1
     return count
+
+
+def limits(events: Sequence[Event]) -> Limits:
+    """The limits that hold: the latest that a person set, else those the run started with."""
+    latest = next((event.payload for event in reversed(events) if isinstance(event.payload, Relimited)), None)
+    return latest.limits if latest else started(events).limits
+
+
+def unheard(events: Sequence[Event], latest: int) -> bool:
+    """Whether a person remarked something that the author of the reply at place `latest` did not know."""
+    reply = events[latest].payload
+    assert isinstance(reply, Replied)
+    heard = reply.heard or events[latest].seq
+    return any(isinstance(event.payload, Remarked) and event.seq > heard for event in events)
 
 
 def started(events: Sequence[Event]) -> Started:
@@ -108,11 +142,11 @@ def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     assert isinstance(reply, Replied)
     before, since = events[:latest], [event.payload for event in events[latest + 1 :]]
     if (note := _last_words(before)) is not None:
-        reason = exceeded(started(events).limits, events[:note], seconds) or "A limit of the run is reached."
+        reason = exceeded(limits(events[:note]), events[:note], seconds) or "A limit of the run is reached."
         return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
     if reply.code is not None:
         return _unfinished(events, reply, since) or _between_rounds(events, reply, since, seconds)
-    if reply.conclusion is not None:
+    if reply.conclusion is not None and not unheard(events, latest):
         return Record("concluded", Ended(conclusion=reply.conclusion))
     if _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
@@ -136,7 +170,7 @@ def _between_rounds(events: Sequence[Event], reply: Replied, since: Sequence[Pay
     told = {payload.reason for payload in since if isinstance(payload, Noted)}
     if "last_words" in told:
         return Ask(reply.round + 1)
-    if reached := exceeded(started(events).limits, events, seconds):
+    if reached := exceeded(limits(events), events, seconds):
         return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
     note = _note(reply, next((payload for payload in since if isinstance(payload, ExperimentEnded)), None))
     if note is None or note.reason in told:
@@ -147,7 +181,7 @@ def _between_rounds(events: Sequence[Event], reply: Replied, since: Sequence[Pay
 def _note(reply: Replied, result: ExperimentEnded | None) -> Noted | None:
     """What the agent should hear about a round. One thing at most: two would contradict each other."""
     if result is None:
-        return Noted(reply.round, "reminder", render("reminder"))
+        return None if reply.conclusion else Noted(reply.round, "reminder", render("reminder"))
     if reply.conclusion is not None:
         return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     activations = [observation.activation for entry in result.entries for observation in entry.observations]
@@ -165,9 +199,11 @@ def _last_words(before: Sequence[Event]) -> int | None:
 
 
 def _empty_replies(events: Sequence[Event]) -> int:
-    """How many of the latest replies in a row held neither a program nor a conclusion."""
+    """How many of the latest replies in a row held neither a program nor a conclusion, since a person had it go on."""
     count = 0
     for event in reversed(events):
+        if isinstance(event.payload, Resumed):
+            break
         if isinstance(event.payload, Replied):
             if event.payload.code is not None or event.payload.conclusion is not None:
                 break

@@ -17,7 +17,7 @@ from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
-from workers.jobs import jail
+from workers.jobs import jail, persons
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -52,7 +52,8 @@ def prepare(run: Run, notebook: DatabaseNotebook) -> Backbone:
     """Record the first event if it is not there, and give what writes the replies. Raises RequestError."""
     if run.started is None:
         notebook.append("started", first_event(run))
-    return laboratory().backbone(run.backbone, run.backbone_model)
+    backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
+    return persons.with_reply(backbone, run) if run.backbone == persons.KEY else backbone
 
 
 def first_event(run: Run) -> Started:

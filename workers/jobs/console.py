@@ -10,13 +10,19 @@ from typing import TextIO
 
 from experiments.models import Run
 from workers.agent.events import (
+    Awaited,
     Ended,
     Event,
     ExperimentEnded,
     ExperimentStarted,
+    Forked,
     Halted,
+    Handed,
     Noted,
+    Paused,
     Payload,
+    Relimited,
+    Remarked,
     Replied,
     Resumed,
     Started,
@@ -82,10 +88,30 @@ def in_words(payload: Payload, kind: str) -> str:
             return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
         case Halted():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
-        case Resumed():
-            return f"Tried again by {payload.who}.\n"
         case Ended():
             return heading(kind.replace("_", " ").capitalize(), payload.reason) + conclusion_in_words(payload)
+        case _:
+            return steering_in_words(payload)
+
+
+def steering_in_words(payload: Payload) -> str:
+    """What people did to the run."""
+    match payload:
+        case Paused():
+            return heading("Paused", payload.who)
+        case Resumed():
+            return f"{payload.who} has the run go on.\n"
+        case Remarked():
+            return heading("Remark", payload.who) + textwrap.indent(payload.text, "  | ") + "\n"
+        case Relimited():
+            return f"{payload.who} changed the limits: {payload.limits}. {payload.why}\n"
+        case Handed():
+            return f"{payload.who} handed the run to {payload.label or payload.backbone}.\n"
+        case Forked():
+            return f"Forked from run {payload.run} after round {payload.round}.\n"
+        case Awaited():
+            return f"Round {payload.round} is a person's to write, on the run's page.\n"
+    return ""
 
 
 def heading(title: str, note: str) -> str:

@@ -33,8 +33,7 @@ def investigate(run: Run, console: Console) -> Run:
     KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
     """
     live.muted.set()
-    Run.objects.filter(pk=run.pk, status=Status.PAUSED).update(status=Status.QUEUED)
-    transcript.try_again(run.pk, run.owner.get_username())
+    transcript.resume(run.pk, run.owner.get_username(), of=(Status.PAUSED, Status.WAITING))
     claimed = lease.claim(run.pk)
     if claimed is None:
         raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")

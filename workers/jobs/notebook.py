@@ -100,3 +100,6 @@ class DatabaseNotebook:
             self.looked = now
             self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
         return self.stop
+
+    def pausing(self) -> str:
+        return Run.objects.values_list("pause_requested", flat=True).get(pk=self.run.pk)

@@ -1,0 +1,42 @@
+"""What a person writes in a round: kept while it is written, and read by the worker once it is sent."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from experiments.models.run import Run
+
+
+class Turn(models.Model):
+    """The reply of one round, by one person. Drafts are as many as people; one alone is sent."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="turns")
+    round = models.PositiveIntegerField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="turns")
+
+    prose = models.TextField(blank=True)
+    hypotheses = models.TextField(blank=True, help_text="one a line; [supported: why] or [refuted: why] at the end")
+    program = models.TextField(blank=True)
+    description = models.TextField(blank=True)
+    labels = models.TextField(blank=True, help_text="one a line")
+    reasoning = models.TextField(blank=True)
+    bias = models.TextField(blank=True)
+
+    version = models.PositiveIntegerField(default=0, help_text="counts what was saved, so that two tabs are told apart")
+    saved = models.DateTimeField(default=timezone.now)
+    sent = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "round", "author"], name="one_draft_for_each_person_and_round"),
+            models.UniqueConstraint(
+                fields=["run", "round"], condition=models.Q(sent__isnull=False), name="one_reply_for_each_round"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.round} of run {self.run_id} by {self.author}"
