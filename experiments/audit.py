@@ -24,11 +24,19 @@ LONGEST = 1_000
 
 def record(request: HttpRequest, verb: str, row: models.Model | None = None, **details: Detail) -> None:
     """What the person behind a request did. Of a row that is deleted, record it before it is gone."""
-    token = getattr(request, "auth", None)
-    entry = entry_of(request.user if hasattr(request, "user") else None, verb, row, details)
-    entry.address = whence.address(request)
-    entry.agent = plain(request.headers.get("User-Agent", ""), AGENT_CHARS)
-    entry.token = plain(f"{token.start}… {token.name}", WORDS_CHARS) if isinstance(token, ApiToken) else ""
+    record_from(request, request.user, verb, row, **details)
+
+
+def record_from(
+    request: HttpRequest | None, user: object, verb: str, row: models.Model | None = None, **details: Detail
+) -> None:
+    """The same of a person who is not signed in yet, or not any more."""
+    entry = entry_of(user, verb, row, details)
+    if request is not None:
+        token = getattr(request, "auth", None)
+        entry.address = whence.address(request)
+        entry.agent = plain(request.headers.get("User-Agent", ""), AGENT_CHARS)
+        entry.token = plain(f"{token.start}… {token.name}", WORDS_CHARS) if isinstance(token, ApiToken) else ""
     entry.save()
 
 

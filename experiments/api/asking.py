@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Status
 
-from experiments import forms
+from experiments import audit, forms
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.once import once
@@ -58,15 +58,16 @@ def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> St
     """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
-    return Status(201, once(request, response, owner, lambda: made(values, owner)))
+    return Status(201, once(request, response, owner, lambda: made(request, values, owner)))
 
 
-def made(values: dict[str, Any], owner: User) -> tuple[RunOut, str]:
+def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[RunOut, str]:
     """A new run, and its address. Raises Refusal with what is wrong, field by field."""
     form = forms.QueryForm(values)
     if not form.is_valid():
         raise Refusal("invalid", "The run was not created: see errors.", list(wrong(form.errors)))
     run = form.save(owner)
+    audit.record(request, "run.asked", run)
     queue.enqueue(run.pk)
     return read(run.pk), reverse("api:read_run", args=[run.pk])
 
@@ -86,7 +87,7 @@ def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[di
     """A new run with the query of this one, checked anew."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     like = forms.like(find(Run.objects.all(), pk=pk))
-    return Status(201, once(request, response, owner, lambda: made(like, owner)))
+    return Status(201, once(request, response, owner, lambda: made(request, like, owner)))
 
 
 @router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -21,11 +20,10 @@ from experiments.api.jobs import Progress
 from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.live import reported
-from experiments.models import Export, Job
-from experiments.models.job import JobKind, JobStatus
-from experiments.models.transfer import Format, What
+from experiments.models import Export
+from experiments.models.job import JobStatus
+from experiments.models.transfer import Format
 from experiments.views import exports as files
-from workers.jobs import queue
 
 router = Router(tags=["Exports"])
 
@@ -84,18 +82,15 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> Page[ExportOut]
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
     user = allow(request)
-    return Status(202, once(request, response, user, lambda: begun(user, asked)))
+    return Status(202, once(request, response, user, lambda: begun(request, user, asked)))
 
 
-def begun(user: User, asked: ExportIn) -> tuple[ExportOut, str]:
+def begun(request: HttpRequest, user: User, asked: ExportIn) -> tuple[ExportOut, str]:
     """The export of which a worker is told. Raises Refusal."""
     form = Format.ZIP if asked.what == "bundle" else asked.format
     if problem := files.problem_with(user, asked.what, form, asked.query):
         raise Refusal("invalid", problem)
-    with transaction.atomic():
-        job = Job.objects.create(kind=JobKind.EXPORT, subject=f"{What(asked.what).label} as {form}", asked_by=user)
-        row = Export.objects.create(job=job, what=asked.what, format=form, query=asked.query)
-        queue.ask_for_work(job.pk)
+    row = files.begin(request, asked.what, form, asked.query)
     return export_out(own(user, row.pk)), reverse("api:read_export", args=[row.pk])
 
 
@@ -121,8 +116,5 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """One that is being written is stopped first."""
-    export = own(allow(request), pk)
-    if not Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING).update(stop_requested=True):
-        export.job.delete()
-        export.path.unlink(missing_ok=True)
+    files.discard(request, own(allow(request), pk))
     return Status(204, None)

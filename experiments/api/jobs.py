@@ -112,7 +112,7 @@ def read_job(request: HttpRequest, pk: Id) -> JobOut:
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Have a worker load it once, to list its layers."""
     user = allow(request, Role.ADMIN, Scope.WRITE)
-    return Status(202, once(request, response, user, lambda: asked(asking.ask(JobKind.MODEL, model.name, user))))
+    return Status(202, once(request, response, user, lambda: asked(asking.ask(request, JobKind.MODEL, model.name))))
 
 
 @catalogue.router.post("/data-sets", response={202: JobOut}, summary="Add a data set")
@@ -121,7 +121,7 @@ def add_data_set(request: HttpRequest, given: DataSetIn, response: HttpResponse)
     user = allow(request, Role.ADMIN, Scope.WRITE)
 
     def make() -> tuple[JobOut, str]:
-        return asked(asking.ask(JobKind.DATA_SET, given.place, user, label=given.label))
+        return asked(asking.ask(request, JobKind.DATA_SET, given.place, label=given.label))
 
     return Status(202, once(request, response, user, make))
 
@@ -134,7 +134,7 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
         raise Refusal("invalid", problem)
 
     def make() -> tuple[JobOut, str]:
-        return asked(asking.ask(JobKind.INDEX, index.data_set, user, model=index.model, layers=index.layers))
+        return asked(asking.ask(request, JobKind.INDEX, index.data_set, model=index.model, layers=index.layers))
 
     return Status(202, once(request, response, user, make))
 

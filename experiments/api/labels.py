@@ -11,7 +11,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments import search
+from experiments import audit, search
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, RowNumber, UnitNumber, Words, find
@@ -111,15 +111,16 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A person's label stands beside those of runs and imports."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
-    return Status(201, once(request, response, user, lambda: created(label)))
+    return Status(201, once(request, response, user, lambda: created(request, label)))
 
 
 @transaction.atomic
-def created(label: LabelIn) -> tuple[LabelOut, str]:
+def created(request: HttpRequest, label: LabelIn) -> tuple[LabelOut, str]:
     row = Label.objects.create(text=label.text, source=PERSON)
     units = [unit_at(place) for place in label.units]
     row.units.set(units)
     search.keep_label(row, units)
+    audit.record(request, "label.created", row)
     return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 
 
@@ -134,6 +135,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
     allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
         row = held(request, pk)
+        audit.record(request, "label.edited", row, text=changed.text)
         row.text = changed.text
         row.save(update_fields=["text"])
         forget(row)
@@ -148,6 +150,7 @@ def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
     with transaction.atomic():
         row = held(request, pk)
         forget(row)
+        audit.record(request, "label.deleted", row)
         row.delete()
     return Status(204, None)
 

@@ -41,13 +41,13 @@ def read_tags(request: HttpRequest, pk: Id) -> Tags:
 @router.put("/runs/{pk}/tags", response=Tags, summary="Set the tags of a run")
 def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match, so that no edit of somebody else is lost."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         before = tags_of(run)
         must_match(request, before)
         for name in set(before.tags) - set(wanted.tags):
-            bulk.untag(run, user, name)
+            bulk.untag(request, run, name)
         for name in set(wanted.tags) - set(before.tags):
-            bulk.tag(run, user, name)
+            bulk.tag(request, run, name)
     return tags_of(run)

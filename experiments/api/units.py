@@ -11,6 +11,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 from ninja import Query, Router, Schema, Status
 
+from experiments import audit
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, Name, Number, UnitNumber, Words, find
@@ -200,5 +201,6 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
         profile, _ = Profile.objects.get_or_create(unit=unit, data_set=data_set)
         if profile.written is None:
             Profile.objects.filter(pk=profile.pk).update(problem="")
+            audit.record(request, "exemplars.asked", unit, data_set=data_set.key)
             queue.ask_for_exemplars(profile.pk)
     return Status(202, next(each for each in profiles(unit) if each.data_set == data_set.key))

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from experiments import access, filters, transcript
+from experiments import access, audit, filters
 from experiments.models import Run, Tag
 from experiments.models.member import Role
 from experiments.models.run import Status
 from experiments.models.tag import TAG_CHARS
-from experiments.views.run import end_now
+from experiments.views.run import ask_to_go_on, ask_to_stop
 from workers.jobs import queue
 
 MOST = 1_000
@@ -34,13 +34,13 @@ class Action:
 
     verb: str
     done: str
-    do: Callable[[Run, User, str], str]
+    do: Callable[[HttpRequest, Run, str], str]
 
 
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
     """Ask, or, once that is answered, do it and say what was done and what could not be."""
-    user = access.require(request)
+    access.require(request)
     name, back = (
         request.POST.get("action", ""),
         f"{reverse('runs')}?{QueryDict(request.POST.get('query', '')).urlencode()}",
@@ -54,7 +54,7 @@ def act(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse(PAGES[name])}?{selection(request, runs)}")
     access.require(request, Role.RESEARCHER)
     if "sure" in request.POST:
-        report(request, ACTIONS[name], [(run, ACTIONS[name].do(run, user, words)) for run in runs])
+        report(request, ACTIONS[name], [(run, ACTIONS[name].do(request, run, words)) for run in runs])
         return redirect(back)
     keys = list(runs.values_list("pk", flat=True))
     asked = {
@@ -115,44 +115,42 @@ def report(request: HttpRequest, action: Action, results: list[tuple[Run, str]])
         messages.warning(request, f"Not run {named}: {problem}")
 
 
-def stop(run: Run, user: User, words: str) -> str:
+def stop(request: HttpRequest, run: Run, words: str) -> str:
     del words
-    if run.has_ended:
-        return "it has ended already."
-    Run.objects.filter(pk=run.pk).update(cancel_requested=True)
-    run.refresh_from_db()
-    if run.status != Status.RUNNING or not run.is_leased():
-        end_now(run, f"Stopped by {user.get_username()}.")
-    return ""
+    return "" if ask_to_stop(request, run) else "it has ended already."
 
 
-def retry(run: Run, user: User, words: str) -> str:
+@transaction.atomic
+def retry(request: HttpRequest, run: Run, words: str) -> str:
     """Go on with one that waits; ask the same again where it has ended."""
     del words
     if run.status == Status.WAITING:
-        if transcript.resume(run.pk, user.get_username()):
-            queue.enqueue(run.pk)
+        ask_to_go_on(request, run)
         return ""
     if not run.has_ended:
         return "it is still under way."
     asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "tool_set", "limits", "seed")
     same = {name: getattr(run, name) for name in (*asked, "backbone", "backbone_model")}
-    queue.enqueue(Run.objects.create(owner=user, **same).pk)
+    again = Run.objects.create(owner=access.require(request, Role.RESEARCHER), **same)
+    audit.record(request, "run.asked", again, again=run.pk)
+    queue.enqueue(again.pk)
     return ""
 
 
-def tag(run: Run, user: User, words: str) -> str:
-    del user
+@transaction.atomic
+def tag(request: HttpRequest, run: Run, words: str) -> str:
     Tag.objects.get_or_create(name=words)[0].runs.add(run)
+    audit.record(request, "run.tagged", run, tag=words)
     return ""
 
 
-def untag(run: Run, user: User, words: str) -> str:
-    del user
+@transaction.atomic
+def untag(request: HttpRequest, run: Run, words: str) -> str:
     found = run.tags.filter(name=words).first()
     if found is None:
         return f"it has no tag “{words}”."
     found.runs.remove(run)
+    audit.record(request, "run.untagged", run, tag=words)
     if not found.runs.exists():
         found.delete()
     return ""

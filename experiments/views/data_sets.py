@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, live
+from experiments import access, audit, live
 from experiments.models import DataSet, Index, Layer, Model
 from experiments.models.job import JobKind
 from experiments.models.member import Role
@@ -67,21 +68,24 @@ class Shown:
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
     """Have a worker look at a place on its disks; what comes of it stands on the page."""
-    user = access.require(request, Role.ADMIN)
+    access.require(request, Role.ADMIN)
     place, label = request.POST.get("place", "").strip(), request.POST.get("label", "").strip()
     if not 0 < len(place) <= LONGEST_PLACE or len(label) > LONGEST_NAME:
         problem = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
         context = {"problem": f"{problem}characters, and a name in at most 200.", "typed": place, "typed_label": label}
         return render(request, "settings/data_sets.html", around(Role.ADMIN, request.GET) | context, status=400)
-    jobs.ask(JobKind.DATA_SET, place, user, label=label)
+    jobs.ask(request, JobKind.DATA_SET, place, label=label)
     return redirect("settings-data-sets")
 
 
 @require_POST
+@transaction.atomic
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a data set that somebody added off the list; its images stay."""
     access.require(request, Role.ADMIN)
-    get_object_or_404(DataSet, pk=pk, added__isnull=False).delete()
+    data_set = get_object_or_404(DataSet, pk=pk, added__isnull=False)
+    audit.record(request, "data-set.removed", data_set)
+    data_set.delete()
     return redirect("settings-data-sets")
 
 
@@ -94,7 +98,7 @@ def index(request: HttpRequest) -> HttpResponse:
         role = access.role_of(user) or Role.RESEARCHER
         context = around(role, request.POST) | {"index_problem": problem}
         return render(request, "settings/data_sets.html", context, status=400)
-    jobs.ask(JobKind.INDEX, str(key), user, model=name, layers=layers)
+    jobs.ask(request, JobKind.INDEX, str(key), model=name, layers=layers)
     return redirect("settings-data-sets")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, live
+from experiments import access, audit, live
 from experiments.models import Export, Job
 from experiments.models.job import MOVING, JobKind, JobStatus
 from experiments.models.transfer import NOUNS, Format, What
 from experiments.transfer import choosing
 from experiments.transfer.reading import Refused
-from workers.jobs import queue
+from experiments.views import jobs
 
 SHOWN = 50
 AT_ONCE = 5
@@ -87,11 +88,15 @@ def make(request: HttpRequest) -> HttpResponse:
     if problem := problem_with(user, what, form, query):
         return shown(request, user, what, form, query, problem)
     form = Format.ZIP if what == What.BUNDLE else form
-    with transaction.atomic():
-        job = Job.objects.create(kind=JobKind.EXPORT, subject=f"{What(what).label} as {form}", asked_by=user)
-        Export.objects.create(job=job, what=what, format=form, query=query)
-        queue.ask_for_work(job.pk)
+    begin(request, what, form, query)
     return redirect("exports")
+
+
+@transaction.atomic
+def begin(request: HttpRequest, what: str, form: str, query: str) -> Export:
+    """An export of the person who asks, of which a worker is told."""
+    job = jobs.begin(request, Job(kind=JobKind.EXPORT, subject=f"{What(what).label} as {form}"))
+    return Export.objects.create(job=job, what=what, format=form, query=query)
 
 
 def problem_with(user: User, what: str, form: str, query: str) -> str:
@@ -143,12 +148,18 @@ async def pieces(path: Path) -> AsyncIterator[bytes]:
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove a file; one that is being written is stopped first, and gone once it has been."""
-    export = own(request, pk)
-    moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
-    if not moving.update(stop_requested=True):
-        export.job.delete()
-        export.path.unlink(missing_ok=True)
+    discard(request, own(request, pk))
     return redirect("exports")
+
+
+def discard(request: HttpRequest, export: Export) -> None:
+    """Stop what is being written; remove what is whole, and the file once its row is gone."""
+    with transaction.atomic():
+        audit.record(request, "export.deleted", export)
+        moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
+        if not moving.update(stop_requested=True):
+            export.job.delete()
+            transaction.on_commit(partial(export.path.unlink, missing_ok=True))
 
 
 def own(request: HttpRequest, pk: int) -> Export:

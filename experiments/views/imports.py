@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +20,7 @@ from experiments.models.job import JobKind, JobStatus
 from experiments.models.member import Role
 from experiments.models.transfer import Brought
 from experiments.transfer.reading import UPLOAD
-from workers.jobs import queue
+from experiments.views import jobs
 
 SHOWN, LINKS = 20, 12
 FIELDS: dict[Brought, tuple[str, ...]] = {
@@ -67,7 +66,7 @@ def listed() -> dict[str, Any]:
 @require_POST
 def bring(request: HttpRequest) -> HttpResponse:
     """Have a worker read a file."""
-    user = access.require(request, Role.RESEARCHER)
+    access.require(request, Role.RESEARCHER)
     kind, given = request.POST.get("kind", ""), request.FILES.get("file")
     names = FIELDS[Brought(kind)] if kind in Brought.values else ()
     typed = {name: request.POST.get(name, "").strip() for name in names}
@@ -75,7 +74,7 @@ def bring(request: HttpRequest) -> HttpResponse:
         told = {"problem": problem, "problem_kind": kind if kind in Brought.values else "", "typed": typed}
         return render(request, "imports/page.html", around(told), status=400)
     assert isinstance(given, UploadedFile)
-    keep(given, kind, typed, user)
+    keep(request, given, kind, typed)
     return redirect("imports")
 
 
@@ -96,7 +95,7 @@ def problem_with(kind: str, given: object, typed: dict[str, str]) -> str:
     return f"The {long[0]} is too long." if long else ""
 
 
-def keep(given: UploadedFile[Any], kind: str, typed: dict[str, str], user: User) -> None:
+def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[str, str]) -> None:
     """Lay the file where a worker finds it, and ask for the work."""
     name = Path(given.name or "file").name[:200].replace("\x00", "")
     folder = Path(settings.STATE) / "imports"
@@ -107,9 +106,8 @@ def keep(given: UploadedFile[Any], kind: str, typed: dict[str, str], user: User)
             for chunk in given.chunks():
                 target.write(chunk)
         with transaction.atomic():
-            job = Job.objects.create(kind=JobKind.IMPORT, subject=name, options=typed, asked_by=user)
+            job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=typed))
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
             Path(waiting).replace(row.path)
-            queue.ask_for_work(job.pk)
     finally:
         Path(waiting).unlink(missing_ok=True)

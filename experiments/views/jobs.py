@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from experiments import access, live
+from experiments import access, audit, live
 from experiments.models import Job
 from experiments.models.job import MOVING, JobKind, JobStatus
 from experiments.models.member import Role
@@ -58,23 +58,35 @@ def listed(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
 
 
 @transaction.atomic
-def ask(kind: JobKind, subject: str, by: User, **options: Any) -> Job:
+def ask(request: HttpRequest, kind: JobKind, subject: str, **options: Any) -> Job:
     """Have a worker do it; the same thing that is under way already is not asked for twice."""
     same = Job.objects.filter(kind=kind, subject=subject, options=options, status__in=MOVING).first()
     if same:
         return same
-    job = Job.objects.create(kind=kind, subject=subject, options=options, asked_by=by)
+    return begin(request, Job(kind=kind, subject=subject, options=options))
+
+
+def begin(request: HttpRequest, job: Job) -> Job:
+    """Save new work of the person who asks, and have a worker do it once the transaction is committed."""
+    assert isinstance(request.user, User)
+    job.asked_by = request.user
+    job.save()
+    audit.record(request, f"{job.kind.replace('_', '-')}.asked", job)
     queue.ask_for_work(job.pk)
     return job
 
 
 @require_POST
+@transaction.atomic
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """End it; one that runs ends at its next step. What was done is kept."""
     job = allowed(request, pk)
     waiting = Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED)
-    if not waiting.update(status=JobStatus.STOPPED, result="Stopped before it began."):
-        Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(stop_requested=True)
+    running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
+    if waiting.update(status=JobStatus.STOPPED, result="Stopped before it began.") or running.update(
+        stop_requested=True
+    ):
+        audit.record(request, "job.stopped", job)
     return redirect(PAGES[JobKind(job.kind)])
 
 
@@ -85,6 +97,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     ended = Job.objects.filter(pk=job.pk, status__in=[JobStatus.STOPPED, JobStatus.FAILED])
     with transaction.atomic():
         if ended.update(status=JobStatus.QUEUED, stop_requested=False, result=""):
+            audit.record(request, "job.resumed", job)
             queue.ask_for_work(job.pk)
     return redirect(PAGES[JobKind(job.kind)])
 

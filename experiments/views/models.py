@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, live
+from experiments import access, audit, live
 from experiments.models import Backbone, Layer, Model, ToolSet
 from experiments.models.job import JobKind
 from experiments.models.member import Role
@@ -65,21 +65,24 @@ def layers(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
     """Have a worker look at a model by hub id or folder; what comes of it stands on the page."""
-    user = access.require(request, Role.ADMIN)
+    access.require(request, Role.ADMIN)
     name = request.POST.get("name", "").strip()
     if not 0 < len(name) <= LONGEST:
         problem = "Write a hub id such as hf:microsoft/resnet-50, or the path of a folder, in at most 200 characters."
         context = around(Role.ADMIN) | {"problem": problem, "typed": name}
         return render(request, "settings/models.html", context, status=400)
-    jobs.ask(JobKind.MODEL, name, user)
+    jobs.ask(request, JobKind.MODEL, name)
     return redirect("settings-models")
 
 
 @require_POST
+@transaction.atomic
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a model that somebody added off the list; its runs stay."""
     access.require(request, Role.ADMIN)
-    get_object_or_404(Model, pk=pk, added__isnull=False).delete()
+    model = get_object_or_404(Model, pk=pk, added__isnull=False)
+    audit.record(request, "model.removed", model)
+    model.delete()
     return redirect("settings-models")
 
 
@@ -88,6 +91,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 def look(request: HttpRequest) -> HttpResponse:
     """Have a worker look at every plug-in again, as after weights were fetched."""
     access.require(request, Role.RESEARCHER)
+    audit.record(request, "catalogue.asked")
     queue.ask_for_catalogue()
     live.report("catalogue", "Waiting for a worker", 0, 1, seconds=30)
     return redirect("settings-models")

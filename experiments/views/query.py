@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from experiments import access, forms, kit, live, units
+from experiments import access, audit, forms, kit, live, units
 from experiments.api import example
 from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
 from experiments.models.member import Role
@@ -31,6 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             with transaction.atomic():
                 run = form.save(owner)
+                audit.record(request, "run.asked", run)
                 queue.enqueue(run.pk)
             return redirect(run)
         return render(request, "query.html", around(request, form, form.data))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, live, rendering, transcript
+from experiments import access, audit, live, rendering, transcript
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.models.run import Status
+from experiments.models.run import ENDED, Status
 from experiments.run_page import raw, tabs, window
 from experiments.run_page import transcript as transcript_tab
 from workers.jobs import queue
@@ -60,20 +61,35 @@ def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for the end of a run. One that no worker holds ends at once, the others as soon as their worker sees it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    Run.objects.filter(pk=run.pk).update(cancel_requested=True)
+    ask_to_stop(request, run)
+    return answer(request, run)
+
+
+@transaction.atomic
+def ask_to_stop(request: HttpRequest, run: Run) -> bool:
+    """Whether there was anything to stop."""
+    if run.has_ended or not Run.objects.filter(pk=run.pk).exclude(status__in=ENDED).update(cancel_requested=True):
+        return False
+    audit.record(request, "run.stopped", run)
     run.refresh_from_db()
     if run.status != Status.RUNNING or not run.is_leased():
         end_now(run, f"Stopped by {request.user.get_username()}.")
-    return answer(request, run)
+    return True
 
 
 @require_POST
 def try_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on with a run that waits for a person. Pressed twice, it goes on once."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    if transcript.resume(run.pk, request.user.get_username()):
-        queue.enqueue(run.pk)
+    ask_to_go_on(request, run)
     return answer(request, run)
+
+
+@transaction.atomic
+def ask_to_go_on(request: HttpRequest, run: Run) -> None:
+    if transcript.resume(run.pk, request.user.get_username()):
+        audit.record(request, "run.resumed", run)
+        queue.enqueue(run.pk)
 
 
 def answer(request: HttpRequest, run: Run) -> HttpResponse:

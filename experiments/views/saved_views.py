@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from experiments import access
+from experiments import access, audit
 from experiments.models import SavedView
 
 QUERY_CHARS = 2_000
@@ -24,6 +24,7 @@ class ViewForm(forms.Form):
 
 
 @require_POST
+@transaction.atomic
 def save(request: HttpRequest) -> HttpResponse:
     """Keep the state of the list. A name of one's own that is there already is given the new state."""
     owner = access.require(request)
@@ -34,6 +35,7 @@ def save(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('runs')}?{query[:QUERY_CHARS]}")
     data = {"query": query, "shared": form.cleaned_data["shared"]}
     view, _ = SavedView.objects.update_or_create(owner=owner, name=form.cleaned_data["name"], defaults=data)
+    audit.record(request, "view.saved", view, shared=view.shared)
     messages.success(request, f"Saved as “{view.name}”.")
     return redirect(view)
 
@@ -51,16 +53,20 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         with transaction.atomic():
             view.save()
+            audit.record(request, "view.renamed", view, shared=view.shared)
     except IntegrityError:
         messages.error(request, f"Not renamed. You have a view “{view.name}” already.")
     return redirect(view)
 
 
 @require_POST
+@transaction.atomic
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Let a view of one's own go; the runs stay."""
     owner = access.require(request)
-    get_object_or_404(SavedView, pk=pk, owner=owner).delete()
+    view = get_object_or_404(SavedView, pk=pk, owner=owner)
+    audit.record(request, "view.deleted", view)
+    view.delete()
     messages.success(request, "The view is deleted. The runs are as they were.")
     return redirect("runs")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from experiments import access
+from experiments import access, audit
 from experiments.models import ApiToken
 from experiments.models.api_token import DAYS, MOST_DAYS, Scope
 
@@ -55,7 +57,7 @@ def page(request: HttpRequest) -> HttpResponse:
         if sum(each.is_good for each in ApiToken.objects.filter(user=user)) >= MOST:
             form.add_error(None, f"You have {MOST} tokens that are good. Revoke one that you do not need.")
         else:
-            made = ApiToken.issue(user, **form.cleaned_data)
+            made = issue(request, user, form.cleaned_data)
     context: dict[str, Any] = {
         "tokens": list(ApiToken.objects.filter(user=user)[: 2 * MOST]),
         "form": form if made is None else TokenForm(),
@@ -67,9 +69,19 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "settings/tokens.html", context, status=400 if form.errors else 200)
 
 
+@transaction.atomic
+def issue(request: HttpRequest, user: User, data: dict[str, Any]) -> tuple[ApiToken, str]:
+    made = ApiToken.issue(user, **data)
+    audit.record(request, "token.made", made[0], scope=made[0].get_scope_display())
+    return made
+
+
 @require_POST
+@transaction.atomic
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """From now on it opens nothing. Only one's own."""
     user = access.require(request)
-    get_object_or_404(ApiToken, pk=pk, user=user).revoke()
+    token = get_object_or_404(ApiToken, pk=pk, user=user)
+    token.revoke()
+    audit.record(request, "token.revoked", token)
     return redirect("settings-tokens")

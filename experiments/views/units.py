@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Count, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access
+from experiments import access, audit
 from experiments.models import DataSet, Layer, Model, Run, Unit
 from experiments.models.member import Role
 from experiments.network import drawing, finding
@@ -162,11 +163,13 @@ def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
 
 
 @require_POST
+@transaction.atomic
 def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """Have a worker find the exemplars of a unit, or try again; it indexes the layer first if nobody has yet."""
     access.require(request, Role.RESEARCHER)
     row = find_layer(name, layer_name, number)
     data_set = get_object_or_404(DataSet, key=request.POST.get("data_set", ""), available=True)
-    query.profiled(row, number, data_set, again=True)
+    profile = query.profiled(row, number, data_set, again=True)["profile"]
+    audit.record(request, "exemplars.asked", profile.unit, data_set=data_set.key)
     address = reverse("unit", args=[name, layer_name, number])
     return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)
