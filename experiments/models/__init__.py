@@ -1,6 +1,7 @@
 """What people see and keep: one module per noun."""
 
 from experiments.models.api_token import ApiToken
+from experiments.models.attempts import Attempts
 from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Layer, Model, Unit
 from experiments.models.choice import Choice, Contest, Judge, Pair
@@ -11,6 +12,7 @@ from experiments.models.experiment import Experiment, Observation
 from experiments.models.hypothesis import Hypothesis
 from experiments.models.idempotency_key import IdempotencyKey
 from experiments.models.image import Image
+from experiments.models.invitation import Invitation
 from experiments.models.job import Job
 from experiments.models.label import Label
 from experiments.models.login_link import LoginLink
@@ -21,6 +23,7 @@ from experiments.models.passage import Gist, Passage
 from experiments.models.review import Item, Queue, Review
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
+from experiments.models.session import Session
 from experiments.models.share import Share
 from experiments.models.tag import Tag
 from experiments.models.transfer import Arrival, Export, Import
@@ -29,6 +32,7 @@ from experiments.models.turn import Turn
 __all__ = [
     "ApiToken",
     "Arrival",
+    "Attempts",
     "AuditEntry",
     "Backbone",
     "Choice",
@@ -45,6 +49,7 @@ __all__ = [
     "Image",
     "Import",
     "Index",
+    "Invitation",
     "Item",
     "Job",
     "Judge",
@@ -62,6 +67,7 @@ __all__ = [
     "Review",
     "Run",
     "SavedView",
+    "Session",
     "Share",
     "Tag",
     "Thread",

@@ -22,15 +22,18 @@ class LoginLink(models.Model):
     hash = models.CharField(max_length=64, unique=True)
     created = models.DateTimeField(default=timezone.now)
     used = models.DateTimeField(null=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+", help_text="None: the terminal"
+    )
 
     def __str__(self) -> str:
         return f"link of {self.user}, {'used' if self.used else 'unused'}"
 
     @classmethod
-    def issue(cls, user: User) -> str:
+    def issue(cls, user: User, made_by: User | None = None) -> str:
         """A new token for this user; it goes into the address `/enter/<token>/` and is told to nobody else."""
         token = secrets.token_urlsafe(32)
-        cls.objects.create(user=user, hash=digest(token))
+        cls.objects.create(user=user, hash=digest(token), made_by=made_by)
         return token
 
     @classmethod

@@ -20,6 +20,7 @@ class Member(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="member")
     role = models.PositiveSmallIntegerField(choices=Role.choices, default=Role.VIEWER)
+    seen = models.DateTimeField(null=True, help_text="when a browser of theirs last asked for something")
 
     def __str__(self) -> str:
         return f"{self.user} ({self.get_role_display()})"
