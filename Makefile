@@ -23,7 +23,7 @@ run: $(STAMP)  ## start everything and print a link to open; PORT=8001 for anoth
 	@exec $(BIN)/python manage.py up --port $(PORT) $(ARGS)
 
 test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
-	@$(BIN)/python -m pytest -m "not bench" --numprocesses 2 --dist loadfile --no-fold-skipped $(ARGS)
+	@$(BIN)/python -m pytest -m "not bench" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
 
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .

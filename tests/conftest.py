@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from django.test import Client
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 QUICK_IMAGES = 200
 """Scenes in the data set of installations that tests start."""
+FIRST = ("faults", "browser", "postgres", "investigate", "up", "attacks_ordinary", "run_browser")
+"""Files that take longest, and mostly wait: begun first, so that the others run beside them."""
 
 
 def pytest_configure() -> None:
@@ -29,6 +32,12 @@ def pytest_configure() -> None:
     settings.STATIC_ROOT.mkdir()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     settings.LAB_WORDS_PER_SECOND = 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first."""
+    places = {f"test_{name}": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def pytest_unconfigure() -> None:
@@ -150,14 +159,27 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def quick_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state folder with toybox's first scenes drawn and indexed, for installations that tests start."""
+    """A state folder with toybox's first scenes drawn and indexed, for installations that tests start.
+
+    Of processes that run tests side by side the first draws, the others wait for it and copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    drawn = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "laboratory"
+    with drawn.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not drawn.exists():
+            draw_laboratory(part := drawn.with_suffix(".part"))
+            part.rename(drawn)
+    return copied(drawn, tmp_path_factory.mktemp("state"))
+
+
+def draw_laboratory(state: Path) -> None:
     from workers.lab.laboratory import Laboratory
     from workers.protocols import LabSettings, SystemSpec
 
-    state = tmp_path_factory.mktemp("laboratory")
+    state.mkdir()
     laboratory = Laboratory(LabSettings(state, data_set_images=QUICK_IMAGES))
     laboratory.subject(SystemSpec("unit", "toybox", "layer4", 0)).exemplars()
-    return state
 
 
 def copied(source: Path, target: Path) -> Path:
