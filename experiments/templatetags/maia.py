@@ -9,14 +9,19 @@ from typing import Any
 from django import template
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from experiments import cards, remedies
 from experiments import prose as words
 from experiments.figures import change, figure
+from experiments.models import Run
 
 register = template.Library()
 
+CHIP = '<span class="chip status-{}">{}{}</span>'
+DOT = SafeString('<span class="dot"></span>')
+MARKS = {"concluded": "check", "failed": "cross"}
 WAYS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -90,6 +95,12 @@ def ago(time: datetime) -> str:
 
 
 @register.filter
+def moment(time: datetime) -> str:
+    """A day and a time, as 5 Nov 2026, 14:03; what `date` makes of "j M Y, H:i", for lists of many."""
+    return f"{time.day} {time:%b %Y, %H:%M}"
+
+
+@register.filter
 def thousands(count: int) -> str:
     """12340 as 12,340."""
     return f"{count:,}"
@@ -132,6 +143,15 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
     """How much of a limit is used; nothing where there is no limit."""
     share = min(value / limit, 1.0) * 100 if limit else None
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
+
+
+@register.simple_tag
+def status(run: Run) -> SafeString:
+    """How a run is; one that was told to stop says so until its worker has let go of it."""
+    if run.cancel_requested and not run.has_ended:
+        return format_html(CHIP, "stopping", DOT, "Stopping…")
+    mark = icon(MARKS[run.status]) if run.status in MARKS else DOT
+    return format_html(CHIP, run.status, mark, run.get_status_display())
 
 
 @register.simple_tag

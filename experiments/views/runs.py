@@ -20,6 +20,10 @@ from workers import registry
 PER_PAGE = 50
 
 
+UNSHOWN = ("options", "limits", "versions")
+"""What no column shows, and is long."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of the list; `sort` is its name in the address, "" for one that cannot be sorted by."""
@@ -52,14 +56,16 @@ def index(request: HttpRequest) -> HttpResponse:
     """The runs that the address chooses; the list alone for htmx."""
     user = access.require(request)
     found = filters.runs_from(request.GET.dict())
-    runs = found.runs.select_related("owner").prefetch_related("tags")
+    runs = found.runs.select_related("owner").prefetch_related("tags").defer(*UNSHOWN)
     page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
+    chosen = chosen_columns(request)
     part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
     context: dict[str, Any] = {
         "page": page,
         "found": found,
         "past_the_end": is_past(request.GET.get("page", ""), page.paginator.num_pages),
-        "columns": [each for each in COLUMNS if each.name in chosen_columns(request)],
+        "columns": [each for each in COLUMNS if each.name in chosen],
+        "shown": {each.name: each.name in chosen for each in COLUMNS},
         "moving": any(run.status in ACTIVE for run in page),
         "any": bool(page.paginator.count) or Run.objects.exists(),
         "may_act": access.role_of(user) != Role.VIEWER,
