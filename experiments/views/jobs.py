@@ -26,6 +26,7 @@ PAGES = {
     JobKind.INDEX: "settings-data-sets",
     JobKind.EXPORT: "exports",
     JobKind.IMPORT: "imports",
+    JobKind.JUDGE: "choices",
 }
 NEEDS = {
     JobKind.MODEL: Role.ADMIN,
@@ -33,6 +34,7 @@ NEEDS = {
     JobKind.INDEX: Role.RESEARCHER,
     JobKind.EXPORT: Role.RESEARCHER,
     JobKind.IMPORT: Role.RESEARCHER,
+    JobKind.JUDGE: Role.REVIEWER,
 }
 """Adding has a worker read a place that somebody names, so it takes an admin."""
 

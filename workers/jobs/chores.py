@@ -46,7 +46,7 @@ def work(job_id: int) -> None:
 
 def outcome(job: Job) -> tuple[JobStatus, str]:
     """Do the work; how it ended, and what a person should know of it."""
-    from workers.jobs import additions, transfer
+    from workers.jobs import additions, judging, transfer
 
     does = {
         JobKind.MODEL: additions.add_model,
@@ -54,6 +54,7 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
         JobKind.INDEX: additions.index,
         JobKind.EXPORT: transfer.write_export,
         JobKind.IMPORT: transfer.take_import,
+        JobKind.JUDGE: judging.judge,
     }
     try:
         return JobStatus.DONE, does[JobKind(job.kind)](job, Reporter(job))

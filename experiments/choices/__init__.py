@@ -1,0 +1,1 @@
+"""Blind two-way choices between labels."""

@@ -1,0 +1,136 @@
+"""Who labels come from, and what each source says of a unit.
+
+A source is named by a key: `agent` for any agent and `agent:openai:gpt-4o` for one of them, `person`, `baseline`,
+`correction` for what reviewers corrected, and `import:milan` for labels of a file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from experiments.models import Label, Review, Unit
+from experiments.models.review import State
+from workers import registry
+
+AGENT, PERSON, CORRECTION, IMPORT = "agent", "person", "correction", "import"
+OURS = {
+    AGENT: "Agent, whichever",
+    PERSON: "Person",
+    "baseline": "One-shot baseline",
+    CORRECTION: "Reviewers' corrections",
+    IMPORT: "Imported",
+}
+"""Sources that have words of their own."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source that somebody may choose, and how many labels it has."""
+
+    key: str
+    labels: int
+
+    @property
+    def words(self) -> str:
+        return words(self.key)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a source says of a unit. `order` is higher for newer ones; `label` is None for a correction."""
+
+    text: str
+    label: int | None
+    order: int
+    run: int | None = None
+
+
+Said = Mapping[int, Mapping[str, Statement]]
+"""Id of a unit -> key of a source -> what it says."""
+
+
+def words(key: str) -> str:
+    """What people call a source."""
+    if key in OURS:
+        return OURS[key]
+    family, _, rest = key.partition(":")
+    if family == IMPORT:
+        return f"{rest} (imported)"
+    backbone, _, model = rest.partition(":")
+    return model or registry.label(registry.BACKBONES, backbone)
+
+
+def keys_of(source: str, backbone: str, model: str) -> list[str]:
+    """The keys that a label counts under, from its source and the backbone of its run."""
+    if source != "run":
+        return [source if source in OURS and source != AGENT else f"{IMPORT}:{source}"]
+    if backbone == PERSON:
+        return [PERSON]
+    return [AGENT, f"{AGENT}:{backbone}:{model}" if model else f"{AGENT}:{backbone}"]
+
+
+def listed() -> list[Source]:
+    """Every source that labels of units have, those of our own first."""
+    counts: Counter[str] = Counter()
+    rows = Label.objects.order_by().values_list("pk", "source", "run__backbone", "run__backbone_model")
+    for _, source, backbone, model in rows.filter(units__isnull=False).distinct().iterator():
+        counts.update(keys_of(source, backbone or "", model or ""))
+    if corrected := corrections().count():
+        counts[CORRECTION] = corrected
+    order = [*OURS]
+    return [
+        Source(key, counts[key])
+        for key in sorted(counts, key=lambda key: (order.index(key) if key in order else len(order), key))
+    ]
+
+
+def said_of(units: QuerySet[Unit], keys: Sequence[str]) -> Said:
+    """What these sources say of these units: of each the newest, a run's labels together in their order."""
+    found: dict[int, dict[str, list[Statement]]] = {}
+    for unit, key, statement in statements(units, keys):
+        found.setdefault(unit, {}).setdefault(key, []).append(statement)
+    return {unit: {key: newest(some) for key, some in sources.items()} for unit, sources in found.items()}
+
+
+def newest(some: Iterable[Statement]) -> Statement:
+    """The statement of the highest order; labels of one run make one."""
+    ordered = sorted(some, key=lambda each: each.order)
+    last = ordered[-1]
+    together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
+    return Statement("; ".join(dict.fromkeys(each.text for each in together)), together[0].label, last.order, last.run)
+
+
+def statements(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, Statement]]:
+    """Unit, key and statement, of everything that these sources ever said."""
+    through = Label.units.through.objects.filter(unit__in=units.order_by().values("pk")).order_by("label_id")
+    names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
+    backbone = ("label__run__backbone", "label__run__backbone_model")
+    for unit, label, text, source, run, *by in through.values_list(*names, *backbone).iterator():
+        for key in keys_of(source, by[0] or "", by[1] or ""):
+            if key in keys and text.strip():
+                yield unit, key, Statement(text.strip(), label, label, run)
+    if CORRECTION in keys:
+        yield from corrected(units)
+
+
+def corrections() -> QuerySet[Review]:
+    """Reviews with a label that a reviewer would give instead."""
+    return Review.objects.filter(state=State.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
+
+
+def corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, Statement]]:
+    """The corrected labels of runs on these units, by the names that runs keep of them."""
+    places = {
+        (model, layer, number): pk
+        for pk, model, layer, number in units.values_list("pk", "layer__model__name", "layer__name", "number")
+    }
+    run = ("item__run__model", "item__run__layer", "item__run__unit")
+    known = Q(item__run__model__in={model for model, _, _ in places})
+    for pk, text, *place in corrections().filter(known).values_list("pk", "corrected_label", *run):
+        unit = places.get((place[0], place[1], place[2]))
+        if unit is not None and text.strip():
+            yield unit, CORRECTION, Statement(text.strip(), None, pk)

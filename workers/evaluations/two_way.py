@@ -1,0 +1,58 @@
+"""Two labels for one unit, put before a model that sees: which fits better? Builds the question and reads the answer.
+
+Knows neither whose the labels are nor any database; every pair is a conversation of its own. Called by `jobs.judging`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from workers.protocols import ImagePart, Message
+
+Answer = Literal["first", "second", "neither"]
+
+JUDGE = """\
+You judge labels of units in vision networks. A label says in a few words what a unit responds to. You are shown what is
+known of one unit, and two labels for it, A and B, in an order that was drawn by lot. You are not told who wrote them.
+Judge only which says better what the unit responds to: a label that is true of more of the evidence is better, and of
+two that are equally true the one that says it more exactly. Length and style do not count.
+
+Think in at most three sentences. Then end with one line of its own, exactly one of these:
+ANSWER: A
+ANSWER: B
+ANSWER: CANNOT TELL"""
+
+EXEMPLARS = """\
+These are the images of a data set that excite the unit most, each masked: a red line encloses the region that drives
+the unit, which is bright, and the rest is darkened. After each masked image stands the same image whole."""
+
+_LINE = re.compile(r"^[\s*_#>`]*answer[\s*_`]*[:=][\s*_`\"']*(a|b|cannot\s+tell)\b[\s*_`\"'.!)]*$", re.IGNORECASE)
+
+
+def question(first: str, second: str, images: Sequence[tuple[str, str]], truth: str = "") -> list[Message]:
+    """The conversation: the truth where it is known, else pairs of keys of a masked and its raw image."""
+    parts: list[str | ImagePart]
+    if truth:
+        parts = [f"The unit was built to respond to exactly this: {_quoted(truth)}"]
+    else:
+        parts = [EXEMPLARS]
+        for rank, (masked, raw) in enumerate(images, 1):
+            parts += [ImagePart(masked, f"exemplar {rank}, masked"), ImagePart(raw, f"exemplar {rank}, whole")]
+    parts.append(f"Label A: {_quoted(first)}\nLabel B: {_quoted(second)}\n\nWhich label is better?")
+    return [Message("system", (JUDGE,)), Message("user", tuple(parts))]
+
+
+def read(reply: str) -> Answer | None:
+    """What a reply answers in its last line of that form; None if it has none."""
+    for line in reversed(reply.splitlines()):
+        if found := _LINE.match(line):
+            said = found[1].casefold()
+            return "first" if said == "a" else "second" if said == "b" else "neither"
+    return None
+
+
+def _quoted(text: str) -> str:
+    """In one line, so that a label cannot pass for a part of the question."""
+    return f"“{' '.join(text.split())}”"

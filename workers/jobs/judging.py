@@ -1,0 +1,144 @@
+"""A backbone as the judge of a contest: a fresh conversation for each pair, its answer saved at once.
+
+Called by `chores` for a job that somebody asked for on the page of a contest. Stopped, failed or at the end of its
+allowance it keeps what it has, and goes on there when it is asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from experiments.choices import evidence, judging
+from experiments.models import Choice, Contest, Job, Judge, Pair
+from experiments.models.choice import Answer
+from workers.errors import ContentRefused, RequestError
+from workers.evaluations import two_way
+from workers.jobs.images import read
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Backbone, Emit, Message, Progress, Reply, Usage
+
+ATTEMPTS = 2
+"""Replies to one pair, the first included, until one can be read."""
+BLIND = "{label} cannot look at pictures, so it cannot judge labels by them. Choose a vision-language model."
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A backbone and what it is to judge."""
+
+    judge: Judge
+    backbone: Backbone
+    progress: Progress
+    total: int
+
+    @property
+    def contest(self) -> Contest:
+        return self.judge.contest
+
+
+def judge(job: Job, progress: Progress) -> str:
+    """Have the backbone judge every pair that it has not judged. Returns what it did, in words.
+
+    Raises RequestError if it cannot look or the contest is closed, Cancelled, and what the backbone raises.
+    """
+    found = Judge.objects.select_related("contest").filter(job=job).first()
+    if found is None:
+        raise RequestError("This work was asked for again elsewhere: the page of its contest has the newer one.")
+    backbone = laboratory().backbone(found.backbone, found.backbone_model)
+    if not backbone.sees:
+        raise RequestError(BLIND.format(label=backbone.label))
+    sitting = Sitting(found, backbone, progress, found.contest.pairs.count())
+    return sit(sitting)
+
+
+def sit(sitting: Sitting) -> str:
+    """Pair by pair, until all are judged or the allowance is used up."""
+    for pair in pairs(sitting):
+        sitting.judge.refresh_from_db(fields=["cost"])
+        if sitting.judge.cost >= sitting.judge.cost_limit:
+            raise RequestError(
+                f"Its allowance of ${sitting.judge.cost_limit:.2f} is used up: it has cost ${sitting.judge.cost:.2f}. "
+                "What it judged is kept. Ask again with a higher limit to go on."
+            )
+        consider(sitting, pair)
+    sitting.progress("Judging", sitting.total, sitting.total)
+    return f"All {sitting.total} pairs are judged."
+
+
+def pending(sitting: Sitting) -> QuerySet[Pair]:
+    done = Choice.objects.filter(judge=sitting.judge).values("pair")
+    return sitting.contest.pairs.exclude(pk__in=done).order_by("position")
+
+
+def pairs(sitting: Sitting) -> Iterator[Pair]:
+    """What is left, one after the other."""
+    while pair := pending(sitting).first():
+        yield pair
+
+
+def consider(sitting: Sitting, pair: Pair) -> None:
+    """Ask about one pair, and keep the answer with what it took."""
+    done = sitting.total - pending(sitting).count()
+
+    def emit(_: str | None) -> None:
+        sitting.progress("Judging", done, sitting.total)
+
+    emit("")
+    swapped = judging.is_swapped(sitting.contest, pair, key_of(sitting.judge))
+    began = time.monotonic()
+    messages = conversation(pair, swapped)
+    for attempt in range(ATTEMPTS):
+        reply = ask(sitting.backbone, messages, emit, sitting.contest.seed + attempt)
+        said = two_way.read(reply.text)
+        if said or attempt == ATTEMPTS - 1:
+            answer = judging.in_the_pair(said, swapped) if said else Answer.UNREAD
+            keep(sitting, pair, answer, swapped, time.monotonic() - began, reply)
+            return
+        spend(sitting.judge, reply.usage)
+
+
+def key_of(judge: Judge) -> str:
+    """What the order of a backbone's pairs is drawn by."""
+    return f"backbone {judge.backbone} {judge.backbone_model}"
+
+
+def conversation(pair: Pair, swapped: bool) -> list[Message]:
+    texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
+    shown = evidence.exemplars([pair.profile_id] if pair.profile_id and not pair.truth else [])
+    images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
+    if not images and not pair.truth:
+        raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
+    return two_way.question(*texts, images, pair.truth)
+
+
+def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:
+    """The reply; a content filter's refusal is one that cannot be read, and says so."""
+    try:
+        return backbone.reply(messages, read, emit, seed)
+    except ContentRefused as error:
+        return Reply(f"(refused) {error}")
+
+
+@transaction.atomic
+def keep(sitting: Sitting, pair: Pair, answer: Answer, swapped: bool, seconds: float, reply: Reply) -> None:
+    """The answer, unless the contest was closed meanwhile. Raises RequestError then."""
+    try:
+        judging.open_contest(sitting.contest.pk)
+    except judging.Refused as error:
+        raise RequestError(str(error)) from None
+    known = {"answer": answer, "swapped": swapped, "seconds": seconds, "reply": reply.text}
+    Choice.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
+    spend(sitting.judge, reply.usage)
+
+
+def spend(judge: Judge, usage: Usage) -> None:
+    Judge.objects.filter(pk=judge.pk).update(
+        prompt_tokens=F("prompt_tokens") + usage.prompt_tokens,
+        completion_tokens=F("completion_tokens") + usage.completion_tokens,
+        cost=F("cost") + usage.cost,
+    )
