@@ -1,4 +1,4 @@
-"""Who wants a run paused."""
+"""Who wants a run paused; what a fork begins with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "run",
             "pause_requested",
-            models.CharField(blank=True, default="", help_text="who wants it paused before its next round", max_length=150),
+            models.CharField(blank=True, default="", help_text="who wants it paused before its next round", max_length=310),
             preserve_default=False,
+        ),
+        migrations.AddField(
+            "run",
+            "fork_plan",
+            models.JSONField(
+                blank=True, default=dict, help_text="who forked it, up to which event of its parent, with which changes"
+            ),
         ),
     ]

@@ -65,13 +65,16 @@ class Run(models.Model):
     seed = models.BigIntegerField(default=0)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="forks")
     fork_round = models.PositiveIntegerField(null=True, blank=True)
+    fork_plan = models.JSONField(
+        default=dict, blank=True, help_text="who forked it, up to which event of its parent, with which changes"
+    )
 
     # How it stands.
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED, db_index=True)
     reason = models.TextField(blank=True)
     cancel_requested = models.BooleanField(default=False)
     pause_requested = models.CharField(
-        max_length=150, blank=True, help_text="who wants it paused before its next round"
+        max_length=310, blank=True, help_text="who wants it paused before its next round"
     )
     enqueued = models.DateTimeField(default=timezone.now)
 
@@ -116,6 +119,11 @@ class Run(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.status in ENDED
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether somebody wants it paused and its worker has not come to the end of the round."""
+        return bool(self.pause_requested) and self.status in ACTIVE
 
     @property
     def tokens(self) -> int:

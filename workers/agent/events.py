@@ -185,6 +185,8 @@ class Relimited:
     who: str
     why: str
     limits: Limits
+    before: Limits | None = None
+    """Those that held until then."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ class NotebookInMemory:
 
     def progress(self, what: str, done: int, total: int) -> None:
         self.doing = (what, done, total)
-        self.doing = (what, done, total)
         if self.stop:
             raise Cancelled("The run was stopped.")
 
