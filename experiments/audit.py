@@ -52,14 +52,14 @@ def entry_of(user: object, verb: str, row: models.Model | None, details: Mapping
         user=known,
         name=plain(known.get_username(), NAME_CHARS) if known else "",
         verb=verb,
-        row_kind=kind_of(type(row)) if row is not None else "",
+        row_kind=kind_of(row) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=plain(str(row), WORDS_CHARS) if row is not None else "",
         details={name: storable(value) for name, value in details.items()},
     )
 
 
-def kind_of(noun: type[models.Model]) -> str:
+def kind_of(noun: models.Model | type[models.Model]) -> str:
     """What the audit calls rows of a model, such as "run" and "saved view"."""
     return str(noun._meta.verbose_name)
 
