@@ -12,7 +12,10 @@ from django.db.migrations.operations.base import Operation
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("experiments", "0011_steering"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+    dependencies: ClassVar = [
+        ("experiments", "0011_steering"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
 
     operations: ClassVar[list[Operation]] = [
         migrations.CreateModel(
@@ -20,10 +23,18 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("round", models.PositiveIntegerField()),
+                (
+                    "what",
+                    models.CharField(
+                        choices=[("experiment", "Experiment"), ("conclusion", "Conclusion")],
+                        default="experiment",
+                        max_length=10,
+                    ),
+                ),
                 ("prose", models.TextField(blank=True)),
                 (
                     "hypotheses",
-                    models.TextField(blank=True, help_text="one a line; [supported: why] or [refuted: why] at the end"),
+                    models.JSONField(blank=True, default=list, help_text="[{number, text, fate, reason}, …]"),
                 ),
                 ("program", models.TextField(blank=True)),
                 ("description", models.TextField(blank=True)),

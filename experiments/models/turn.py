@@ -11,6 +11,13 @@ from django.utils import timezone
 from experiments.models.run import Run
 
 
+class What(models.TextChoices):
+    """What a turn is for; only that part of it is sent."""
+
+    EXPERIMENT = "experiment", "Experiment"
+    CONCLUSION = "conclusion", "Conclusion"
+
+
 class Turn(models.Model):
     """The reply of one round, by one person. Drafts are as many as people; one alone is sent."""
 
@@ -18,8 +25,9 @@ class Turn(models.Model):
     round = models.PositiveIntegerField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="turns")
 
+    what = models.CharField(max_length=10, choices=What.choices, default=What.EXPERIMENT)
     prose = models.TextField(blank=True)
-    hypotheses = models.TextField(blank=True, help_text="one a line; [supported: why] or [refuted: why] at the end")
+    hypotheses = models.JSONField(default=list, blank=True, help_text="[{number, text, fate, reason}, …]")
     program = models.TextField(blank=True)
     description = models.TextField(blank=True)
     labels = models.TextField(blank=True, help_text="one a line")

@@ -94,6 +94,8 @@ class Replied:
     """Images that gave way to their captions because the conversation outgrew the context window."""
     heard: int = 0
     """The last event that its author knew; remarks made while it was written come after it."""
+    by_person: bool = False
+    """Whether a person wrote it."""
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ def ask(step: Ask, place: Workplace) -> Event:
                 seconds=time.monotonic() - began,
                 captions=reply.captions,
                 heard=events[-1].seq,
+                by_person=reply.by_person,
             ),
         )
     finally:

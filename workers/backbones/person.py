@@ -27,7 +27,7 @@ class Person:
         if self._text is None:
             raise AwaitsPerson("The reply of this round is a person's to write.")
         emit(self._text)
-        return Reply(self._text)
+        return Reply(self._text, by_person=True)
 
 
 def load(settings: LabSettings, model: str) -> Person:

@@ -46,6 +46,8 @@ class Reply:
     usage: Usage = Usage()
     captions: int = 0
     """Images of the conversation that had to give way to their captions, for want of room in the context window."""
+    by_person: bool = False
+    """Whether a person wrote it."""
 
 
 Emit = Callable[[str | None], None]
