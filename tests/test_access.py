@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.models import DataSet, Export, Job, Layer, Model, Run, SavedView
+from experiments.models import Comment, DataSet, Export, Job, Layer, Model, Notification, Queue, Review, Run, SavedView, Thread
 from experiments.urls import urlpatterns
 from tests.builders import make_run
 
@@ -36,17 +36,29 @@ READ = {
     "jump": "/jump/",
     "exports": "/exports/",
     "exports-file": "/exports/{export}/file/",
+    "comments": "/runs/{run}/comments/",
+    "comments-at": "/runs/{run}/comments/at/1/",
+    "comments-marks": "/runs/{run}/comments/marks/",
+    "comment": "/comments/{comment}/",
+    "notifications": "/notifications/",
+    "notifications-bell": "/notifications/bell/",
+    "notification": "/notifications/{notification}/",
     "settings-models": "/settings/models/",
     "settings-layers": "/settings/models/{model}/layers/",
     "settings-data-sets": "/settings/data-sets/",
     "settings-workers": "/settings/workers/",
     "settings-tokens": "/settings/tokens/",
+    "review": "/review/",
+    "review-queue": "/review/{queue}/",
+    "review-item": "/review/{queue}/items/1/",
+    "review-line": "/review/{queue}/items/1/line/",
 }
 RESEARCH = {
     "query": "/query/",
     "query-unit": "/query/unit/",
     "query-command": "/query/command/",
     "imports": "/imports/",
+    "comments-people": "/comments/people/",
 }
 WRITE = {"query": "/query/", "run-stop": "/runs/{run}/stop/", "run-try-again": "/runs/{run}/try-again/"}
 ASK = {
@@ -56,8 +68,13 @@ ASK = {
     "settings-job-stop": "/settings/jobs/{job}/stop/",
     "settings-job-go-on": "/settings/jobs/{job}/go-on/",
     "imports-bring": "/imports/bring/",
+    "comments-start": "/runs/{run}/comments/start/",
+    "comment-edit": "/comments/{comment}/edit/",
+    "comment-delete": "/comments/{comment}/delete/",
+    "thread-reply": "/threads/{thread}/reply/",
+    "thread-resolve": "/threads/{thread}/resolve/",
 }
-"""What a researcher may ask of a worker."""
+"""What a researcher may ask of a worker, or say."""
 ADMIN = {
     "settings-models-add": "/settings/models/add/",
     "settings-models-remove": "/settings/models/{model}/remove/",
@@ -67,18 +84,36 @@ ADMIN = {
 """What makes a worker read a place that somebody names, and the other way round."""
 
 
+REVIEW = {
+    "review-take": "/review/{queue}/items/1/take/",
+    "review-hold": "/review/{queue}/items/1/hold/",
+    "review-save": "/review/{queue}/items/1/save/",
+    "review-submit": "/review/{queue}/items/1/submit/",
+    "review-decline": "/review/{queue}/items/1/decline/",
+    "review-undo": "/review/{queue}/undo/",
+    "review-close": "/review/{queue}/close/",
+}
+"""What takes a reviewer, or an admin."""
+REVIEW_READ = {
+    "review-next": "/review/{queue}/next/",
+    "review-ahead": "/review/{queue}/items/1/ahead/",
+    "review-new": "/review/new/",
+}
+
+
 KEEP = {
     "view-save": "/runs/views/",
     "view-rename": "/runs/views/{view}/",
     "view-delete": "/runs/views/{view}/delete/",
     "runs-bulk": "/runs/act/",
     "exports-make": "/exports/make/",
+    "notifications-read": "/notifications/read/",
     "exports-delete": "/exports/{export}/delete/",
     "settings-tokens-revoke": "/settings/tokens/1/revoke/",
 }
 """What every member may send; what it does to others' things is asked further in."""
 
-NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP
+NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP | REVIEW | REVIEW_READ
 
 
 @pytest.fixture
@@ -102,14 +137,40 @@ def ids(run: Run) -> dict[str, int]:
         "data_set": data_set.pk,
         "job": job.pk,
         "view": view.pk,
+        **said(run),
+        "queue": queue_of(run).pk,
     }
+
+
+def queue_of(run: Run) -> Queue:
+    """A queue with this run to review."""
+    queue = Queue.objects.create(name="theirs", owner=run.owner)
+    queue.items.create(run=run, position=1)
+    return queue
+
+
+@pytest.mark.parametrize("path", [*REVIEW.values(), *REVIEW_READ.values()])
+def test_a_researcher_reviews_nothing(as_owner: Client, ids: dict[str, int], path: str) -> None:
+    send = as_owner.post if path in REVIEW.values() else as_owner.get
+    response = send(path.format(**ids))
+    assert response.status_code == 403
+    assert "yours is Researcher" in response.content.decode()
+    assert not Review.objects.exists()
+
+
+def said(run: Run) -> dict[str, int]:
+    """A thread with a comment, and what its author was told."""
+    thread = Thread.objects.create(run=run)
+    comment = Comment.objects.create(thread=thread, author=run.owner, text="Too few.")
+    told = Notification.objects.create(user=run.owner, kind="reply", words="Look.", url="/")
+    return {"thread": thread.pk, "comment": comment.pk, "notification": told.pk}
 
 
 def test_every_address_is_in_a_table_here() -> None:
     assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys()
 
 
-@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values()])
+@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values()])
 def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, ids: dict[str, int], path: str) -> None:
     path = path.format(**ids)
     response = client.get(path)
@@ -117,7 +178,7 @@ def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, ids: di
     assert response["Location"] == f"/sign-in/?next={path}"
 
 
-@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values()])
+@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values(), *REVIEW.values()])
 def test_an_anonymous_writer_is_sent_to_the_sign_in_page(
     client: Client, run: Run, ids: dict[str, int], path: str
 ) -> None:
@@ -128,7 +189,7 @@ def test_an_anonymous_writer_is_sent_to_the_sign_in_page(
     assert not run.cancel_requested
 
 
-@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values()])
+@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values()])
 def test_a_stranger_finds_nothing(client: Client, stranger: User, run: Run, ids: dict[str, int], path: str) -> None:
     client.force_login(stranger)
     response = client.get(path.format(**ids))
@@ -136,7 +197,7 @@ def test_a_stranger_finds_nothing(client: Client, stranger: User, run: Run, ids:
     assert run.question.encode() not in response.content
 
 
-@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values()])
+@pytest.mark.parametrize("path", [*WRITE.values(), *ASK.values(), *ADMIN.values(), *KEEP.values(), *REVIEW.values()])
 def test_a_stranger_who_writes_finds_nothing(client: Client, stranger: User, ids: dict[str, int], path: str) -> None:
     client.force_login(stranger)
     assert client.post(path.format(**ids)).status_code == 404
@@ -195,7 +256,9 @@ def test_a_viewer_reads_and_is_offered_no_way_to_write(client: Client, teammate:
     assert "/try-again/" not in page
 
 
-@pytest.mark.parametrize("path", ["/runs/{run}/stop/", "/runs/{run}/try-again/", *ASK.values(), *ADMIN.values()])
+@pytest.mark.parametrize(
+    "path", ["/runs/{run}/stop/", "/runs/{run}/try-again/", *ASK.values(), *ADMIN.values(), *REVIEW.values()]
+)
 def test_a_button_is_no_link(as_owner: Client, ids: dict[str, int], path: str) -> None:
     assert as_owner.get(path.format(**ids)).status_code == 405
 

@@ -1,0 +1,37 @@
+"""Who may see whose opinion. Every page, answer of the API, export and figure that shows reviews of others asks here.
+
+In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
+complete or its queue closed, save for who still writes a draft of it. Drafts are their writer's alone.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from experiments.models import Item, Review
+from experiments.models.review import State
+from experiments.review import reservation
+
+
+def visible(user: User) -> QuerySet[Review]:
+    """The submitted reviews that this person may read."""
+    mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
+    own = Exists(mine.filter(state=State.SUBMITTED))
+    over = Q(item__complete=True) & ~Exists(mine.filter(state=State.DRAFT))
+    allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
+    return Review.objects.filter(allowed, state=State.SUBMITTED)
+
+
+def blinded_runs(user: User) -> QuerySet[Item, int]:
+    """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
+    comments too, is not for their eyes."""
+    mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
+    due = Q(complete=False) & ~Exists(mine.exclude(state=State.DRAFT))
+    blind = Item.objects.filter(queue__in=reservation.queues_of(user).filter(blind=True))
+    return blind.filter(due | Exists(mine.filter(state=State.DRAFT))).order_by().values_list("run_id", flat=True)
+
+
+def is_blind(user: User, run: int) -> bool:
+    """Whether that is so of one run."""
+    return blinded_runs(user).filter(run_id=run).exists()

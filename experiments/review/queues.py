@@ -1,0 +1,84 @@
+"""Queues: made from the runs that filters choose, how far each is, closed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from experiments.models import Item, Queue, Review, Run
+from experiments.models.member import Role
+from experiments.models.review import State
+from experiments.models.run import ENDED
+
+MAKES = Role.ADMIN
+"""Who makes and closes queues."""
+MOST = 10_000
+"""Runs of one queue."""
+BATCH = 1_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a queue is to be: `reviewers` may be empty for everybody who may review."""
+
+    name: str
+    note: str
+    filters: str
+    reviewers_per_item: int
+    blind: bool
+    reviewers: Sequence[User]
+
+
+@transaction.atomic
+def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
+    """A queue of these runs, in their order, as they are now."""
+    queue = Queue.objects.create(
+        owner=owner,
+        name=plan.name,
+        note=plan.note,
+        filters=plan.filters,
+        reviewers_per_item=plan.reviewers_per_item,
+        blind=plan.blind,
+    )
+    queue.reviewers.set(plan.reviewers)
+    rows = list(runs.values_list("pk", "last_seq")[:MOST])
+    Item.objects.bulk_create(
+        (Item(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
+        batch_size=BATCH,
+    )
+    return queue
+
+
+def reviewable(runs: QuerySet[Run], only_ended: bool) -> QuerySet[Run]:
+    """Of these runs those to be queued."""
+    return runs.filter(status__in=ENDED) if only_ended else runs
+
+
+def close(queue: Queue) -> bool:
+    """No more reviews. False if somebody else closed it first."""
+    return bool(Queue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()))
+
+
+def with_progress(queues: QuerySet[Queue]) -> QuerySet[Any]:
+    """Each with `total` and `complete` items, `submitted` reviews and how many are `writing` at this moment."""
+    items = Item.objects.filter(queue=OuterRef("pk")).order_by()
+    reviews = Review.objects.filter(item__queue=OuterRef("pk")).order_by()
+    live = reviews.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    return queues.annotate(
+        total=counted(items, "queue"),
+        complete=counted(items.filter(complete=True), "queue"),
+        submitted=counted(reviews.filter(state=State.SUBMITTED), "item__queue"),
+        writing=counted(live, "item__queue"),
+    )
+
+
+def counted(rows: QuerySet[Any], by: str) -> Coalesce:
+    counts = rows.values(by).annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counts, output_field=IntegerField()), 0)

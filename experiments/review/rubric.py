@@ -1,0 +1,83 @@
+"""The rubric: five lines scored from 1 to 5, a verdict, a corrected label, a note; read from what a form sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.models import Review
+from experiments.models.review import LABEL_CHARS, NOTE_CHARS, Verdict
+
+
+@dataclass(frozen=True)
+class Line:
+    """`low` and `high` say what 1 and 5 mean."""
+
+    name: str
+    question: str
+    low: str
+    high: str
+
+
+LINES = (
+    Line("supported", "Supported by the evidence?", "contradicted", "shown directly"),
+    Line("specific", "Specific?", "fits many units", "what drives this one"),
+    Line("complete", "Complete?", "misses what drives it", "covers it all"),
+    Line("confounds", "Confounds tested?", "none", "all likely ones"),
+    Line("samples", "Enough samples?", "a handful", "many and varied"),
+)
+SCORES = (1, 2, 3, 4, 5)
+NAMES = tuple(line.name for line in LINES)
+TEXTS = {"corrected_label": LABEL_CHARS, "note": NOTE_CHARS}
+"""Fields of words -> characters they hold."""
+FIELDS = (*NAMES, "verdict", *TEXTS)
+
+
+class Unreadable(ValueError):
+    """Raised when a field makes no sense; the message says what would."""
+
+
+def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a review as a form sends them; a field that is missing is empty. Raises Unreadable."""
+    verdict = str(data.get("verdict", "") or "")
+    if verdict and verdict not in Verdict.values:
+        raise Unreadable(f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(Verdict.values)}.")
+    scores = {line.name: score_from(line, data.get(line.name)) for line in LINES}
+    return {**scores, "verdict": verdict, **{name: text_from(name, data.get(name)) for name in TEXTS}}
+
+
+def score_from(line: Line, value: Any) -> int | None:
+    if value in (None, ""):
+        return None
+    if str(value) not in {str(score) for score in SCORES}:
+        raise Unreadable(f"“{line.question}” takes a whole number from 1 to 5, not “{str(value)[:40]}”.")
+    return int(value)
+
+
+def text_from(name: str, value: Any) -> str:
+    text = str(value or "").replace("\r\n", "\n").strip()
+    if len(text) > TEXTS[name]:
+        noun = name.replace("_", " ")
+        raise Unreadable(f"The {noun} has {len(text):,} characters; at most {TEXTS[name]:,} are kept.")
+    if "\x00" in text:
+        raise Unreadable(f"The {name.replace('_', ' ')} holds a zero byte, which cannot be kept.")
+    return text
+
+
+def opinion_of(review: Review) -> dict[str, Any]:
+    """The same fields as a row has them."""
+    return {name: getattr(review, name) for name in FIELDS}
+
+
+def in_words(review: Review) -> list[tuple[str, str]]:
+    """What is filled in, each with what it is called."""
+    found = [(line.question, getattr(review, line.name)) for line in LINES]
+    found += [("Verdict", review.get_verdict_display()), ("Corrected label", review.corrected_label)]
+    return [(name, str(value)) for name, value in [*found, ("Note", review.note)] if value]
+
+
+def missing(review: Review) -> list[str]:
+    """What has to be filled in before it can be submitted, in words."""
+    lines = [line.question for line in LINES if getattr(review, line.name) is None]
+    return lines if review.verdict else [*lines, "Verdict"]

@@ -1,0 +1,205 @@
+// Focus mode: keys for the rubric, a draft saved as it is typed, and the next item on screen without a wait.
+import { Desk } from "./review-desk.js";
+import { toast } from "./notices.js";
+
+const TYPED = 600; // ms without a key, after which a draft is saved
+const ALIVE = 240000; // ms between two signs of life, by which a reservation lasts
+const desk = new Desk(document.getElementById("desk"));
+let line = 0;
+let timer = 0;
+
+const form = () => document.getElementById("rubric");
+const lines = () => [...form().querySelectorAll(".score-line")];
+
+// --- the current line, and keys ---
+
+function point(to, look = true) {
+  const all = lines();
+  line = Math.max(0, Math.min(to, all.length - 1));
+  for (const [place, each] of all.entries()) {
+    each.classList.toggle("current", place === line);
+    for (const input of each.querySelectorAll("input")) {
+      if (place === line) input.dataset.key = input.value;
+      else delete input.dataset.key;
+    }
+  }
+  if (look) all[line].scrollIntoView({ block: "nearest" });
+}
+
+function scored(input) {
+  const here = lines().indexOf(input.closest(".score-line"));
+  input.closest("fieldset").classList.remove("lacking");
+  if (here >= 0) point(here + 1);
+}
+
+const typing = (target) => target.matches?.("input:not([type=radio]), textarea, select");
+
+document.addEventListener("keydown", (event) => {
+  if (!form() || document.querySelector("dialog[open]") || event.isComposing) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    send();
+  } else if (["ArrowDown", "ArrowUp"].includes(event.key) && !typing(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey) {
+    event.preventDefault();
+    document.activeElement.closest?.(".score-line")?.contains(document.activeElement) && document.activeElement.blur();
+    point(line + (event.key === "ArrowDown" ? 1 : -1));
+  }
+}, true);
+
+// --- the draft ---
+
+function changed(event) {
+  if (!event.target.closest?.("#rubric")) return;
+  if (event.type === "change" && event.target.type === "radio") scored(event.target);
+  said("Not saved yet");
+  clearTimeout(timer);
+  timer = setTimeout(save, TYPED);
+}
+
+function said(words, bad = false) {
+  const box = document.getElementById("saved");
+  if (!box) return;
+  box.textContent = words;
+  box.classList.toggle("bad", bad);
+}
+
+function save() {
+  clearTimeout(timer);
+  timer = 0;
+  if (!form()) return;
+  const here = form();
+  desk.post(here, here.dataset.save).then((answer) => {
+    if (here !== form()) return;
+    if (answer.ok) { if (!timer) said(`Saved ${answer.body.saved}`); if (answer.body.words) tell(answer.body.words); } else refused(answer);
+  });
+}
+
+document.addEventListener("input", changed);
+document.addEventListener("change", changed);
+addEventListener("pagehide", () => { if (timer && form()) navigator.sendBeacon(form().dataset.save, new FormData(form())); });
+
+// --- submitting ---
+
+function complete() {
+  const empty = [...form().querySelectorAll(".score-line, .verdicts")].filter((each) => !each.querySelector("input:checked"));
+  for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("lacking", empty.includes(each));
+  if (!empty.length) return true;
+  const first = lines().indexOf(empty[0]);
+  if (first >= 0) point(first); else empty[0].scrollIntoView({ block: "nearest" });
+  tell(`Still to be filled in: ${empty.map((each) => each.querySelector("legend").textContent).join(", ")}.`);
+  return false;
+}
+
+async function send(additional = false) {
+  const here = form();
+  if (!here || here.dataset.sent || !complete()) return;
+  clearTimeout(timer);
+  timer = 0;
+  here.dataset.sent = "yes";
+  if (additional) here.elements.additional.value = "yes";
+  const next = desk.next;
+  here.elements.next.value = next?.dataset.position || "";
+  const asked = desk.post(here, here.action);
+  const before = next ? desk.show(next) : null; // the next item stands there before the server has answered
+  if (next) begin();
+  const answer = await asked;
+  delete here.dataset.sent;
+  if (!answer.ok) {
+    if (before) { desk.show(before); begin(); }
+    refused(answer);
+    return;
+  }
+  await desk.goOn(answer.body, next, begin);
+}
+
+function refused({ status, body }) {
+  said("Not saved", true);
+  if (!body) { tell(status ? "The server refused this. What you typed stays here: try again." : "The server does not answer. What you typed stays here: try again.", [["Try again", save]]); return; }
+  const { problem, words } = body;
+  if (body.saved && problem !== "version") { form().elements.version.value = body.version; said(`Saved ${body.saved}`); }
+  if (problem === "version") tell(`${words} Both are kept until you choose.`, [["Keep what is here", () => keep(body)], ["Take the other", () => take(body)]]);
+  else if (problem === "run") { form().elements.seq.value = body.seq; tell(words, [["I have seen it: submit", () => send()]], body.news); }
+  else if (problem === "taken") tell(words, [["Submit as an additional opinion", () => send(true)]]);
+  else if (["submitted", "declined", "none", "closed"].includes(problem)) tell(words, [["Load this item again", () => location.reload()]]);
+  else tell(words);
+}
+
+function keep(body) {
+  form().elements.version.value = body.version;
+  hush();
+  save();
+}
+
+function take(body) {
+  form().elements.version.value = body.version;
+  for (const [name, value] of Object.entries(body.fields)) {
+    const field = form().elements[name];
+    if (field instanceof RadioNodeList) { for (const radio of field) radio.checked = radio.value === String(value ?? ""); } else field.value = value ?? "";
+  }
+  hush();
+  said(`Saved ${body.saved}`);
+}
+
+// --- what the reviewer is told, beside the rubric ---
+
+function tell(words, choices = [], news = []) {
+  const box = document.getElementById("told");
+  if (!box) { toast(words, "warning"); return; }
+  const line = Object.assign(document.createElement("p"), { textContent: words });
+  const links = news.map((each) => Object.assign(document.createElement("a"), { href: each.link, target: "_blank", textContent: `#${each.seq} ${each.words}` }));
+  const list = document.createElement("p");
+  list.append(...links.flatMap((each) => [each, " "]));
+  const buttons = document.createElement("div");
+  buttons.className = "choices";
+  for (const [name, act] of choices) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "button small", textContent: name });
+    button.addEventListener("click", act);
+    buttons.append(button);
+  }
+  box.replaceChildren(line, ...(links.length ? [list] : []), ...(choices.length ? [buttons] : []));
+  box.hidden = false;
+  box.scrollIntoView({ block: "nearest" });
+}
+
+function hush() {
+  const box = document.getElementById("told");
+  if (box) box.hidden = true;
+}
+
+// --- the page ---
+
+function begin() {
+  if (!form()) return;
+  form().classList.add("scripted");
+  const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
+  point(empty < 0 ? 0 : empty, false);
+  desk.lookAhead();
+}
+
+async function live() {
+  if (!form() || form().dataset.sent) return;
+  const here = form();
+  const { ok, body } = await desk.post(here, here.dataset.hold);
+  if (!ok || here !== form()) return;
+  if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional opinion.", [["Submit as an additional opinion", () => send(true)]]);
+  else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); desk.after(() => location.reload()); }]]);
+}
+
+// In capture, so that the buttons of a form that stays are not put out by the frame.
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== "rubric" || event.submitter?.hasAttribute("formaction")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  send(event.submitter?.name === "additional");
+}, true);
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-raw-all]");
+  if (!button) return;
+  const shown = button.getAttribute("aria-pressed") !== "true";
+  button.setAttribute("aria-pressed", String(shown));
+  button.textContent = shown ? "Show masked" : "Show raw";
+  desk.raw(shown);
+});
+addEventListener("popstate", () => location.reload());
+setInterval(live, ALIVE);
+begin();
