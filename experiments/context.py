@@ -49,7 +49,7 @@ PLACES = (
     Place("units", "Units", "u"),
     Place("compare", "Compare", "c"),
     Place("evaluations", "Evaluations", "v"),
-    Place("review", "Review", "w"),
+    Place("review", "Review", "w", ("/choices/",)),
     Place("settings", "Settings", "s"),
 )
 ELSEWHERE = (

@@ -14,6 +14,9 @@ WORDS = {
     "root": "API",
     "run": "Run {pk}",
     "experiment": "Experiment {n}",
+    "choices": "Two-way choices",
+    "choices-new": "New contest",
+    "choices-contest": "Contest {pk}",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",
 }

@@ -18,6 +18,7 @@ from django.utils import timezone
 from experiments.choices import evidence
 from experiments.models import Choice, Contest, Exemplar, Judge, Pair
 from experiments.models.choice import Answer
+from experiments.thumbnails import Addresses
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
 SAID = (FIRST, SECOND, NEITHER)
@@ -31,13 +32,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Shown:
-    """A pair as one judge sees it."""
+    """A pair as one judge sees it; of each exemplar the addresses of the masked and the whole image."""
 
     pk: int
     first: str
     second: str
     truth: str
-    exemplars: Sequence[Exemplar]
+    exemplars: Sequence[tuple[Addresses, Addresses]]
 
 
 def key_of(user: User) -> str:
@@ -66,7 +67,8 @@ def next_shown(contest: Contest, user: User, count: int, held: Collection[int] =
 
 def shown(contest: Contest, pair: Pair, key: str, exemplars: Sequence[Exemplar]) -> Shown:
     texts = (pair.text_b, pair.text_a) if is_swapped(contest, pair, key) else (pair.text_a, pair.text_b)
-    return Shown(pair.pk, *texts, truth=pair.truth, exemplars=exemplars)
+    pictures = [(Addresses.of(each.masked_id), Addresses.of(each.image_id)) for each in exemplars]
+    return Shown(pair.pk, *texts, truth=pair.truth, exemplars=pictures)
 
 
 @transaction.atomic

@@ -1,0 +1,89 @@
+// Judging: the next pair lies behind the one on screen with its images loaded, so an answer shows it at once. Answers
+// are sent one after the other; one that does not arrive brings its pair back, with what went wrong.
+
+const deck = document.getElementById("deck");
+const undo = document.getElementById("undo");
+const trouble = document.getElementById("trouble");
+const waiting = document.getElementById("waiting");
+const far = document.getElementById("far");
+const ARROWS = { ArrowLeft: "first", ArrowRight: "second" };
+let line = Promise.resolve();
+const on_the_way = new Set(); // pairs whose answers the server does not know yet
+let began = performance.now();
+let whole = false;
+
+const current = () => deck.querySelector(".pair:not([hidden])");
+
+function choose(pair, answer) {
+  const form = pair.querySelector("form");
+  const body = new URLSearchParams(new FormData(form));
+  body.set("answer", answer);
+  body.set("seconds", ((performance.now() - began) / 1000).toFixed(1));
+  pair.remove();
+  counted(1);
+  show();
+  on_the_way.add(pair.dataset.pair);
+  line = line.then(() => send(form.action, body)).catch((error) => back(pair, error)).finally(() => { on_the_way.delete(pair.dataset.pair); end(); });
+}
+
+async function send(address, body) {
+  const held = [...deck.querySelectorAll(".pair")].map((pair) => pair.dataset.pair);
+  for (const pair of [...held, ...on_the_way]) body.append("holds", pair);
+  const response = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" }, credentials: "same-origin" });
+  if (response.redirected) { location.reload(); return; } // the session is over: the sign-in page leads back
+  const text = await response.text();
+  if (!response.ok) throw new Error(response.status === 409 ? text : `The server answered ${response.status}. Choose again.`);
+  deck.insertAdjacentHTML("beforeend", text);
+  if (!current()) show();
+}
+
+function show() {
+  const next = deck.querySelector(".pair");
+  waiting.hidden = Boolean(next);
+  if (!next) return;
+  for (const pair of deck.querySelectorAll(".pair")) pair.hidden = pair !== next;
+  const box = next.querySelector("[name=whole]");
+  if (box) box.checked = whole;
+  for (const button of next.querySelectorAll("button")) button.disabled = false;
+  scrollTo({ top: 0 });
+  began = performance.now();
+}
+
+function back(pair, error) {
+  deck.prepend(pair);
+  counted(-1);
+  show();
+  trouble.textContent = error instanceof TypeError ? "The server cannot be reached, so the answer was not kept. Choose again." : error.message;
+  trouble.hidden = false;
+}
+
+function counted(step) {
+  far.value += step;
+  document.getElementById("done").textContent = String(far.value);
+  undo.querySelector("button").disabled = far.value === 0;
+  trouble.hidden = true;
+}
+
+// Nothing is left on screen or on its way: the page says so itself.
+function end() {
+  if (on_the_way.size === 0 && !deck.querySelector(".pair")) location.reload();
+}
+
+if (deck) {
+  deck.addEventListener("submit", (event) => {
+    event.preventDefault();
+    choose(event.target.closest(".pair"), event.submitter.value);
+  });
+  deck.addEventListener("change", (event) => { if (event.target.name === "whole") whole = event.target.checked; });
+  document.addEventListener("keydown", (event) => {
+    if (!ARROWS[event.key] || event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+    if (event.target.matches?.("input:not([type=checkbox]), textarea, select") || !current()) return;
+    event.preventDefault();
+    choose(current(), ARROWS[event.key]);
+  });
+  undo.addEventListener("submit", (event) => {
+    if (on_the_way.size === 0) return;
+    event.preventDefault();
+    line.then(() => undo.submit());
+  });
+}
