@@ -20,6 +20,7 @@ from experiments.access import role_of
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE, Status
+from experiments.review import reservation
 from workers.jobs import jail
 
 
@@ -59,6 +60,8 @@ ELSEWHERE = (
     Place("settings-tokens", "Tokens for the API", ""),
 )
 """Pages that the palette offers beside those of the rail."""
+COUNTED = 99
+"""Items to review that are counted."""
 SHOWN_ON_A_PHONE = 2
 """Entries that the bar at the foot of a small screen has room for; the others unfold."""
 
@@ -90,12 +93,12 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "more": places[SHOWN_ON_A_PHONE:],
         "elsewhere": [place for place in ELSEWHERE if place.url],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
-        "counts": counts(),
+        "counts": counts(request.user),
         "warning": jail.banner(),
     }
 
 
-def counts() -> Mapping[str, str]:
+def counts(user: Any) -> Mapping[str, str]:
     """What stands beside the names of the rail: place -> a few words, "" for nothing."""
     asked = [*ACTIVE, Status.WAITING]
     rows = Run.objects.filter(status__in=asked).order_by().values_list("status").annotate(Count("pk"))
@@ -104,4 +107,11 @@ def counts() -> Mapping[str, str]:
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
         "runs": f"{live} live" if live else "",
+        "review": to_review(user),
     }
+
+
+def to_review(user: Any) -> str:
+    """How many items wait for this person's review; "" for none. Beyond some the number does not matter."""
+    count = reservation.waiting(user)[: COUNTED + 1].count()
+    return f"{COUNTED}+" if count > COUNTED else str(count or "")

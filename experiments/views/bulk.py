@@ -162,5 +162,5 @@ ACTIONS: Mapping[str, Action] = {
     "tag": Action("Tag", "Tagged {count}.", tag),
     "untag": Action("Untag", "Took the tag off {count}.", untag),
 }
-PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports"}
+PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new"}
 """Actions that are pages of their own."""

@@ -15,6 +15,7 @@ from experiments import access, filters
 from experiments.models import Backbone, Layer, Member, Model, Run, SavedView, Tag
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE
+from experiments.review import queues
 from workers import registry
 
 PER_PAGE = 50
@@ -55,6 +56,7 @@ USUAL = ("status", "labels", "rounds", "images", "asked", "time")
 def index(request: HttpRequest) -> HttpResponse:
     """The runs that the address chooses; the list alone for htmx."""
     user = access.require(request)
+    role = access.role_of(user) or Role.VIEWER
     found = filters.runs_from(request.GET.dict())
     runs = found.runs.select_related("owner").prefetch_related("tags").defer(*UNSHOWN)
     page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
@@ -68,7 +70,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "shown": {each.name: each.name in chosen for each in COLUMNS},
         "moving": any(run.status in ACTIVE for run in page),
         "any": bool(page.paginator.count) or Run.objects.exists(),
-        "may_act": access.role_of(user) != Role.VIEWER,
+        "may_act": role != Role.VIEWER,
+        "may_queue": role >= queues.MAKES,
         "address": request.get_full_path(),
     }
     if not part:

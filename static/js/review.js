@@ -7,6 +7,7 @@ const ALIVE = 240000; // ms between two signs of life, by which a reservation la
 const desk = new Desk(document.getElementById("desk"));
 let line = 0;
 let timer = 0;
+let sideways = false; // the last key was an arrow to the left or right
 
 const form = () => document.getElementById("rubric");
 const lines = () => [...form().querySelectorAll(".score-line")];
@@ -26,10 +27,20 @@ function point(to, look = true) {
   if (look) all[line].scrollIntoView({ block: "nearest" });
 }
 
-function scored(input) {
-  const here = lines().indexOf(input.closest(".score-line"));
-  input.closest("fieldset").classList.remove("lacking");
-  if (here >= 0) point(here + 1);
+// A score takes the reviewer to the next line; arrows within a line stay there.
+document.addEventListener("click", ({ target }) => {
+  if (!target.matches?.("#rubric input[type=radio]")) return;
+  target.closest("fieldset").classList.remove("lacking");
+  const here = lines().indexOf(target.closest(".score-line"));
+  if (here < 0) return;
+  point(sideways ? here : here + 1);
+  if (!sideways && form().contains(document.activeElement)) rest();
+});
+
+// The focus goes with the line, so that who cannot see the mark hears where they are.
+function rest() {
+  const radios = [...lines()[line].querySelectorAll("input")];
+  (radios.find((each) => each.checked) || radios[0]).focus({ preventScroll: true });
 }
 
 const typing = (target) => target.matches?.("input:not([type=radio]), textarea, select");
@@ -41,16 +52,16 @@ document.addEventListener("keydown", (event) => {
     send();
   } else if (["ArrowDown", "ArrowUp"].includes(event.key) && !typing(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey) {
     event.preventDefault();
-    document.activeElement.closest?.(".score-line")?.contains(document.activeElement) && document.activeElement.blur();
     point(line + (event.key === "ArrowDown" ? 1 : -1));
-  }
+    rest();
+  } else sideways = ["ArrowLeft", "ArrowRight"].includes(event.key);
 }, true);
+document.addEventListener("pointerdown", () => { sideways = false; }, true);
 
 // --- the draft ---
 
 function changed(event) {
   if (!event.target.closest?.("#rubric")) return;
-  if (event.type === "change" && event.target.type === "radio") scored(event.target);
   said("Not saved yet");
   clearTimeout(timer);
   timer = setTimeout(save, TYPED);
@@ -76,7 +87,7 @@ function save() {
 
 document.addEventListener("input", changed);
 document.addEventListener("change", changed);
-addEventListener("pagehide", () => { if (timer && form()) navigator.sendBeacon(form().dataset.save, new FormData(form())); });
+addEventListener("pagehide", () => { if (timer && form()) fetch(form().dataset.save, { method: "POST", body: new FormData(form()), headers: { Accept: "application/json" }, keepalive: true }); });
 
 // --- submitting ---
 
@@ -105,11 +116,11 @@ async function send(additional = false) {
   const answer = await asked;
   delete here.dataset.sent;
   if (!answer.ok) {
-    if (before) { desk.show(before); begin(); }
+    if (before) begin(desk.show(before)); // what was typed in the next one lies there as before
     refused(answer);
     return;
   }
-  await desk.goOn(answer.body, next, begin);
+  await desk.goOn(answer.body, next, () => begin());
 }
 
 function refused({ status, body }) {
@@ -168,12 +179,13 @@ function hush() {
 
 // --- the page ---
 
-function begin() {
+function begin(next = null) {
   if (!form()) return;
   form().classList.add("scripted");
   const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
   point(empty < 0 ? 0 : empty, false);
-  desk.lookAhead();
+  if (next) desk.next = next;
+  else desk.lookAhead();
 }
 
 async function live() {
