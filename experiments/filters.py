@@ -141,10 +141,10 @@ def day(text: str) -> dt.datetime:
     return dt.datetime.combine(date, dt.time.min, timezone.get_default_timezone())
 
 
-def until(text: str) -> Q:
-    """Up to the end of that day."""
+def next_day(text: str) -> dt.datetime:
+    """The end of a day."""
     try:
-        return Q(created__lt=day(text) + dt.timedelta(days=1))
+        return day(text) + dt.timedelta(days=1)
     except OverflowError:
         raise Senseless(f"“{text[:40]}” is too far away.") from None
 
@@ -162,6 +162,6 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "label": by_label,
     "tag": lambda text: Q(tags__name=text),
     "since": lambda text: Q(created__gte=day(text)),
-    "until": until,
+    "until": lambda text: Q(created__lt=next_day(text)),
 }
 """Name in the address -> the condition that its text states. Each raises Senseless."""

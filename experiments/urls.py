@@ -10,6 +10,7 @@ from experiments.consumers.run import RunConsumer
 from experiments.consumers.topics import TopicConsumer
 from experiments.network.addresses import Name, Number
 from experiments.views import (
+    audit,
     bulk,
     choices,
     choosing,
@@ -149,6 +150,8 @@ urlpatterns: list[URLPattern] = [
     path("settings/jobs/<int:pk>/stop/", jobs.stop, name="settings-job-stop"),
     path("settings/jobs/<int:pk>/go-on/", jobs.go_on, name="settings-job-go-on"),
     path("settings/workers/", workers.page, name="settings-workers"),
+    path("settings/audit/", audit.page, name="settings-audit"),
+    path("settings/audit/audit.<str:form>", audit.file, name="settings-audit-file"),
     path("settings/tokens/", tokens.page, name="settings-tokens"),
     path("settings/tokens/<int:pk>/revoke/", tokens.revoke, name="settings-tokens-revoke"),
 ]

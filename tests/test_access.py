@@ -7,7 +7,20 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.models import Comment, DataSet, Export, Job, Layer, Model, Notification, Queue, Review, Run, SavedView, Thread
+from experiments.models import (
+    Comment,
+    DataSet,
+    Export,
+    Job,
+    Layer,
+    Model,
+    Notification,
+    Queue,
+    Review,
+    Run,
+    SavedView,
+    Thread,
+)
 from experiments.urls import urlpatterns
 from tests.builders import make_run
 
@@ -82,6 +95,11 @@ ADMIN = {
     "settings-data-sets-remove": "/settings/data-sets/{data_set}/remove/",
 }
 """What makes a worker read a place that somebody names, and the other way round."""
+ADMIN_READ = {
+    "settings-audit": "/settings/audit/",
+    "settings-audit-file": "/settings/audit/audit.csv",
+}
+"""What only an admin may read."""
 
 
 REVIEW = {
@@ -113,7 +131,7 @@ KEEP = {
 }
 """What every member may send; what it does to others' things is asked further in."""
 
-NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP | REVIEW | REVIEW_READ
+NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP | REVIEW | REVIEW_READ | ADMIN_READ
 
 
 @pytest.fixture
@@ -160,7 +178,7 @@ def test_a_researcher_reviews_nothing(as_owner: Client, ids: dict[str, int], pat
 
 def said(run: Run) -> dict[str, int]:
     """A thread with a comment, and what its author was told."""
-    thread = Thread.objects.create(run=run)
+    thread = Thread.objects.create(run=run, on="run")
     comment = Comment.objects.create(thread=thread, author=run.owner, text="Too few.")
     told = Notification.objects.create(user=run.owner, kind="reply", words="Look.", url="/")
     return {"thread": thread.pk, "comment": comment.pk, "notification": told.pk}
@@ -170,7 +188,7 @@ def test_every_address_is_in_a_table_here() -> None:
     assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys()
 
 
-@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values()])
+@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values(), *ADMIN_READ.values()])
 def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, ids: dict[str, int], path: str) -> None:
     path = path.format(**ids)
     response = client.get(path)
@@ -189,7 +207,7 @@ def test_an_anonymous_writer_is_sent_to_the_sign_in_page(
     assert not run.cancel_requested
 
 
-@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values()])
+@pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values(), *ADMIN_READ.values()])
 def test_a_stranger_finds_nothing(client: Client, stranger: User, run: Run, ids: dict[str, int], path: str) -> None:
     client.force_login(stranger)
     response = client.get(path.format(**ids))
@@ -224,6 +242,13 @@ def test_a_researcher_adds_and_removes_nothing_that_workers_read(
     assert response.status_code == 403
     assert "needs the role Admin; yours is Researcher" in response.content.decode()
     assert (Model.objects.count(), DataSet.objects.count(), Job.objects.count()) == (2, 1, 2)
+
+
+@pytest.mark.parametrize("path", ADMIN_READ.values())
+def test_a_researcher_does_not_read_what_is_for_admins(as_owner: Client, ids: dict[str, int], path: str) -> None:
+    response = as_owner.get(path.format(**ids))
+    assert response.status_code == 403
+    assert "needs the role Admin; yours is Researcher" in response.content.decode()
 
 
 @pytest.mark.parametrize("kind", ["model", "data_set"])
