@@ -1,10 +1,13 @@
 """Untrusted words and programs as safe HTML. Knows no event and no page; called by the template filters.
 
-Markdown without HTML, links or images: what a model writes can format text and nothing else.
+Markdown without HTML, links or images: what a model writes can format text and nothing else. What people say to each
+other is no Markdown: paragraphs, links, `code`, and the names of those they mean.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator
 from functools import cache
 
 from django.utils.html import escape
@@ -50,3 +53,47 @@ def markdown() -> MarkdownIt:
 def fence(code: str, language: str, _: str) -> str:
     """Python fences are coloured, all others come plain."""
     return str(highlight(code)) if language in {"python", "py"} else ""
+
+
+# --- what people say ---------------------------------------------------------------------------------
+
+CODE = re.compile(r"`(?P<code>[^`\n]+)`")
+LINK = re.compile(r"(?P<link>https?://[^\s<>\"'`]+)")
+MENTION = re.compile(r"(?<![\w@.])@(?P<name>\w[\w.@+-]{0,149})")
+PIECE = re.compile("|".join(each.pattern for each in (CODE, LINK, MENTION)))
+AFTER_A_NAME = ".@+-_"
+AFTER_A_LINK = ".,;:!?)]}*"
+
+
+def said(text: str, names: Collection[str] = ()) -> SafeString:
+    """A person's words as paragraphs; only these `names` count as people who are mentioned."""
+    paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
+    html = ("<br>".join("".join(pieces(line, names)) for line in each.split("\n")) for each in paragraphs)
+    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `pieces` escapes
+
+
+def pieces(line: str, names: Collection[str]) -> Iterator[str]:
+    """The parts of a line as HTML: what is neither link, code nor a name stays as it was written."""
+    end = 0
+    for match in PIECE.finditer(line):
+        yield escape(line[end : match.start()])
+        end = match.end()
+        yield piece(match, names)
+    yield escape(line[end:])
+
+
+def piece(match: re.Match[str], names: Collection[str]) -> str:
+    if code := match["code"]:
+        return f"<code>{escape(code)}</code>"
+    if link := match["link"]:
+        address = link.rstrip(AFTER_A_LINK)
+        rest = escape(link[len(address) :])
+        return f'<a href="{escape(address)}" rel="nofollow noopener noreferrer">{escape(address)}</a>{rest}'
+    name = next((way for way in spellings(match["name"]) if way in names), "")
+    rest = escape(match["name"][len(name) :])
+    return f'<b class="mention">@{escape(name)}</b>{rest}' if name else f"@{rest}"
+
+
+def spellings(name: str) -> list[str]:
+    """What was written after the @, and what is left of it without the full stop of a sentence."""
+    return [name, name.rstrip(AFTER_A_NAME)]

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from experiments.models import (
     Comment,
+    Contest,
     DataSet,
     Export,
     Job,
@@ -38,6 +39,9 @@ READ = {
     "image": f"/images/{KEY}.png",
     "image-page": f"/images/{KEY}/",
     "thumbnail": f"/images/{KEY}/thumb-160.webp",
+    "choices": "/choices/",
+    "choices-contest": "/choices/{contest}/",
+    "choices-file": "/choices/{contest}/choices.csv",
     "compare": "/compare/",
     "pulse": "/pulse/",
     "units": "/units/",
@@ -108,6 +112,11 @@ REVIEW = {
     "review-save": "/review/{queue}/items/1/save/",
     "review-submit": "/review/{queue}/items/1/submit/",
     "review-decline": "/review/{queue}/items/1/decline/",
+    "choices-answer": "/choices/{contest}/answer/",
+    "choices-undo": "/choices/{contest}/undo/",
+    "choices-close": "/choices/{contest}/close/",
+    "choices-ask": "/choices/{contest}/ask/",
+    "choices-stop": "/choices/{contest}/judges/1/stop/",
     "review-undo": "/review/{queue}/undo/",
     "review-close": "/review/{queue}/close/",
 }
@@ -115,6 +124,8 @@ REVIEW = {
 REVIEW_READ = {
     "review-next": "/review/{queue}/next/",
     "review-ahead": "/review/{queue}/items/1/ahead/",
+    "choices-new": "/choices/new/",
+    "choices-judge": "/choices/{contest}/judge/",
     "review-new": "/review/new/",
 }
 
@@ -157,6 +168,7 @@ def ids(run: Run) -> dict[str, int]:
         "view": view.pk,
         **said(run),
         "queue": queue_of(run).pk,
+        "contest": Contest.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
     }
 
 

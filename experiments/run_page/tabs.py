@@ -27,6 +27,11 @@ class Tab:
         return f"run/tabs/{self.name}.html"
 
 
+def by_person(run: Run, params: Params) -> dict[str, Any]:  # noqa: ARG001 - as all tabs have it
+    """Nothing: what a tab shows to some and not to others, its template asks for."""
+    return {}
+
+
 TABS = {
     tab.name: tab
     for tab in (
@@ -37,6 +42,7 @@ TABS = {
         Tab("hypotheses", "Hypotheses", hypotheses.read, "redraw"),
         Tab("cost", "Cost", cost.read, "redraw"),
         Tab("raw", "Raw", raw.read, "offer"),
+        Tab("comments", "Comments", by_person),
     )
 }
 

@@ -1,0 +1,159 @@
+"""What a thread hangs on: the run, an event, an experiment, an image, or words of an event.
+
+A quote is anchored by its own text and a little of what stands around it, as a browser selected them. Whether it still
+stands in the transcript is asked without regard to white space: what a page puts between two blocks is no text.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import strip_tags
+
+from experiments import rendering
+from experiments.models import Event, Experiment, Observation, Run, Thread
+from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
+
+LARGEST = 2**31 - 1
+PROGRAMS = frozenset({"experiment", "result"})
+"""Kinds of events that are drawn as the card of an experiment."""
+
+
+class Nowhere(ValueError):
+    """Raised when there is nothing of the kind in the run; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A place in a run where a thread may hang; `seq` is of an event, `quote` of its words."""
+
+    run: Run
+    on: str = On.RUN
+    seq: int | None = None
+    experiment: Experiment | None = None
+    observation: Observation | None = None
+    quote: str = ""
+    before: str = ""
+    after: str = ""
+    place: int = 0
+
+    def columns(self) -> dict[str, Any]:
+        """What the row of a thread says of it."""
+        names = ("run", "on", "seq", "experiment", "observation", "quote", "before", "after", "place")
+        return {name: getattr(self, name) for name in names}
+
+    def fields(self) -> dict[str, str | int]:
+        """The same as a form sends it, for `read` to read."""
+        if self.on == On.EXPERIMENT and self.experiment:
+            return {"on": self.on, "experiment": self.experiment.number}
+        if self.on == On.IMAGE and self.experiment and self.observation:
+            return {"on": self.on, "experiment": self.experiment.number, "image": self.observation.image_id}
+        named: dict[str, str | int] = {"on": self.on}
+        if self.seq is not None:
+            named["seq"] = self.seq
+        if self.on == On.WORDS:
+            named |= {"quote": self.quote, "before": self.before, "after": self.after, "place": self.place}
+        return named
+
+
+def read(run: Run, params: Mapping[str, str]) -> Anchor:
+    """The place that a form or an address names. Raises Nowhere."""
+    on = params.get("on", "") or On.RUN
+    if on == On.RUN:
+        return Anchor(run)
+    if on in {On.EXPERIMENT, On.IMAGE}:
+        experiment = experiment_of(run, params.get("experiment", ""))
+        if on == On.EXPERIMENT:
+            return Anchor(run, on, experiment=experiment)
+        observation = observation_of(experiment, params.get("image", ""))
+        return Anchor(run, on, experiment=observation.experiment, observation=observation)
+    if on in {On.EVENT, On.WORDS}:
+        event = event_of(run, params.get("seq", ""))
+        return Anchor(run, on, seq=event.seq) if on == On.EVENT else words_of(run, event, params)
+    raise Nowhere(f"Nothing can hang on “{on[:40]}”.")
+
+
+def number_of(text: str, noun: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
+    if not 0 < number <= LARGEST:
+        raise Nowhere(f"“{text[:40]}” is no number of an {noun}.")
+    return number
+
+
+def event_of(run: Run, text: str) -> Event:
+    number = number_of(text, "event")
+    event = run.events.filter(seq=number).first()
+    if event is None:
+        raise Nowhere(f"Run {run.pk} has no event {number}.")
+    return event
+
+
+def experiment_of(run: Run, text: str) -> Experiment:
+    number = number_of(text, "experiment")
+    experiment = run.experiments.filter(number=number).first()
+    if experiment is None:
+        raise Nowhere(f"Run {run.pk} has no experiment {number}.")
+    return experiment
+
+
+def observation_of(experiment: Experiment, key: str) -> Observation:
+    """The image as this experiment logged it; the original of an edit may have been logged by one before."""
+    logged = Observation.objects.filter(run=experiment.run_id, image=key).select_related("experiment")
+    found = list(logged.order_by("experiment__number", "position")[:100])
+    if not found:
+        raise Nowhere(f"Run {experiment.run_id} logged no image {key[:12]}.")
+    return next((row for row in found if row.experiment_id == experiment.pk), found[0])
+
+
+def words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
+    quote = spaced(params.get("quote", ""))
+    if not quote:
+        raise Nowhere("No words are chosen: select some in the transcript.")
+    if len(quote) > QUOTE_CHARS:
+        raise Nowhere(f"{len(quote)} characters are chosen, and a comment hangs on at most {QUOTE_CHARS}.")
+    if not stands_in(quote, text_of(run, [event])[event.seq]):
+        raise Nowhere(f"The words chosen do not stand in event {event.seq}.")
+    place = params.get("place", "0")
+    return Anchor(
+        run,
+        On.WORDS,
+        seq=event.seq,
+        quote=quote,
+        before=spaced(params.get("before", ""))[-NEARBY_CHARS:],
+        after=spaced(params.get("after", ""))[:NEARBY_CHARS],
+        place=min(int(place), LARGEST) if place.isascii() and place.isdigit() and len(place) < 11 else 0,
+    )
+
+
+# --- quotes ------------------------------------------------------------------------------------------
+
+
+def gone(run: Run, threads: Iterable[Thread]) -> set[int]:
+    """Keys of those threads whose words do not stand in their event as it is drawn now. Queries do not grow."""
+    quoting = [thread for thread in threads if thread.on == On.WORDS]
+    if not quoting:
+        return set()
+    texts = text_of(run, list(run.events.filter(seq__in={thread.seq for thread in quoting})))
+    return {thread.pk for thread in quoting if not stands_in(thread.quote, texts.get(thread.seq or 0, ""))}
+
+
+def text_of(run: Run, events: list[Event]) -> dict[int, str]:
+    """The words of events as a page shows them; of the start of an experiment, those of its card."""
+    around = rendering.surroundings(run, events)
+    return {event.seq: html.unescape(strip_tags(rendering.draw(event, around))) for event in events}
+
+
+def stands_in(quote: str, text: str) -> bool:
+    return bare(quote) in bare(text)
+
+
+def bare(text: str) -> str:
+    return "".join(text.split())
+
+
+def spaced(text: str) -> str:
+    """With single spaces, and without what no database keeps."""
+    return " ".join(text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8").split())

@@ -1,0 +1,57 @@
+"""The Comments tab: the threads of a run by page, those that need something before those that are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from experiments import access
+from experiments.comments import reading
+from experiments.models import Run
+from experiments.models.member import Role
+from experiments.run_page import window
+from experiments.run_page.pages import Page
+
+PER_PAGE = 30
+SHOWS = {"open": "Open", "resolved": "Resolved", "all": "All"}
+
+
+def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
+    """A page of threads, the newest first; with `comment` in the address the page that holds this one."""
+    if reading.hides(user, run):
+        return {"run": run, "hidden": reading.HIDDEN}
+    totals = {name: run.threads.filter(condition).count() for name, condition in CONDITIONS.items()}
+    totals["all"] = sum(totals.values())
+    show, place = chosen(run, params)
+    page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
+    rows = reading.threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
+    return {
+        "run": run,
+        "page": page,
+        "show": show,
+        "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
+        "talks": reading.talks(run, rows),
+        **standing(user),
+    }
+
+
+CONDITIONS = {"open": Q(resolved=None), "resolved": Q(resolved__isnull=False)}
+
+
+def chosen(run: Run, params: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Which threads are shown, and the page if the address asks for a comment."""
+    key = window.number(params, "comment")
+    thread = run.threads.filter(comments=key).first() if key is not None else None
+    if thread is not None:
+        newer = run.threads.filter(pk__gt=thread.pk).count()
+        return "all", {"page": str(newer // PER_PAGE + 1)}
+    return (params.get("show", "") if params.get("show") in SHOWS else "open"), {}
+
+
+def standing(user: User) -> dict[str, Any]:
+    """Who looks, and whether they may write."""
+    role = access.role_of(user)
+    return {"me": user, "may_comment": role is not None and role >= Role.RESEARCHER}

@@ -1,0 +1,51 @@
+"""What the templates of comments call."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from experiments import prose
+from experiments.comments import listing
+from experiments.comments.anchors import Anchor
+from experiments.models import Comment, Observation, Run, Thread
+from experiments.thumbnails import Addresses
+
+register = template.Library()
+
+
+@register.inclusion_tag("comments/list.html", takes_context=True)
+def discussion(context: dict[str, Any], run: Run) -> dict[str, Any]:
+    """The threads of a run as who asks may see them, by the address of the page."""
+    request = context["request"]
+    return {
+        **listing.read(run, request.user, request.GET.dict()),
+        "request": request,
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.filter
+def spoken(comment: Comment) -> SafeString:
+    """A comment's words as safe HTML, with the names of those it mentions."""
+    return prose.said(comment.text, {user.get_username() for user in comment.mentions.all()})
+
+
+@register.filter
+def draft_key(place: Anchor | Thread | Comment) -> str:
+    """What names a draft in the browser: where it was begun."""
+    if isinstance(place, Thread):
+        return f"thread-{place.pk}"
+    if isinstance(place, Comment):
+        return f"comment-{place.pk}"
+    named = repr(place.fields()) if isinstance(place, Anchor) else ""
+    return f"new-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+
+@register.inclusion_tag("comments/thumb.html")
+def thumb_of(row: Observation) -> dict[str, Any]:
+    """A small image with its title and activation, beside what is said of it."""
+    return {"row": row, "masked": Addresses.of(row.masked_id or row.image_id), "raw": Addresses.of(row.image_id)}
