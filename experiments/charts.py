@@ -102,9 +102,12 @@ def strength(value: float, scale: Scale) -> str:
     return "middle" if value > scale.low + (scale.high - scale.low) / 4 else "weak"
 
 
-def nice(value: float) -> float:
-    """The next of 1, 2, 4, 5, 6, 8 or 10 times a power of ten."""
+ROUND = (1, 2, 3, 4, 5, 6, 8, 10, 20)
+
+
+def nice(value: float, steps: Sequence[int] = ROUND) -> float:
+    """The next of these steps times a power of ten."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 2, 4, 5, 6, 8, 10, 20) if step * unit >= value)
+    return next(step * unit for step in steps if step * unit >= value)

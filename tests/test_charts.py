@@ -20,7 +20,7 @@ def test_a_scale_of_nothing_is_still_a_scale(values: list[float | None]) -> None
     assert Scale.of(values, None).view_box == "0 0 1 1"
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0.03, 0.04), (1, 1), (36.9, 40), (101, 200), (0, 1)])
+@pytest.mark.parametrize(("value", "expected"), [(0.03, 0.03), (0.033, 0.04), (23.1, 30), (1, 1), (36.9, 40), (101, 200), (0, 1)])
 def test_the_axis_ends_at_a_round_number(value: float, expected: float) -> None:
     assert nice(value) == pytest.approx(expected)
 
@@ -45,4 +45,4 @@ def test_equal_dots_stand_side_by_side_and_all_stay_inside() -> None:
 def test_negative_activations_are_drawn_below_zero() -> None:
     drawn = chart([(1, -3.0, "a"), (1, 2.0, "b")], Scale(-3.0, 2.0, None))
     assert drawn.dots[0].y > drawn.dots[1].y
-    assert drawn.ticks[0][1] == "-4"
+    assert drawn.ticks[0][1] == "-3"

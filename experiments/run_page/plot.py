@@ -10,6 +10,8 @@ from experiments.charts import nice
 
 ROOM = 64
 """Width that the name of a column takes."""
+LINES = 4
+"""Across a plot, about."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Plot:
     columns: Sequence[str]
     low: float
     high: float
+    tick: float
+    """Between two lines across."""
     width: int = 960
     height: int = 320
     left: int = 46
@@ -30,8 +34,10 @@ class Plot:
     def over(cls, columns: Sequence[str], values: Sequence[float], unit: float = 1.0, **shape: int) -> Plot:
         """High enough for these values, from zero or less to a round number of units."""
         known = [value / unit for value in values if math.isfinite(value)]
-        low = min([0.0, *known])
-        return cls(columns, -nice(-low) * unit if low < 0 else 0.0, nice(max([0.0, *known])) * unit, **shape)
+        low, high = min([0.0, *known]), max([0.0, *known])
+        tick = nice((high - low) / LINES, (1, 2, 5, 10))
+        top = math.ceil(high / tick) or 1
+        return cls(columns, math.floor(low / tick) * tick * unit, top * tick * unit, tick * unit, **shape)
 
     @property
     def edge(self) -> int:
@@ -58,7 +64,7 @@ class Plot:
     @property
     def values(self) -> list[float]:
         """What the lines across the plot stand for."""
-        return [self.low + (self.high - self.low) * share / 4 for share in range(5)]
+        return [place * self.tick for place in range(round(self.low / self.tick), round(self.high / self.tick) + 1)]
 
     @property
     def names(self) -> list[tuple[float, str]]:

@@ -17,7 +17,7 @@ from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
-from workers.jobs import jail, persons
+from workers.jobs import forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -49,9 +49,13 @@ def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook) -> b
 
 
 def prepare(run: Run, notebook: DatabaseNotebook) -> Backbone:
-    """Record the first event if it is not there, and give what writes the replies. Raises RequestError."""
+    """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
     if run.started is None:
-        notebook.append("started", first_event(run))
+        first = first_event(run)
+        if run.fork_round:
+            forking.begin(run, notebook, first)
+        else:
+            notebook.append("started", first)
     backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
     return persons.with_reply(backbone, run) if run.backbone == persons.KEY else backbone
 
@@ -102,6 +106,8 @@ class Runner:
             state=state,
             cancelled=self.notebook.cancelled,
         )
+        if bench.tools.threshold is not None:
+            profiles.ask_for(self.run)
         usage = describer.usage if describer else Usage()
         return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold, usage)
 

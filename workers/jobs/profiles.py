@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.models import DataSet, Exemplar, Index, Layer, Profile
+from experiments import live
+from experiments.models import DataSet, Exemplar, Index, Layer, Profile, Run, Unit
 from workers import registry
+from workers.jobs import queue
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, Provenance, SystemSpec
@@ -39,6 +41,18 @@ def write(profile: Profile, progress: Progress) -> None:
         profile.written, profile.problem = timezone.now(), ""
         profile.save()
         note_index(profile.data_set, [unit.layer])
+
+
+def ask_for(run: Run) -> None:
+    """Have the page of the run's unit show the exemplars that the run has looked at; its index is there by now."""
+    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+    data_set = DataSet.objects.filter(key=run.options.get("data_set") or laboratory().settings.data_set).first()
+    if layer is None or data_set is None or live.muted.is_set():
+        return
+    unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
+    profile, is_new = Profile.objects.get_or_create(unit=unit, data_set=data_set)
+    if is_new:
+        queue.ask_for_exemplars(profile.pk)
 
 
 def note_figures(profile: Profile, record: UnitRecord) -> None:

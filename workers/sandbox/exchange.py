@@ -203,7 +203,7 @@ class Exchange:
 
 
 def summary(args: list[Any], kwargs: Mapping[str, Any]) -> str:
-    """A call's arguments in a line of at most 200 characters; images and long lists by their size."""
+    """A call's arguments in a line of at most 200 characters; images, long texts and long lists by their size."""
     words = [_shown(arg) for arg in args] + [f"{str(key)[:40]}={_shown(value)}" for key, value in kwargs.items()]
     line = ", ".join(words[:20])
     return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
@@ -214,6 +214,8 @@ def _shown(value: Any) -> str:
         return f"<{value.width}x{value.height} image>"
     if isinstance(value, list | tuple) and value and isinstance(value[0], Image.Image):
         return f"<{len(value)} images>"
+    if isinstance(value, list | tuple) and value and all(isinstance(item, str) and len(item) > 200 for item in value):
+        return f"<{len(value)} texts of {sum(map(len, value)):,} characters>"
     if isinstance(value, list | tuple):
         more = ["…"] if len(value) > 4 else []
         return f"[{', '.join([*(_shown(item) for item in value[:4]), *more])}]"
