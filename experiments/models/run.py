@@ -104,7 +104,11 @@ class Run(models.Model):
 
     class Meta:
         ordering = ["-created", "-pk"]
-        indexes = [models.Index(fields=["model", "layer", "unit"], name="runs_of_a_unit")]
+        # How the runs of a unit stand, and its newest: neither reads a row too many, however often it was asked about.
+        indexes = [
+            models.Index(fields=["model", "layer", "unit", "status"], name="runs_of_a_unit"),
+            models.Index(fields=["model", "layer", "unit", "-created", "-id"], name="newest_runs_of_a_unit"),
+        ]
 
     def __str__(self) -> str:
         return f"run {self.pk}: {self.system}"

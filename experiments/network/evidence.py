@@ -8,18 +8,21 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
 
 from experiments.charts import Scale
 from experiments.gallery import SAME, Shot
 from experiments.models import Hypothesis, Observation, Run
 from experiments.search.folding import fold
 
-LOOKED_AT = 2000
+LOOKED_AT = 500
 """Observations of a unit that are sorted, the newest experiments' first."""
 STRIP = 6
 EDITS = 4
 WORD = re.compile(r"\w+")
+activation = attrgetter("activation")
 SMALL_WORDS = frozenset(
     WORD.findall(
         "a an and any are as at be by for from has have in into is it its kind like of on or other similar some such "
@@ -29,13 +32,32 @@ SMALL_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Seen:
-    """An observation of one of the unit's runs, and where it stands."""
+class Seen(NamedTuple):
+    """An observation of one of the unit's runs, and where it stands. Many are compared and few are shown."""
 
-    shot: Shot
+    title: str
+    activation: float
+    image: str
+    masked: str | None
+    origin: str
+    prompt: str
+    seed: int | None
+    original: str
     run: int
     experiment: int
+
+    @property
+    def shot(self) -> Shot:
+        return Shot(
+            self.title,
+            self.activation,
+            self.image,
+            self.masked or self.image,
+            self.origin,
+            self.prompt,
+            self.seed,
+            self.original,
+        )
 
 
 @dataclass(frozen=True)
@@ -45,7 +67,7 @@ class Edit:
 
     @property
     def change(self) -> float:
-        return self.after.shot.activation - self.before.shot.activation
+        return self.after.activation - self.before.activation
 
 
 @dataclass(frozen=True)
@@ -73,51 +95,58 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
     """The evidence of these runs; one query."""
     everything = observations(runs)
     edits = edits_of(everything)
-    edited = {id(edit.after) for edit in edits}
-    plain = [seen for seen in everything if seen.shot.origin != "exemplar" and id(seen) not in edited]
-    words = content(label)
-    holding = [seen for seen in plain if words and holds(seen.shot, words)]
-    chosen = {id(seen) for seen in holding}
-    rest = [seen for seen in plain if id(seen) not in chosen]
-    strongest = distinct(sorted(holding, key=lambda seen: -seen.shot.activation))
-    shown = {seen.shot.image for seen in strongest}
-    weak = [seen for seen in holding if seen.shot.image not in shown]
+    edited = {edit.after for edit in edits}
+    plain = [seen for seen in everything if seen.origin != "exemplar" and seen not in edited]
+    holding, rest = parted(plain, content(label))
+    strongest = distinct(sorted(holding, key=activation, reverse=True))
+    shown = {seen.image for seen in strongest}
+    weak = [seen for seen in holding if seen.image not in shown]
     return Evidence(
         strongest,
-        distinct(sorted(weak, key=lambda seen: seen.shot.activation)),
-        distinct(sorted(rest, key=lambda seen: -seen.shot.activation)),
+        distinct(sorted(weak, key=activation)),
+        distinct(sorted(rest, key=activation, reverse=True)),
         [edit for edit in sorted(edits, key=lambda edit: -edit.change)[:EDITS] if edit.change >= SAME],
         [edit for edit in sorted(edits, key=lambda edit: edit.change)[:EDITS] if edit.change <= -SAME],
         len(holding),
         mean(holding),
         len(rest),
         mean(rest),
-        Scale.of([seen.shot.activation for seen in everything], threshold),
+        Scale.of([seen.activation for seen in everything], threshold),
         len(everything) == LOOKED_AT,
     )
 
 
 def observations(runs: Sequence[Run]) -> list[Seen]:
+    """What these runs logged, of much the newest; `runs` are the newest first."""
     if not runs:
         return []
-    rows = Observation.objects.filter(experiment__run__in=[run.pk for run in runs])
+    # The rest of the runs is not even read: what they logged would be sorted to be left out.
+    before = accumulate((run.observation_count for run in runs), initial=0)
+    asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
+    rows = Observation.objects.filter(experiment__run__in=asked)
     names = ("title", "activation", "image", "masked", "origin", "prompt", "seed", "original")
     places = ("experiment__run_id", "experiment__number")
     found = rows.order_by("-experiment_id", "position").values_list(*names, *places)[:LOOKED_AT]
-    return [seen_in(row) for row in cast("Iterable[tuple[Any, ...]]", found) if math.isfinite(row[1])]
-
-
-def seen_in(row: tuple[Any, ...]) -> Seen:
-    title, activation, image, masked, origin, prompt, seed, original, run, experiment = row
-    return Seen(Shot(title, activation, image, masked or image, origin, prompt, seed, original), run, experiment)
+    every = map(Seen._make, cast("Iterable[tuple[Any, ...]]", found))
+    return [seen for seen in every if math.isfinite(seen.activation)]
 
 
 def edits_of(everything: Sequence[Seen]) -> list[Edit]:
     """The edits whose original the same run logged."""
-    known = {(seen.run, seen.shot.image): seen for seen in everything}
-    pairs = [(known.get((seen.run, seen.shot.original)), seen) for seen in everything if seen.shot.original]
-    edits = [Edit(before, after) for before, after in pairs if before and before.shot.image != after.shot.image]
-    return list({(edit.before.shot.image, edit.after.shot.image): edit for edit in edits}.values())
+    known = {(seen.run, seen.image): seen for seen in everything}
+    pairs = [(known.get((seen.run, seen.original)), seen) for seen in everything if seen.original]
+    edits = [Edit(before, after) for before, after in pairs if before and before.image != after.image]
+    return list({(edit.before.image, edit.after.image): edit for edit in edits}.values())
+
+
+def parted(some: Sequence[Seen], patterns: Sequence[re.Pattern[str]]) -> tuple[list[Seen], list[Seen]]:
+    """Those whose title and prompt hold the words of a label, and the others. Many share their title and prompt."""
+    if not patterns:
+        return [], list(some)
+    texts = {(seen.title, seen.prompt) for seen in some}
+    telling = {text for text in texts if holds(" ".join(text), patterns)}
+    holding = [seen for seen in some if (seen.title, seen.prompt) in telling]
+    return holding, [seen for seen in some if (seen.title, seen.prompt) not in telling]
 
 
 def content(label: str) -> list[re.Pattern[str]]:
@@ -131,25 +160,32 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def holds(shot: Shot, patterns: Sequence[re.Pattern[str]]) -> bool:
+def holds(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     """Whether title and prompt hold the words; of three or more, two thirds are enough."""
-    text = fold(f"{shot.title} {shot.prompt}")
-    found = sum(pattern.search(text) is not None for pattern in patterns)
+    folded = fold(text)
+    found = sum(pattern.search(folded) is not None for pattern in patterns)
     return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))
 
 
-def distinct(ordered: Sequence[Seen]) -> list[Seen]:
+def distinct(ordered: Iterable[Seen]) -> list[Seen]:
     """The first few, each image once."""
-    return list({seen.shot.image: seen for seen in reversed(ordered)}.values())[::-1][:STRIP]
+    found: dict[str, Seen] = {}
+    for seen in ordered:
+        found.setdefault(seen.image, seen)
+        if len(found) == STRIP:
+            break
+    return list(found.values())
 
 
 def mean(some: Sequence[Seen]) -> float | None:
-    return sum(seen.shot.activation for seen in some) / len(some) if some else None
+    return sum(map(activation, some)) / len(some) if some else None
 
 
 def fates(runs: Sequence[Run]) -> list[Hypothesis]:
     """The hypotheses of these runs as each run last listed them; one query. Decided ones come first."""
     rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
-    last: dict[tuple[int, int], Hypothesis] = {(row.run_id, row.number): row for row in rows.order_by("run", "round")}
+    last: dict[tuple[int, int], Hypothesis] = {
+        (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
+    }
     order: Mapping[str, int] = {"supported": 0, "refuted": 1}
     return sorted(last.values(), key=lambda row: (order.get(row.fate, 2), -row.run_id, row.number))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -21,9 +22,11 @@ from experiments.network.states import State, dead, state_of
 from experiments.views import query
 from experiments.views.units import crumbs, find_layer
 
-RUNS = 20
+RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
-LABELS = 100
+LABELS, MOST_LABELS = 10, 1_000
+"""Labels that it lists, the newest; all of them, or so many, where the address says `labels=all`."""
+UNSHOWN = ("options", "limits", "versions", "conclusion")
 MEASURED = "measured"
 """The part of the page that waits for a worker; htmx asks for it by this id."""
 
@@ -109,19 +112,17 @@ def exemplar_shot(each: Exemplar, raw: bool) -> Shot:
 def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
     of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
-    runs = list(of_unit.select_related("owner")[:RUNS])
-    labels = list(labels_of(layer, number))
-    asked = request.GET.get("label", "")
-    label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)
+    runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
+    statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
+    labels = labelled(request, layer, number)
     if threshold is None:
         threshold = next((run.threshold for run in runs if run.threshold is not None), None)
     is_dead = number in dead([layer.pk]).get(layer.pk, set())
-    return {
+    label: Label | None = labels["label"]
+    return labels | {
         "runs": runs,
-        "run_count": of_unit.count(),
-        "state": state(runs, labels, is_dead),
-        "labels": labels,
-        "label": label,
+        "run_count": sum(statuses.values()),
+        "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
         "evidence": evidence(runs, label.text if label else "", threshold),
         "hypotheses": fates(runs),
         "before": number - 1 if number else None,
@@ -130,9 +131,16 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     }
 
 
-def labels_of(layer: Layer, number: int) -> Sequence[Label]:
-    rows = Label.objects.filter(units__layer=layer, units__number=number).select_related("run").order_by("-pk")
-    return list(rows[:LABELS])
+def labelled(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
+    """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
+    every = request.GET.get("labels") == "all"
+    most = MOST_LABELS if every else LABELS
+    rows = Label.objects.filter(units__layer=layer, units__number=number).order_by("-pk")
+    rows = rows.select_related("run").only("text", "source", "position", "scores", "run__task")
+    labels = list(rows[: most + 1])
+    asked = request.GET.get("label", "")
+    label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)
+    return {"labels": labels[:most], "more_labels": len(labels) > most, "every_label": every, "label": label}
 
 
 def current(labels: Sequence[Label]) -> Label | None:
@@ -146,8 +154,8 @@ def current(labels: Sequence[Label]) -> Label | None:
     return first or (labels[0] if labels else None)
 
 
-def state(runs: Sequence[Run], labels: Sequence[Label], is_dead: bool) -> State:
-    found = [state_of(run.status) for run in runs]
-    found += [State.LABELLED] if labels else []
+def state(statuses: Iterable[str], *, is_labelled: bool, is_dead: bool) -> State:
+    found = [state_of(status) for status in statuses]
+    found += [State.LABELLED] if is_labelled else []
     found += [State.DEAD] if is_dead else []
     return min(found, key=tuple(State).index, default=State.NEW)
