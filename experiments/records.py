@@ -110,7 +110,6 @@ def keep_halt(run: Run, payload: Payload) -> None:
 
 def keep_pause(run: Run, _: Payload) -> None:
     stand_still(run, Status.PAUSED)
-    run.pause_requested = ""
 
 
 def keep_turn(run: Run, payload: Payload) -> None:
@@ -120,7 +119,7 @@ def keep_turn(run: Run, payload: Payload) -> None:
 
 def stand_still(run: Run, status: Status) -> None:
     """No worker holds the run any more; one that thinks it does is refused by the fence."""
-    run.status = status
+    run.status, run.pause_requested = status, ""
     run.lease_worker, run.lease_expires = "", None
     run.fence += 1
 
@@ -137,6 +136,8 @@ def keep_limits(run: Run, payload: Payload) -> None:
 
 def keep_handing(run: Run, payload: Payload) -> None:
     run.backbone, run.backbone_model = payload["backbone"], payload["backbone_model"]
+    if run.versions:
+        run.versions = {**run.versions, "agent": payload["label"] or payload["backbone"]}
 
 
 def keep_end(status: Status) -> Callable[[Run, Payload], None]:

@@ -21,6 +21,9 @@ from experiments.models.run import REOPENED, Status
 STILL = frozenset({"halted", "paused", "awaited"})
 """Kinds of events after which no worker holds the run."""
 
+RESUMED = REOPENED | {Status.WAITING}
+"""Statuses from which a person may have a run go on."""
+
 BATCH = 500
 """Events of an imported run that are written at once."""
 
@@ -62,7 +65,7 @@ def append(
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
-        if run.has_ended and not (kind == "resumed" and run.status in REOPENED):
+        if run.has_ended and not may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         if kind in STILL and run.cancel_requested:  # nobody is there any more who would end it
             kind, payload = "cancelled", end("Stopped by a person.")
@@ -86,7 +89,7 @@ def replay(run: Run, steps: Iterable[Step]) -> None:
     events, over = [], run.has_ended
     for step in steps:
         run.last_seq += 1
-        if over:
+        if over and not may_follow(run, step.kind):
             raise ValueError("nothing can follow the end")
         event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(step.payload), time=step.time)
         records.keep(run, event, step.state)
@@ -104,18 +107,23 @@ def replay(run: Run, steps: Iterable[Step]) -> None:
     transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
 
 
-def resume(run_id: int, who: str, *, of: Collection[Status] = (Status.WAITING,), with_reply: bool = False) -> bool:
+def resume(run_id: int, who: str, *, of: Collection[Status] = RESUMED, with_reply: bool = False) -> bool:
     """Queue a run that stands still in one of these ways; False if it does not, by now. The caller enqueues it.
 
-    `of` may hold waiting and what is in REOPENED. A run that waits for a person's reply goes on `with_reply` alone.
+    `of` may leave out some of RESUMED. A run that waits for a person's reply goes on `with_reply` alone.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.status not in of or awaits_reply(run) != with_reply:
             return False
-        stopped = last_stop(run)
+        stopped = None if run.has_ended else last_stop(run)
         append(run_id, "resumed", {"round": stopped.payload["round"] if stopped else run.rounds, "who": who})
     return True
+
+
+def may_follow(run: Run, kind: str) -> bool:
+    """Whether an event of this kind may follow the end of the run."""
+    return kind == "resumed" and run.status in REOPENED
 
 
 def awaits_reply(run: Run) -> bool:

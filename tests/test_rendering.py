@@ -58,7 +58,7 @@ def hostile(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(hostile(each) for each in value)
     if isinstance(value, dict):
-        return {HOSTILE: hostile(each) for each in value.values()}
+        return {f"{name}{HOSTILE}": hostile(each) for name, each in value.items()}
     if isinstance(value, str):
         return HOSTILE
     return value

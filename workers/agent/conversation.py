@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from workers.agent.events import (
     Event,
     ExperimentEnded,
+    Forked,
     Limits,
     Noted,
     Payload,
@@ -61,9 +62,13 @@ def messages(events: Sequence[Event]) -> list[Message]:
 
 
 def in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
-    """The events, with what people said while a reply was written after that reply: its author had not heard it."""
+    """The events, with what people said while a reply was written after that reply: its author had not heard it.
+
+    What was said before the run had started comes after its start, in a fork after what was copied.
+    """
     replies = [event for event in events if isinstance(event.payload, Replied)]
     late = {reply.seq: _said_meanwhile(events, reply) for reply in replies}
+    late |= _said_before(events)
     moved = {event.seq for group in late.values() for event in group}
     for event in events:
         if event.seq not in moved:
@@ -117,6 +122,15 @@ def _said_meanwhile(events: Sequence[Event], reply: Event) -> list[Event]:
     heard = reply.payload.heard or reply.seq
     said = (event for event in events[heard : reply.seq - 1] if isinstance(event.payload, Remarked | Relimited))
     return list(said)
+
+
+def _said_before(events: Sequence[Event]) -> dict[int, list[Event]]:
+    """What people said before the run had started, by the event that it belongs after."""
+    begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
+    if Started not in begun:
+        return {}
+    early = [event for event in events[: begun[Started].seq] if isinstance(event.payload, Remarked | Relimited)]
+    return {begun.get(Forked, begun[Started]).seq: early}
 
 
 def _limits(limits: Limits) -> str:

@@ -3,7 +3,8 @@
 - A reply with a program: the program runs first. If it held a conclusion too, the agent is asked to conclude again.
 - A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
 - A result whose best activation is below the mean of the exemplars gets a note to go on.
-- A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds.
+- A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds, unless a person has
+  changed the limits meanwhile.
 - Trouble with our machinery is tried again, three times in all for one step; then the run fails, or waits for a person
   if a provider is behind it. A run that waits does nothing until a person has it try again.
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
@@ -140,8 +141,8 @@ def threshold(events: Sequence[Event]) -> float | None:
 def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     reply = events[latest].payload
     assert isinstance(reply, Replied)
-    before, since = events[:latest], [event.payload for event in events[latest + 1 :]]
-    if (note := _last_words(before)) is not None:
+    since = [event.payload for event in events[latest + 1 :]]
+    if (note := _last_words(events, latest)) is not None:
         reason = exceeded(limits(events[:note]), events[:note], seconds) or "A limit of the run is reached."
         return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
     if reply.code is not None:
@@ -192,10 +193,17 @@ def _note(reply: Replied, result: ExperimentEnded | None) -> Noted | None:
     return None
 
 
-def _last_words(before: Sequence[Event]) -> int | None:
-    """Where among these events the agent was asked for its last words."""
-    notes = ((place, event.payload) for place, event in enumerate(before) if isinstance(event.payload, Noted))
-    return next((place for place, note in notes if note.reason == "last_words"), None)
+def _last_words(events: Sequence[Event], latest: int) -> int | None:
+    """Where the agent was asked for the reply at place `latest` as its last; None if new limits made that void."""
+    asked = (place for place in reversed(range(latest)) if _asks_for_last_words(events[place].payload))
+    place = next(asked, None)
+    if place is None or any(isinstance(event.payload, Relimited) for event in events[place:]):
+        return None
+    return place
+
+
+def _asks_for_last_words(payload: Payload) -> bool:
+    return isinstance(payload, Noted) and payload.reason == "last_words"
 
 
 def _empty_replies(events: Sequence[Event]) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from threading import Event as Flag
 from typing import TextIO
 
+from experiments import limits
 from experiments.models import Run
 from workers.agent.events import (
     Awaited,
@@ -45,6 +46,11 @@ class ConsoleNotebook(DatabaseNotebook):
         event = super().append(kind, payload, state=state)
         self.console.show(event)
         return event
+
+    def begun(self) -> None:
+        for event in self.events():
+            if isinstance(event.payload, Started | Forked | Remarked):
+                self.console.show(event)
 
     def draft(self, text: str) -> None:
         if text:
@@ -104,7 +110,7 @@ def steering_in_words(payload: Payload) -> str:
         case Remarked():
             return heading("Remark", payload.who) + textwrap.indent(payload.text, "  | ") + "\n"
         case Relimited():
-            return f"{payload.who} changed the limits: {payload.limits}. {payload.why}\n"
+            return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
         case Handed():
             return f"{payload.who} handed the run to {payload.label or payload.backbone}.\n"
         case Forked():

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from functools import partial
 from threading import Event as Flag
 
 from experiments import live, transcript
 from experiments.models import Run
-from experiments.models.run import Status
+from experiments.people import person
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.console import Console, ConsoleNotebook
@@ -33,7 +34,7 @@ def investigate(run: Run, console: Console) -> Run:
     KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
     """
     live.muted.set()
-    transcript.resume(run.pk, run.owner.get_username(), of=(Status.PAUSED, Status.WAITING))
+    transcript.resume(run.pk, person(run.owner))
     claimed = lease.claim(run.pk)
     if claimed is None:
         raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")
@@ -46,12 +47,20 @@ def investigate(run: Run, console: Console) -> Run:
         except LeaseLost:
             if not lease.stopping.is_set():
                 raise
-            Run.objects.filter(pk=run.pk, fence=claimed.fence).update(status=Status.PAUSED)
+            rest(claimed)
             raise KeyboardInterrupt from None
         finally:
             signal.signal(signal.SIGINT, before)
             lease.stopping.clear()
     return Run.objects.get(pk=run.pk)
+
+
+def rest(claimed: Run) -> None:
+    """Record that the run is paused, by its owner: Ctrl+C, wherever in a round that was."""
+    rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
+    pause = {"round": rounds, "who": person(claimed.owner)}
+    with suppress(transcript.LeaseLost, transcript.RunEnded):  # somebody else was first
+        transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 
 def play_on(claimed: Run, lost: Flag, console: Console) -> bool:

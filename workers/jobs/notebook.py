@@ -9,9 +9,12 @@ import threading
 import time
 from collections.abc import Sequence
 
+from django.db import transaction
+
 from experiments import live, transcript
+from experiments.models import Event as Row
 from experiments.models import Run
-from workers.agent.events import Event, ExperimentEnded, Payload, from_json, to_json
+from workers.agent.events import Event, ExperimentEnded, Payload, Remarked, from_json, to_json
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
@@ -47,14 +50,29 @@ class DatabaseNotebook:
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
+        with transaction.atomic():
+            if kind == "concluded" and (remark := self.overheard()):
+                return remark
+            row = self.record(kind, payload, state)
+        self.show("", 0, 0)
+        return Event(row.seq, kind, payload)
+
+    def begun(self) -> None:
+        """The run has begun with what was copied from another."""
+
+    def record(self, kind: str, payload: Payload, state: bytes) -> Row:
         try:
-            row = transcript.append(
+            return transcript.append(
                 self.run.pk, kind, to_json(payload), fence=self.run.fence, seconds=self.seconds(), state=state
             )
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
-        self.show("", 0, 0)
-        return Event(row.seq, kind, payload)
+
+    def overheard(self) -> Event | None:
+        """A remark made since the events were last looked at: it keeps the run from concluding. Locks the run."""
+        Run.objects.select_for_update().get(pk=self.run.pk)
+        known = len(self.known)
+        return next((event for event in self.events()[known:] if isinstance(event.payload, Remarked)), None)
 
     def entries(self) -> list[LogEntry]:
         """Everything logged in the run so far."""

@@ -1,0 +1,80 @@
+"""The beginning of a fork: what its parent did up to a round, copied in one transaction.
+
+Copied are replies, experiments, results, our notes and people's remarks, with the images by key and the state that
+experiments left. Usage is not: it is counted in the parent. The copies bear the time of their being made; the event
+`forked` that follows them says where the originals are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments import transcript
+from experiments.models import Event, Run
+from experiments.transcript import Step
+from workers.agent.events import Forked, Payload, Remarked, Started, to_json
+from workers.errors import LeaseLost, RequestError
+from workers.jobs.notebook import DatabaseNotebook
+
+COPIED = ("reply", "experiment", "result", "note", "remark")
+
+
+def begin(run: Run, notebook: DatabaseNotebook, first: Started) -> None:
+    """Record the beginning of a fork, whole or not at all; `run` is brought in step with it.
+
+    Raises RequestError if the run it comes from is gone, LeaseLost.
+    """
+    if run.parent is None:
+        raise RequestError("The run that this one was to be forked from is gone, and its rounds with it.")
+    with transaction.atomic():
+        row = Run.objects.select_for_update().get(pk=run.pk)
+        if row.fence != run.fence or row.has_ended:
+            raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")
+        row.claims = 0
+        transcript.replay(row, steps(row, run.parent, first))
+    run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
+    notebook.begun()
+
+
+def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
+    """The events of the beginning, in order."""
+    plan, number = run.fork_plan, run.fork_round or 0
+    yield step("started", first)
+    yield from copies(parent, plan["upto"], run.last_seq)
+    who, changes = plan["who"], plan.get("changes", {})
+    yield step("forked", Forked(number, who, parent.pk, changes))
+    if text := plan.get("remark"):
+        yield step("remark", Remarked(number, who, text))
+
+
+def step(kind: str, payload: Payload) -> Step:
+    data = to_json(payload)
+    assert isinstance(data, dict)
+    return Step(kind, data, timezone.now())
+
+
+def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
+    """The parent's events up to number `upto`; the last of the fork so far has the number `last`."""
+    states = dict(parent.experiments.values_list("number", "state"))
+    heard: dict[int, int] = {}
+    for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
+        if event.payload.get("reason") == "last_words":  # its own limits hold for the fork
+            continue
+        last += 1
+        heard[event.seq] = last
+        state = bytes(states.get(event.payload["number"], b"")) if event.kind == "result" else b""
+        yield Step(event.kind, copied(event, heard), timezone.now(), state)
+
+
+def copied(event: Event, numbers: dict[int, int]) -> dict[str, Any]:
+    """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
+    payload = dict(event.payload)
+    if "usage" in payload:
+        payload["usage"] = dict.fromkeys(payload["usage"], 0)
+    if known := payload.get("heard"):
+        payload["heard"] = max((new for old, new in numbers.items() if old <= known), default=min(numbers.values()) - 1)
+    return payload
