@@ -20,8 +20,9 @@ def make_run(owner: User, **fields: Any) -> Run:
         "model": "toybox",
         "layer": "layer4",
         "unit": 7,
+        "backbone": "scripted",
     }
-    return Run.objects.create(owner=owner, backbone="scripted", **(known | fields))
+    return Run.objects.create(owner=owner, **(known | fields))
 
 
 def started() -> Started:
