@@ -10,7 +10,6 @@ from django.utils import timezone
 from experiments.models import (
     Comment,
     Contest,
-    Contest,
     DataSet,
     Export,
     Job,
@@ -40,9 +39,6 @@ READ = {
     "image": f"/images/{KEY}.png",
     "image-page": f"/images/{KEY}/",
     "thumbnail": f"/images/{KEY}/thumb-160.webp",
-    "choices": "/choices/",
-    "choices-contest": "/choices/{contest}/",
-    "choices-file": "/choices/{contest}/choices.csv",
     "choices": "/choices/",
     "choices-contest": "/choices/{contest}/",
     "choices-file": "/choices/{contest}/choices.csv",
@@ -121,11 +117,6 @@ REVIEW = {
     "choices-close": "/choices/{contest}/close/",
     "choices-ask": "/choices/{contest}/ask/",
     "choices-stop": "/choices/{contest}/judges/1/stop/",
-    "choices-answer": "/choices/{contest}/answer/",
-    "choices-undo": "/choices/{contest}/undo/",
-    "choices-close": "/choices/{contest}/close/",
-    "choices-ask": "/choices/{contest}/ask/",
-    "choices-stop": "/choices/{contest}/judges/1/stop/",
     "review-undo": "/review/{queue}/undo/",
     "review-close": "/review/{queue}/close/",
 }
@@ -133,8 +124,6 @@ REVIEW = {
 REVIEW_READ = {
     "review-next": "/review/{queue}/next/",
     "review-ahead": "/review/{queue}/items/1/ahead/",
-    "choices-new": "/choices/new/",
-    "choices-judge": "/choices/{contest}/judge/",
     "choices-new": "/choices/new/",
     "choices-judge": "/choices/{contest}/judge/",
     "review-new": "/review/new/",
@@ -179,7 +168,6 @@ def ids(run: Run) -> dict[str, int]:
         "view": view.pk,
         **said(run),
         "queue": queue_of(run).pk,
-        "contest": Contest.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
         "contest": Contest.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
     }
 
