@@ -7,7 +7,7 @@ page); a signed-in stranger without a role gets 404, a member whose role is too 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
+from experiments.accounts import sessions
 from experiments.models import Member, Run
 from experiments.models.member import Role
 
@@ -24,9 +25,10 @@ NOBODY = max(Role) + 1
 
 def role_of(user: Any) -> Role | None:
     """The user's role, None for strangers and anonymous visitors."""
-    if not user.is_authenticated or not user.is_active:
+    if not user.is_authenticated:
         return None
-    member = Member.objects.filter(user_id=user.pk).first()
+    # Asked of the database: a socket knows the user as of when it was opened.
+    member = Member.objects.filter(user_id=user.pk, user__is_active=True).first()
     return Role(member.role) if member else None
 
 
@@ -45,6 +47,12 @@ def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
     """The run, for a member who has at least this role."""
     require(request, role)
     return get_object_or_404(Run, pk=pk)
+
+
+def is_still_signed_in(scope: Mapping[str, Any]) -> bool:
+    """Whether the session that opened a WebSocket has not ended since. Touches the database."""
+    session = scope.get("session")
+    return session is None or not session.session_key or sessions.lasts(session.session_key)
 
 
 TOPICS = {

@@ -1,22 +1,49 @@
-"""Django's admin: people and their roles; rows that the program writes are for looking at."""
+"""Django's admin, for looking at rows: the program writes them, and people are managed under Settings, People."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
 
+from experiments import access
 from experiments.models import Backbone, DataSet, Job, Label, Layer, Member, Model, Run, ToolSet
+from experiments.models.member import Role
 
 
-class MemberInline(admin.StackedInline):  # type: ignore[type-arg]
-    model = Member
+class Site(admin.AdminSite):
+    """For admins of the team who are staff as well. Its doors are those of the site: one sign-in page, one throttle."""
 
+    site_header = site_title = "Rows of MAIA Web"
 
-class PeopleAdmin(UserAdmin):  # type: ignore[type-arg]
-    inlines = [MemberInline]
+    def has_permission(self, request: HttpRequest) -> bool:
+        return super().has_permission(request) and access.role_of(request.user) == Role.ADMIN
+
+    @method_decorator(login_not_required)
+    @method_decorator(never_cache)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+        """Where whoever may not look is sent."""
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.GET.get("next", ""))
+        access.require(request, Role.ADMIN)
+        if not self.has_permission(request):
+            raise PermissionDenied("This is for who set the installation up.")
+        return redirect("admin:index")
+
+    def password_change(  # type: ignore[override]
+        self,
+        request: HttpRequest,
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> HttpResponse:
+        return redirect("settings-you")
 
 
 class LookOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -32,13 +59,19 @@ class LookOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-@admin.register(Run)
 class RunAdmin(LookOnly):
     list_display = ["pk", "question", "system", "status", "owner", "created"]
     list_filter = ["status", "task", "model"]
     search_fields = ["question"]
 
 
-admin.site.unregister(User)
-admin.site.register(User, PeopleAdmin)
-admin.site.register([Model, Layer, DataSet, Backbone, ToolSet, Job, Label], LookOnly)
+class PeopleAdmin(LookOnly):
+    list_display = ["username", "first_name", "email", "is_active", "last_login"]
+    exclude = ["password", "groups", "user_permissions"]
+    search_fields = ["username", "first_name", "email"]
+
+
+site = Site()
+site.register(Run, RunAdmin)
+site.register(User, PeopleAdmin)
+site.register([Member, Model, Layer, DataSet, Backbone, ToolSet, Job, Label], LookOnly)

@@ -77,3 +77,37 @@ def worker_has_a_thread(**_: Any) -> list[CheckMessage]:
     if settings.WORKER_THREADS >= 1:
         return []
     return [Error("MAIA_WORKER_THREADS is 0.", hint="Set it to 1 or more, or unset it.", id="maia.E003")]
+
+
+@register
+def sessions_last(**_: Any) -> list[CheckMessage]:
+    """With no length at all nobody could stay signed in."""
+    if settings.SESSION_COOKIE_AGE >= 60 and settings.SESSION_LENGTH >= 60:
+        return []
+    hint = "Set MAIA_SESSION_IDLE_HOURS and MAIA_SESSION_DAYS to a minute or more, or unset them."
+    return [Error("Sessions would end as soon as they begin.", hint=hint, id="maia.E004")]
+
+
+@register(Tags.security)
+def single_sign_on_is_whole(**_: Any) -> list[CheckMessage]:
+    """Workers need no secret of the provider, so this stops nothing."""
+    if not settings.OIDC_ISSUER:
+        return []
+    found: list[CheckMessage] = []
+    if not settings.OIDC_CLIENT_SECRET:
+        words = "MAIA_OIDC_ISSUER is set and MAIA_OIDC_CLIENT_SECRET is not: this process offers no single sign-on."
+        found.append(checks.Warning(words, hint="Only the web process needs it.", id="maia.W004"))
+    if settings.OIDC_ROLE != "none" and not settings.OIDC_DOMAINS:
+        words = f"Everybody with an account at {settings.OIDC_ISSUER} joins the team as {settings.OIDC_ROLE}."
+        hint = "Set MAIA_OIDC_DOMAINS, unless all of them belong to you."
+        found.append(checks.Warning(words, hint=hint, id="maia.W005"))
+    return found
+
+
+@register(Tags.security)
+def visitors_are_told_apart(**_: Any) -> list[CheckMessage]:
+    """Behind a proxy that is not counted all visitors share one address, and one counter of failed sign-ins."""
+    if not settings.HTTPS or settings.TRUSTED_PROXIES:
+        return []
+    words = "MAIA_HTTPS is on, and MAIA_TRUSTED_PROXIES is 0: all visitors seem to come from the proxy's address."
+    return [checks.Warning(words, hint="Set it to the number of your proxies.", id="maia.W006")]

@@ -78,6 +78,17 @@ def prices(name: str, default: str) -> dict[str, tuple[float, float]]:
     return found
 
 
+def issuer(url: str, client: str) -> str:
+    """The address of an OpenID provider, "" for none. Who names it has registered this site there."""
+    parts = urlsplit(url)
+    loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
+    if url and not (parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))):
+        raise ImproperlyConfigured(f"MAIA_OIDC_ISSUER={url!r} does not start with https://.")
+    if url and not client:
+        raise ImproperlyConfigured("MAIA_OIDC_ISSUER needs MAIA_OIDC_CLIENT_ID, and a secret, as well.")
+    return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
+
+
 def secret_key(state: Path) -> str:
     """The key from the environment, else one made once and kept in the state folder, readable by its owner alone."""
     if given := secret("MAIA_SECRET_KEY"):
@@ -149,6 +160,16 @@ CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
 TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
 
+# Who signs in, and for how long; single sign-on where there is an issuer.
+SESSION_COOKIE_AGE = int(number("MAIA_SESSION_IDLE_HOURS", 168) * 3600)
+SESSION_LENGTH = int(number("MAIA_SESSION_DAYS", 30) * 86400)
+OIDC_CLIENT_ID = text("MAIA_OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = secret("MAIA_OIDC_CLIENT_SECRET")
+OIDC_ISSUER = issuer(text("MAIA_OIDC_ISSUER"), OIDC_CLIENT_ID)
+OIDC_NAME = text("MAIA_OIDC_NAME", "single sign-on")
+OIDC_ROLE = choice("MAIA_OIDC_ROLE", "none", ("none", "viewer", "researcher", "reviewer"))
+OIDC_DOMAINS = words("MAIA_OIDC_DOMAINS")
+
 DATABASES = {
     "default": database(
         secret("MAIA_DATABASE_URL") or f"sqlite:///{STATE / 'maia.sqlite3'}", secret("MAIA_DATABASE_PASSWORD")
@@ -195,6 +216,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
     "experiments",
 ]
 MIDDLEWARE = [
@@ -206,6 +230,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "experiments.accounts.seen.Seen",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -233,7 +259,11 @@ LOGOUT_REDIRECT_URL = "sign-in"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
+SESSION_ENGINE = "experiments.accounts.sessions"
+# Of allauth we use the protocol of single sign-on; pages, passwords and people are our own.
+SOCIALACCOUNT_ADAPTER = "experiments.accounts.single_sign_on.Adapter"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
@@ -289,7 +319,13 @@ LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ER
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "plain": {
+            "class": "experiments.security.Discreet",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

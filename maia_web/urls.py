@@ -1,12 +1,12 @@
 """Addresses of the site."""
 
-from django.contrib import admin
 from django.urls import include, path
 
+from experiments.admin import site
 from experiments.api.interface import addresses
 
 urlpatterns = [
-    path("admin/", admin.site.urls),
+    path("admin/", site.urls),
     path("api/v1/", include((addresses(), "api"))),
     path("", include("experiments.urls")),
 ]

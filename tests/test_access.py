@@ -20,13 +20,14 @@ from experiments.models import (
     Review,
     Run,
     SavedView,
+    Share,
     Thread,
 )
 from experiments.urls import urlpatterns
 from tests.builders import make_run
 
 KEY = "0" * 64
-OPEN = {"sign-in", "sign-out", "enter", "settings"}
+OPEN = {"sign-in", "sign-in-with", "sign-in-back", "sign-out", "enter", "join", "settings"}
 """Addresses that hold nothing of the team's."""
 READ = {
     "overview": "/",
@@ -65,19 +66,32 @@ READ = {
     "settings-data-sets": "/settings/data-sets/",
     "settings-workers": "/settings/workers/",
     "settings-tokens": "/settings/tokens/",
+    "settings-you": "/settings/you/",
     "review": "/review/",
     "review-queue": "/review/{queue}/",
     "review-item": "/review/{queue}/items/1/",
     "review-line": "/review/{queue}/items/1/line/",
 }
 RESEARCH = {
+    "run-turn": "/runs/{run}/turn/",
+    "run-hand-over": "/runs/{run}/hand-over/",
+    "run-limits": "/runs/{run}/limits/",
+    "run-fork": "/runs/{run}/fork/",
     "query": "/query/",
     "query-unit": "/query/unit/",
     "query-command": "/query/command/",
     "imports": "/imports/",
+    "run-shares": "/runs/{run}/shares/",
     "comments-people": "/comments/people/",
 }
-WRITE = {"query": "/query/", "run-stop": "/runs/{run}/stop/", "run-try-again": "/runs/{run}/try-again/"}
+WRITE = {
+    "query": "/query/",
+    "run-shares": "/runs/{run}/shares/",
+    "run-stop": "/runs/{run}/stop/",
+    "run-try-again": "/runs/{run}/try-again/",
+    "run-pause": "/runs/{run}/pause/",
+    "run-remark": "/runs/{run}/remark/",
+}
 ASK = {
     "settings-look": "/settings/models/look/",
     "settings-index": "/settings/data-sets/index/",
@@ -85,6 +99,9 @@ ASK = {
     "settings-job-stop": "/settings/jobs/{job}/stop/",
     "settings-job-go-on": "/settings/jobs/{job}/go-on/",
     "imports-bring": "/imports/bring/",
+    "share-revoke": "/runs/{run}/shares/{share}/revoke/",
+    "run-turn-draft": "/runs/{run}/turn/draft/",
+    "run-take-over": "/runs/{run}/take-over/",
     "comments-start": "/runs/{run}/comments/start/",
     "comment-edit": "/comments/{comment}/edit/",
     "comment-delete": "/comments/{comment}/delete/",
@@ -97,9 +114,23 @@ ADMIN = {
     "settings-models-remove": "/settings/models/{model}/remove/",
     "settings-data-sets-add": "/settings/data-sets/add/",
     "settings-data-sets-remove": "/settings/data-sets/{data_set}/remove/",
+    "settings-people-invite": "/settings/people/invite/",
+    "settings-people-revoke": "/settings/people/invitations/1/revoke/",
+    "settings-people-role": "/settings/people/1/role/",
+    "settings-people-active": "/settings/people/1/active/",
+    "settings-people-link": "/settings/people/1/link/",
+    "settings-people-remove": "/settings/people/1/remove/",
 }
 """What makes a worker read a place that somebody names, and the other way round."""
+SHARED = {
+    "shared": "/shared/{token}/",
+    "shared-image": f"/shared/{{token}}/images/{KEY}.png",
+    "shared-thumbnail": f"/shared/{{token}}/images/{KEY}/thumb-160.webp",
+}
+"""What anybody may open who has a link that is good."""
 ADMIN_READ = {
+    "settings-shares": "/settings/shares/",
+    "settings-people": "/settings/people/",
     "settings-audit": "/settings/audit/",
     "settings-audit-file": "/settings/audit/audit.csv",
 }
@@ -139,6 +170,11 @@ KEEP = {
     "notifications-read": "/notifications/read/",
     "exports-delete": "/exports/{export}/delete/",
     "settings-tokens-revoke": "/settings/tokens/1/revoke/",
+    "settings-you-name": "/settings/you/name/",
+    "settings-you-password": "/settings/you/password/",
+    "settings-you-sessions": "/settings/you/sessions/",
+    "settings-you-connect": "/settings/you/connect/",
+    "settings-you-disconnect": "/settings/you/disconnect/",
 }
 """What every member may send; what it does to others' things is asked further in."""
 
@@ -166,6 +202,7 @@ def ids(run: Run) -> dict[str, int]:
         "data_set": data_set.pk,
         "job": job.pk,
         "view": view.pk,
+        "share": Share.issue(run.pk, run.owner, timezone.now(), names=False, comments=False)[0].pk,
         **said(run),
         "queue": queue_of(run).pk,
         "contest": Contest.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
@@ -197,7 +234,7 @@ def said(run: Run) -> dict[str, int]:
 
 
 def test_every_address_is_in_a_table_here() -> None:
-    assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys()
+    assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys() | SHARED.keys()
 
 
 @pytest.mark.parametrize("path", [*READ.values(), *RESEARCH.values(), *REVIEW_READ.values(), *ADMIN_READ.values()])
@@ -254,6 +291,13 @@ def test_a_researcher_adds_and_removes_nothing_that_workers_read(
     assert response.status_code == 403
     assert "needs the role Admin; yours is Researcher" in response.content.decode()
     assert (Model.objects.count(), DataSet.objects.count(), Job.objects.count()) == (2, 1, 2)
+
+
+@pytest.mark.parametrize("path", SHARED.values())
+def test_a_link_that_is_not_good_is_a_page_that_is_not_there(client: Client, run: Run, path: str) -> None:
+    response = client.get(path.format(token="x" * 43))
+    assert response.status_code == 404
+    assert b"Ask whoever gave it to you" in response.content
 
 
 @pytest.mark.parametrize("path", ADMIN_READ.values())

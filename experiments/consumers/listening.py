@@ -18,6 +18,8 @@ from channels.layers import get_channel_layer
 from django.db import DatabaseError
 from redis import RedisError
 
+from experiments import access
+
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 3.0
@@ -96,7 +98,8 @@ class Listener(AsyncWebsocketConsumer):
         await self.send(text_data=json.dumps(message))
 
     async def may_stay(self) -> bool:
-        return await database_sync_to_async(self.allowed)()
+        """Whether the session that opened the socket lasts, and its person may still listen."""
+        return await database_sync_to_async(lambda: access.is_still_signed_in(self.scope) and self.allowed())()
 
     async def follow(self) -> None:
         """Look and listen until it is over. If we fail, the socket closes, and the browser comes back."""

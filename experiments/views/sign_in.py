@@ -1,7 +1,8 @@
-"""Signing in, by password or by the one-time link that the terminal prints."""
+"""Signing in, by password or by a one-time link: the terminal's, or one that an admin made."""
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from django.contrib.auth import login
@@ -13,6 +14,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django_htmx.http import HttpResponseClientRedirect
 
+from experiments.accounts import single_sign_on, throttle
 from experiments.models import LoginLink
 
 
@@ -28,6 +30,34 @@ class SignIn(LoginView):
             return HttpResponseClientRedirect(request.path)
         return super().dispatch(request, *args, **kwargs)
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Look at name and password, unless there were too many tries."""
+        name = request.POST.get("username", "")
+        tried = throttle.begin(request, name)
+        if tried.wait:
+            return self.too_many(name, tried.wait)
+        request.came_by = "password"  # type: ignore[attr-defined]
+        response = super().post(request, *args, **kwargs)
+        if request.user.is_authenticated:
+            throttle.succeed(tried)
+            throttle.remember(response, name)
+        return response
+
+    def too_many(self, name: str, wait: int) -> HttpResponse:
+        """Nobody looked at the password: say so, and when to come again."""
+        form = self.get_form_class()(self.request, initial={"username": name})
+        context = self.get_context_data(form=form, wait=in_words(wait))
+        return self.render_to_response(context, status=429, headers={"Retry-After": str(wait)})
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs) | {"single_sign_on": single_sign_on.label()}
+
+
+def in_words(seconds: int) -> str:
+    """How long to wait, rounded up."""
+    number, unit = (seconds, "second") if seconds < 90 else (ceil(seconds / 60), "minute")
+    return f"{number} {unit}{'s' * (number != 1)}"
+
 
 @login_not_required
 @never_cache
@@ -35,6 +65,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     """Sign in at once with a good link. A spent one explains itself, unless its reader is signed in already."""
     user = LoginLink.redeem(token)
     if user is not None:
+        request.came_by = "link"  # type: ignore[attr-defined]
         login(request, user)
         return redirect("overview")
     if request.user.is_authenticated:

@@ -1,0 +1,64 @@
+"""The forms of joining the team, of inviting, and of one's own account."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib.auth.forms import UserCreationForm
+from django.contrib.auth.models import User
+
+from experiments.accounts import names
+from experiments.models.invitation import NOTE_CHARS
+from experiments.models.member import Role
+
+ASSIGNABLE = [(role.value, role.label) for role in Role]
+
+
+class NameForm(forms.Form):
+    """What a person is called on the pages; without one it is the user name."""
+
+    name = forms.CharField(max_length=names.NAME_CHARS, required=False)
+
+    def clean_name(self) -> str:
+        return names.plain(self.cleaned_data["name"])
+
+
+class JoinForm(UserCreationForm):  # type: ignore[type-arg]
+    """A new account for somebody who was invited."""
+
+    name = forms.CharField(max_length=names.NAME_CHARS, required=False)
+
+    class Meta(UserCreationForm.Meta):
+        model = User
+        fields = ("username",)
+
+    def clean_username(self) -> str:
+        username: str = self.cleaned_data["username"]
+        names.must_be_free(username)
+        return username
+
+    def clean_name(self) -> str:
+        return names.plain(self.cleaned_data["name"])
+
+    def save(self, commit: bool = True) -> User:
+        user = super().save(commit=False)
+        user.first_name = self.cleaned_data["name"]
+        if commit:
+            user.save()
+        return user
+
+
+class InviteForm(forms.Form):
+    """A new invitation."""
+
+    role = forms.TypedChoiceField(choices=ASSIGNABLE, coerce=lambda value: Role(int(value)), initial=Role.RESEARCHER)
+    note = forms.CharField(max_length=NOTE_CHARS, required=False)
+
+    def clean_note(self) -> str:
+        return names.plain(self.cleaned_data["note"])
+
+
+class RoleForm(forms.Form):
+    """Another role for somebody; `was` is the one that the page showed."""
+
+    role = forms.TypedChoiceField(choices=ASSIGNABLE, coerce=lambda value: Role(int(value)))
+    was = forms.CharField(max_length=1, required=False)

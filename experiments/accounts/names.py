@@ -1,0 +1,41 @@
+"""User names and the names of people: what they may hold, and which are free."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+NAME_CHARS = 150
+USERNAME_CHARS = 60
+
+
+def plain(name: str) -> str:
+    """A person's name on one line, without characters that nobody sees or that turn the text around."""
+    joined = " ".join(unicodedata.normalize("NFC", name).split())
+    return "".join(each for each in joined if each.isprintable())[:NAME_CHARS].strip()
+
+
+def is_taken(username: str) -> bool:
+    """Whether somebody has it, however it is written."""
+    return User.objects.filter(username__iexact=User.normalize_username(username)).exists()
+
+
+def free(wanted: str) -> str:
+    """The wanted user name, or the same with the first number that makes it free."""
+    wanted = str(User.normalize_username(wanted))[:USERNAME_CHARS]
+    if not is_taken(wanted):
+        return wanted
+    pattern = User.objects.filter(username__istartswith=wanted).values_list("username", flat=True)
+    used = {username.casefold() for username in pattern}
+    number = next(number for number in range(2, len(used) + 3) if f"{wanted}{number}".casefold() not in used)
+    return f"{wanted}{number}"
+
+
+def must_be_free(username: str) -> None:
+    """Raises ValidationError for a user name that is too long, or that somebody has."""
+    if len(username) > USERNAME_CHARS:
+        raise ValidationError(f"At most {USERNAME_CHARS} characters, please.", code="long")
+    if is_taken(username):
+        raise ValidationError("Somebody has this user name already. Choose another.", code="taken")

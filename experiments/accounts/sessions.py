@@ -1,0 +1,88 @@
+"""The session engine (`SESSION_ENGINE`): Django's, in a table that knows whose each session is, with two ends.
+
+A session ends when nobody used it for `SESSION_IDLE`, and at the latest `SESSION_LENGTH` after it began. Both count
+on the server: the row's `expire_date` says so to pages and sockets alike.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from experiments.models import Session
+
+VISIT = "visit"
+"""Under this key a session says how, when and from where it began, and when it was last used."""
+
+
+class SessionStore(DatabaseStore):
+    """One browser's session."""
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        row = super().create_model_instance(data)
+        assert isinstance(row, Session)
+        row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
+        return row
+
+    def get_session_cookie_age(self) -> int:
+        """Seconds from now until the session ends, if nobody uses it again."""
+        idle = int(settings.SESSION_COOKIE_AGE)
+        began = self.get(VISIT, {}).get("began")
+        return idle if began is None else max(0, min(idle, int(began + settings.SESSION_LENGTH - time.time())))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A session as its person sees it. Times are None for one that began before times were kept."""
+
+    key: str
+    began: datetime | None
+    seen: datetime | None
+    how: str
+    address: str
+    agent: str
+
+
+def visits(user: User) -> list[Visit]:
+    """The sessions of a person that last, newest use first."""
+    found = [visit(row) for row in lasting(user)]
+    return sorted(found, key=lambda each: each.seen.timestamp() if each.seen else 0, reverse=True)
+
+
+def visit(row: Session) -> Visit:
+    told = row.get_decoded().get(VISIT, {})
+    began, seen = (datetime.fromtimestamp(told[name], UTC) if name in told else None for name in ("began", "seen"))
+    return Visit(row.session_key, began, seen, told.get("how", ""), told.get("address") or "", told.get("agent", ""))
+
+
+def lasting(user: User) -> QuerySet[Session]:
+    return Session.objects.filter(user=user, expire_date__gt=timezone.now())
+
+
+def end_all(user: User, but: str | None = None) -> int:
+    """Sign a person out everywhere, but in the session with this key. Returns how many sessions ended."""
+    ended, _ = Session.objects.filter(user=user).exclude(session_key=but or "").delete()
+    return ended
+
+
+def lasts(key: str) -> bool:
+    """Whether the session is still there; sockets ask, since nobody else tells them."""
+    return Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).exists()
+
+
+def forget_ended() -> None:
+    """Remove the rows of sessions that ended."""
+    Session.objects.filter(expire_date__lt=timezone.now()).delete()

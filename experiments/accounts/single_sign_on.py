@@ -1,0 +1,193 @@
+"""Single sign-on with an OpenID provider (`MAIA_OIDC_*`): allauth speaks the protocol, and this makes it strict.
+
+Beyond what allauth does, the ID token's signature is verified although it comes straight from the provider, and with
+it issuer, audience, nonce and age; and what the provider tells of a person must be of the person whom the token names.
+None of allauth's pages is used: what becomes of an identity is decided in `arriving`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from secrets import token_urlsafe
+from typing import Any, Never
+
+import jwt
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.crypto import salted_hmac
+from requests import RequestException
+
+from experiments.accounts import arriving, refusals
+
+log = logging.getLogger(__name__)
+
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Signatures that only the provider can make: none that our own secret would do for."""
+LONGEST_SUBJECT = 191
+"""Characters that there is room for."""
+LEEWAY = 60
+"""Seconds by which the provider's clock may differ from ours."""
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+KEPT = ("name", "preferred_username", "email", "email_verified")
+"""What is kept of all that the provider tells of a person."""
+
+
+def is_on() -> bool:
+    """Whether there is a provider to sign in with."""
+    return bool(settings.OIDC_ISSUER and settings.OIDC_CLIENT_SECRET)
+
+
+def label() -> str:
+    """What the provider is called on the pages; "" where there is none."""
+    return str(settings.OIDC_NAME) if is_on() else ""
+
+
+def begin(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str | HttpResponse:
+    """The provider's address to send a browser to; a page that says why, if the provider does not answer.
+
+    `data` comes back to `arriving` with the person.
+    """
+    state = token_urlsafe(24)
+    try:
+        response = Provider(request, app()).redirect(
+            request, "login", next_url=next_url, data=data, state_id=state, auth_params={"nonce": nonce_of(state)}
+        )
+    except (OAuth2Error, RequestException) as error:
+        log.warning("Single sign-on cannot begin: %s", error)
+        return refusals.no_answer(request)
+    return str(response["Location"])
+
+
+def come_back(request: HttpRequest) -> HttpResponse:
+    """What the browser gets that the provider sent back to us."""
+    return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
+
+
+def name() -> str:
+    """What accounts of this provider are kept under: another issuer's people are other people."""
+    return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:16]}"
+
+
+def app() -> SocialApp:
+    """The provider as the settings have it; nothing of it is in the database."""
+    return SocialApp(
+        provider="openid_connect",
+        provider_id=name(),
+        name=settings.OIDC_NAME,
+        client_id=settings.OIDC_CLIENT_ID,
+        secret=settings.OIDC_CLIENT_SECRET,
+        settings={"server_url": settings.OIDC_ISSUER, "oauth_pkce_enabled": True},
+    )
+
+
+def nonce_of(state: str) -> str:
+    """What the token must repeat: it then answers the very request that this browser began."""
+    return salted_hmac("experiments.accounts.nonce", state).hexdigest()
+
+
+class Connection(OpenIDConnectOAuth2Adapter):
+    """One exchange with the provider. Raises OAuth2Error or RequestException where it says what it must not."""
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        if not hasattr(self, "found"):
+            self.found = discovered(self.fetch(f"{settings.OIDC_ISSUER}/.well-known/openid-configuration"))
+        return self.found
+
+    def get_provider(self) -> Provider:
+        return Provider(self.request, app())
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:  # noqa: ARG002 - allauth's signature
+        return request.build_absolute_uri(reverse("sign-in-back"))
+
+    def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> SocialLogin:  # noqa: ARG002
+        """Whom the provider names, not saved."""
+        claims = self.verified(str(kwargs["response"].get("id_token", "")), nonce_of(request.GET["state"]))
+        if "email" not in claims and "userinfo_endpoint" in self.openid_config:
+            told = self.fetch(self.profile_url, {"Authorization": f"Bearer {token.token}"})
+            if told.get("sub") != claims["sub"]:
+                raise OAuth2Error("What the provider tells is of another person than the token.")
+            claims = {**told, **claims}
+        account = SocialAccount(
+            provider=name(), uid=claims["sub"], extra_data={k: claims[k] for k in KEPT if k in claims}
+        )
+        return SocialLogin(provider=self.get_provider(), account=account, user=User())
+
+    def verified(self, id_token: str, nonce: str) -> dict[str, Any]:
+        """The token's claims."""
+        try:
+            claims = jwt.decode(
+                id_token,
+                self.key_of(id_token),
+                algorithms=ALGORITHMS,
+                audience=settings.OIDC_CLIENT_ID,
+                issuer=self.openid_config["issuer"],
+                leeway=LEEWAY,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        except (jwt.PyJWTError, TypeError, ValueError) as error:
+            raise OAuth2Error(f"The token is no good: {error}") from error
+        if not 0 < len(claims["sub"]) <= LONGEST_SUBJECT:
+            raise OAuth2Error("The token names nobody.")
+        if claims.get("nonce") != nonce or claims.get("azp", settings.OIDC_CLIENT_ID) != settings.OIDC_CLIENT_ID:
+            raise OAuth2Error("The token answers a request that was not this one.")
+        return claims
+
+    def key_of(self, id_token: str) -> Any:
+        """The provider's key that the token says it was signed with."""
+        wanted = jwt.get_unverified_header(id_token).get("kid")
+        for key in jwt.PyJWKSet.from_dict(self.fetch(self.openid_config["jwks_uri"])).keys:
+            if wanted in (None, key.key_id):
+                return key.key
+        raise OAuth2Error("The token was signed with a key that the provider does not have.")
+
+    def fetch(self, url: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
+        """The JSON object at an address."""
+        with Adapter(self.request).get_requests_session() as session:
+            response = session.get(url, headers=headers)
+            response.raise_for_status()
+            found = response.json()
+        if not isinstance(found, dict):
+            raise OAuth2Error(f"{url} answers with something else than an object.")
+        return found
+
+
+def discovered(config: dict[str, Any]) -> dict[str, Any]:
+    """What the provider says of itself, if that is whole and it is the one that the settings name."""
+    missing = [each for each in ENDPOINTS if not isinstance(config.get(each), str)]
+    if missing:
+        raise OAuth2Error(f"The provider does not name its {', '.join(missing)}.")
+    if str(config.get("issuer")).rstrip("/") != settings.OIDC_ISSUER:
+        raise OAuth2Error(f"The provider calls itself {config.get('issuer')!r}, not {settings.OIDC_ISSUER!r}.")
+    return config
+
+
+class Provider(OpenIDConnectProvider):
+    """Ours alone, so that exchanges are strict."""
+
+    oauth2_adapter_class = Connection
+
+
+class Adapter(DefaultSocialAccountAdapter):
+    """Where allauth asks what to do (`SOCIALACCOUNT_ADAPTER`)."""
+
+    def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:  # noqa: ARG002
+        return Provider(request, app())
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> Never:
+        raise ImmediateHttpResponse(arriving.arrive(request, sociallogin))
+
+    def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> Never:  # noqa: ARG002
+        log.warning("Single sign-on failed (%s): %s", told.get("error"), told.get("exception"))
+        cancelled = str(told.get("error")) == "cancelled"
+        raise ImmediateHttpResponse(refusals.cancelled(request) if cancelled else refusals.not_believed(request))

@@ -1,0 +1,148 @@
+"""Slows down who guesses passwords: after a few free tries each further one must wait twice as long as the one before.
+
+Counted in the database, so that it holds for all processes and without Redis. Tries are counted together
+
+- on one account from one address: who mistypes waits for seconds, a guesser soon for a quarter of an hour;
+- from one address, whatever the account: who tries many names;
+- on one account, whatever the address: who guesses from many machines.
+
+A try counts before the password is looked at, so that a thousand at the same moment are no way around; one that
+succeeds is taken back. A refused try is not looked at and prolongs nothing: no attacker closes an account for longer
+than `LONGEST`. And a browser that the person signed in with before carries a signed cookie, with which its tries are
+counted alone: whatever strangers do, it may sign in.
+
+Names that nobody has are counted as others are: nothing tells who exists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_network
+from math import ceil
+from secrets import token_urlsafe
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core import signing
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from experiments import whence
+from experiments.models import Attempts
+
+FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
+"""Tries of each kind that need not wait."""
+LONGEST = timedelta(minutes=15)
+FORGET = timedelta(hours=24)
+"""Counting starts anew when nobody has tried for so long."""
+COOKIE, SALT, COOKIE_DAYS = "maia_known", "experiments.accounts.throttle", 180
+NETWORK = {4: 32, 6: 64}
+"""Leading bits of an address that one visitor cannot choose."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attempt, and how it is counted: pairs of key and kind."""
+
+    keys: tuple[tuple[str, str], ...]
+    wait: int
+    """Seconds to wait before the next; 0 if this one may go on."""
+
+
+def begin(request: HttpRequest, name: str) -> Try:
+    """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
+    account = name.strip().casefold()[:150]
+    known = browser_of(request, account)
+    keys = [("browser", known)] if known else list(kinds(account, origin(request)))
+    return count(tuple((digest(kind, what), kind) for kind, what in keys))
+
+
+def begin_again(user: User) -> Try:
+    """Count a try of somebody who is signed in to name their own password, as before a new one is set."""
+    return count(((digest("again", str(user.pk)), "browser"),))
+
+
+def kinds(account: str, address: str) -> Iterable[tuple[str, str]]:
+    yield "both", f"{account}\n{address}"
+    yield "account", account
+    if address:
+        yield "address", address
+
+
+def origin(request: HttpRequest) -> str:
+    """The network that the request comes from, "" if it cannot be known."""
+    found = whence.address(request)
+    if found is None:
+        return ""
+    return str(ip_network(f"{found}/{NETWORK[6 if ':' in found else 4]}", strict=False))
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+@transaction.atomic
+def count(keys: tuple[tuple[str, str], ...]) -> Try:
+    """Count one more under each key; none of them if one is closed."""
+    now = timezone.now()
+    Attempts.objects.filter(last__lt=now - FORGET).delete()
+    fresh = [Attempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
+    Attempts.objects.bulk_create(fresh, ignore_conflicts=True)
+    rows = {row.key: row for row in Attempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")}
+    wait = max(ceil((row.until - now).total_seconds()) for row in rows.values())
+    if wait > 0:
+        return Try(keys, wait)
+    for key, kind in keys:
+        row = rows[key]
+        row.count, row.last = row.count + 1, now
+        row.until = until(row.count - FREE[kind], now)
+        row.save()
+    return Try(keys, 0)
+
+
+def until(beyond: int, now: datetime) -> datetime:
+    """When the next try may come, after so many beyond the free ones."""
+    seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
+    return now + min(timedelta(seconds=seconds), LONGEST)
+
+
+@transaction.atomic
+def succeed(tried: Try) -> None:
+    """It was the person: their own count starts anew, and those that others share take this one back."""
+    own = [key for key, kind in tried.keys if kind in {"both", "browser"}]
+    shared = [key for key, kind in tried.keys if kind not in {"both", "browser"}]
+    Attempts.objects.filter(key__in=own).delete()
+    less = Greatest(F("count"), Value(1)) - 1
+    Attempts.objects.filter(key__in=shared).update(count=less, until=timezone.now())
+
+
+# --- browsers that the person came with before ---
+
+
+def browser_of(request: HttpRequest, account: str) -> str:
+    """What tells this browser from all others, if its cookie says it is one of this account's; else ""."""
+    try:
+        told = request.get_signed_cookie(COOKIE, default="", salt=SALT, max_age=COOKIE_DAYS * 86400)
+    except signing.BadSignature:
+        return ""
+    return told if told and told.partition(":")[0] == digest("account", account) else ""
+
+
+def remember(response: HttpResponse, name: str) -> None:
+    """Give the browser that just signed in the cookie."""
+    response.set_signed_cookie(
+        COOKIE,
+        f"{digest('account', name.strip().casefold()[:150])}:{token_urlsafe(12)}",
+        salt=SALT,
+        max_age=COOKIE_DAYS * 86400,
+        httponly=True,
+        secure=settings.HTTPS,
+        samesite="Lax",
+        path="/sign-in/",
+    )
