@@ -94,7 +94,7 @@ def around(queue: Queue, position: int, user: User) -> dict[str, Any]:
         "rows": rows(shown, user),
         "before": shown[0].position - 1 if shown else 0,
         "last": shown[-1].position if shown else 0,
-        "own": Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED).count(),
+        "submissions": Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED).count(),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -16,12 +16,15 @@ from experiments.models import Item, Queue, Review, Run
 from experiments.models.member import Role
 from experiments.models.review import State
 from experiments.models.run import ENDED
+from experiments.review import reservation
 
 MAKES = Role.ADMIN
 """Who makes and closes queues."""
 MOST = 10_000
 """Runs of one queue."""
 BATCH = 1_000
+SHOWN = 5
+"""Queues that the Overview names."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,23 @@ def close(queue: Queue) -> bool:
     return bool(Queue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()))
 
 
-def with_progress(queues: QuerySet[Queue]) -> QuerySet[Any]:
-    """Each with `total` and `complete` items, `submitted` reviews and how many are `writing` at this moment."""
+def with_items(queues: QuerySet[Queue]) -> QuerySet[Any]:
+    """Each with the number of its items in `total`, of the complete ones in `complete`."""
     items = Item.objects.filter(queue=OuterRef("pk")).order_by()
+    return queues.annotate(total=counted(items, "queue"), complete=counted(items.filter(complete=True), "queue"))
+
+
+def unfinished(user: Any) -> list[Any]:
+    """The newest queues in which this person may review and something is `left`."""
+    rows = with_items(reservation.queues_of(user)).annotate(left=F("total") - F("complete"))
+    return list(rows.filter(left__gt=0)[:SHOWN])
+
+
+def with_progress(queues: QuerySet[Queue]) -> QuerySet[Any]:
+    """Each with its items, `submitted` reviews and how many are `writing` at this moment."""
     reviews = Review.objects.filter(item__queue=OuterRef("pk")).order_by()
     live = reviews.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
-    return queues.annotate(
-        total=counted(items, "queue"),
-        complete=counted(items.filter(complete=True), "queue"),
+    return with_items(queues).annotate(
         submitted=counted(reviews.filter(state=State.SUBMITTED), "item__queue"),
         writing=counted(live, "item__queue"),
     )

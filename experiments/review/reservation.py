@@ -59,7 +59,8 @@ def coming(queue: Queue, user: User, wanted: int | None = None) -> list[int]:
     """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
-    mine = Review.objects.filter(item__queue=queue, item__complete=False, reviewer=user, state=State.DRAFT)
+    open_here = Item.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
+    mine = Review.objects.filter(item__in=open_here, reviewer=user, state=State.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
 

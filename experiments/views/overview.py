@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from experiments import access, live, standing
 from experiments.models import Model
 from experiments.models.member import Role
+from experiments.review import queues
 
 PARTS = ("now", "waiting", "lately", "workers")
 """Parts of the page, each a template in templates/overview."""
@@ -43,7 +44,7 @@ def changed(request: HttpRequest) -> HttpResponse:
 def drawn(request: HttpRequest) -> list[dict[str, Any]]:
     """Every part as HTML, with its name and fingerprint."""
     role = access.role_of(request.user) or Role.VIEWER
-    context = standing.everything() | {"may_ask": role >= Role.RESEARCHER}
+    context = standing.everything() | {"may_ask": role >= Role.RESEARCHER, "to_review": queues.unfinished(request.user)}
     html = {name: render_to_string(f"overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
     return [{"name": name, "print": prints[name], "html": html[name]} for name in PARTS]
