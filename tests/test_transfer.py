@@ -31,8 +31,9 @@ from experiments.models import (
 )
 from experiments.models.transfer import What
 from experiments.search import runs_matching
-from experiments.transfer import arriving
+from experiments.transfer import arriving, choosing, tables
 from experiments.transfer.arriving import Source
+from experiments.transfer.reading import Refused
 from tests.builders import as_json, experiment, make_run, replied, result, started
 from workers.agent.events import Conclusion, Ended
 from workers.agent.events import Hypothesis as Claim
@@ -188,13 +189,20 @@ def test_an_unknown_owner_is_kept_by_name_and_the_importer_answers_for_the_run(
     assert arrival.name == "run.zip"
 
 
-def test_a_fork_finds_its_parent_again(run: Run, owner: User, tmp_path: Path) -> None:
-    fork = full_run(owner, "a fork", parent=run, fork_round=1)
+@pytest.mark.parametrize("numbers", [(8, 9), (9, 10)])
+def test_a_fork_finds_its_parent_again_whichever_comes_first(
+    numbers: tuple[int, int], owner: User, tmp_path: Path
+) -> None:
+    """By name the folder of run 10 stands before that of run 9."""
+    above, below = numbers
+    run = full_run(owner, pk=above)
+    fork = full_run(owner, "a fork", pk=below, parent=run, fork_round=1)
     path = bundled(run, fork, path=tmp_path / "both.zip")
     forgotten(fork, run)
     brought(path, owner)
-    first, second = Run.objects.order_by("pk")
-    assert (second.parent, second.fork_round, first.parent) == (first, 1, None)
+    parent, child = Run.objects.get(fork_round=None), Run.objects.get(fork_round=1)
+    assert (child.parent, parent.parent) == (parent, None)
+    assert "a fork" in child.question
 
 
 def test_a_run_that_had_not_ended_arrives_as_one_that_cannot_go_on(owner: User, tmp_path: Path) -> None:
@@ -303,9 +311,21 @@ def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> Non
 )
 def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    from experiments.transfer import choosing
-
     assert choosing.chosen(What.OBSERVATIONS, query).count() == count
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"), [("", [1, 1]), ("low=100", []), ("high=100&q=another", [1]), ("q=nothing+like+it", [])]
+)
+def test_experiments_are_chosen_as_their_page_chooses_them(query: str, numbers: list[int], owner: User) -> None:
+    full_run(owner), full_run(owner, "another")
+    assert [each.number for each in choosing.chosen(What.EXPERIMENTS, query)] == numbers
+
+
+@pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
+def test_words_that_cannot_be_looked_for_are_refused(what: What) -> None:
+    with pytest.raises(Refused, match="wildcards are ordinary characters"):
+        choosing.chosen(what, "q=%25%25")
 
 
 @pytest.mark.parametrize("query", ["unit=abc", "status=odd", "low=high", "nonsense=1", "run=1e9", "origin=odd"])
@@ -318,7 +338,6 @@ def test_a_filter_that_makes_no_sense_is_refused_with_the_reason(query: str, own
 
 def test_a_table_asks_the_database_as_often_for_many_rows(owner: User, django_assert_max_num_queries: Any) -> None:
     from experiments.models.transfer import Format
-    from experiments.transfer import choosing, tables
 
     for count in (1, 6):
         for _ in range(count):

@@ -1,9 +1,10 @@
 """Search over all that was asked, thought, programmed, printed, shown and concluded: substrings, in any language.
 
-`find` gives a page of passages, `runs_matching` runs by words. Whoever writes texts calls `passages.keep…`.
+`find` gives a page of passages, `runs_matching` runs and `images` observations by words. Whoever writes texts calls
+`passages.keep…`.
 """
 
-from experiments.search.finding import Found, Scope, WrongCursor, find
+from experiments.search.finding import Found, Scope, WrongCursor, find, images
 from experiments.search.passages import keep, keep_gists, keep_label, keep_questions, write
 from experiments.search.runs import runs_matching
 from experiments.search.words import Words, read
@@ -14,6 +15,7 @@ __all__ = [
     "Words",
     "WrongCursor",
     "find",
+    "images",
     "keep",
     "keep_gists",
     "keep_label",

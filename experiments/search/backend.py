@@ -37,6 +37,10 @@ class Backend(Protocol):
         """
         ...
 
+    def named(self, passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+        """All of these passages that the index names for the terms, for a subquery."""
+        ...
+
 
 def index(rows: Sequence[tuple[int, str]]) -> None:
     of(connection.vendor).index(rows)
@@ -44,6 +48,10 @@ def index(rows: Sequence[tuple[int, str]]) -> None:
 
 def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
     return of(connection.vendor).newest(passages, terms, before, limit)
+
+
+def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    return of(connection.vendor).named(passages, terms)
 
 
 def of(vendor: str) -> Backend:

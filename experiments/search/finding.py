@@ -92,6 +92,12 @@ def newest(
     return keys, frontier, frontier is None
 
 
+def images(terms: Sequence[str]) -> QuerySet[Passage, int | None]:
+    """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
+    matching = holding(Scope(kind=Kind.TITLE).passages(), terms)
+    return backend.named(matching, terms).order_by().values_list("anchor", flat=True)
+
+
 def holding(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
     """Those with all terms, compared one by one; every character counts as it is."""
     for term in terms:

@@ -71,14 +71,17 @@ def index(rows: Sequence[tuple[int, str]]) -> None:
 
 def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
-    passages = passages.filter(pk__lt=before)
+    found = named(passages.filter(pk__lt=before), terms)
+    # Not by the bare key: the planner would walk all passages in its order rather than ask the index.
+    return list(found.order_by(-(F("pk") + 0)).values_list("pk", flat=True)[:limit]), None
+
+
+def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    """See `backend.Backend`."""
     whole = [term for term in terms if has_trigram(term)]
     for term in whole:
         passages = passages.filter(folded__contains=term)
-    if not whole:
-        passages = passages.filter(pk__in=holding_grams(terms))
-    # Not by the bare key: the planner would walk all passages in its order rather than ask the index.
-    return list(passages.order_by(-(F("pk") + 0)).values_list("pk", flat=True)[:limit]), None
+    return passages if whole else passages.filter(pk__in=holding_grams(terms))
 
 
 def holding_grams(terms: Sequence[str]) -> RawSQL:

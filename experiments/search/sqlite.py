@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
 
 from experiments.models import Passage
 from experiments.search.folding import grams
@@ -23,7 +24,8 @@ TABLES = {
 }
 AT_ONCE, MOST = 2_000, 10_000
 """Candidates looked up at once, and in all for one page."""
-NEWEST = "SELECT rowid FROM {table} WHERE {table} MATCH %s AND rowid < %s ORDER BY rowid DESC LIMIT %s"
+NAMED = "SELECT rowid FROM {table} WHERE {table} MATCH %s"
+NEWEST = NAMED + " AND rowid < %s ORDER BY rowid DESC LIMIT %s"
 MOST_TRIGRAMS = 24
 """Of a long term so many are enough to find few candidates."""
 
@@ -71,14 +73,25 @@ def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit
     return found, before
 
 
+def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    """See `backend.Backend`."""
+    table, match = asked(terms)
+    return passages.filter(pk__in=RawSQL(NAMED.format(table=table), [match]))  # noqa: S611 - a table of ours
+
+
 def candidates(terms: Sequence[str], before: int) -> list[int]:
-    """Keys of the newest passages that hold all trigrams of the terms; if all are short, their characters and pairs."""
-    long = [term for term in terms if len(term) >= 3]
-    table, tokens = (TRIGRAMS, trigrams(long)) if long else (GRAMS, [token(term) for term in terms])
-    match = " AND ".join('"{}"'.format(each.replace('"', '""')) for each in tokens)
+    """Keys of the newest passages that the index names."""
+    table, match = asked(terms)
     with connection.cursor() as cursor:
         cursor.execute(NEWEST.format(table=table), [match, before, AT_ONCE])
         return [key for (key,) in cursor.fetchall()]
+
+
+def asked(terms: Sequence[str]) -> tuple[str, str]:
+    """The table to ask, and for what: all trigrams of the terms; if all are short, their characters and pairs."""
+    long = [term for term in terms if len(term) >= 3]
+    table, tokens = (TRIGRAMS, trigrams(long)) if long else (GRAMS, [token(term) for term in terms])
+    return table, " AND ".join('"{}"'.format(each.replace('"', '""')) for each in tokens)
 
 
 def trigrams(terms: Sequence[str]) -> list[str]:

@@ -63,6 +63,8 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
             except Refused as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise Refused(f"{error}{before}") from None
+        for each in taken:
+            adopt(each.run)  # a fork may stand before its parent in the file
         return taken
 
 
@@ -215,6 +217,16 @@ def arrive(run: Run, told: Mapping[str, Any], source: Source) -> None:
         parent=parent,
         time=timezone.now(),
     )
-    if parent:
-        run.parent = known_run({"identity": parent.get("identity"), "run": {"created": parent.get("created")}})
+    adopt(run)
+
+
+def adopt(run: Run) -> None:
+    """Lead an imported fork back to its parent, if that is here."""
+    arrival = record.arrival_of(run)
+    if arrival is None or run.parent_id is not None or not arrival.parent:
+        return
+    told = arrival.parent
+    parent = known_run({"identity": told.get("identity"), "run": {"created": told.get("created")}})
+    if parent is not None and parent.pk != run.pk:
+        run.parent = parent
         run.save(update_fields=["parent"])

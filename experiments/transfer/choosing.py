@@ -11,19 +11,20 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from experiments import filters
+from experiments import filters, search
 from experiments.browse.filters import ORIGINS
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.transfer import What
 from experiments.transfer.reading import Refused
 
 OF_RUNS = frozenset(filters.FILTERS)
-OF_IMAGES = OF_RUNS | {"origin", "low", "high"}
+OF_EXPERIMENTS = OF_RUNS | {"low", "high"}
+OF_IMAGES = OF_EXPERIMENTS | {"origin"}
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 KNOWN: Mapping[What, frozenset[str]] = {
     What.BUNDLE: OF_RUNS,
     What.RUNS: OF_RUNS,
-    What.EXPERIMENTS: OF_RUNS,
+    What.EXPERIMENTS: OF_EXPERIMENTS,
     What.OBSERVATIONS: OF_IMAGES,
     What.LABELS: OF_LABELS,
 }
@@ -38,7 +39,7 @@ def chosen(what: What, query: str) -> QuerySet[Any]:
     if what in {What.BUNDLE, What.RUNS}:
         return runs(given).order_by("pk")
     if what == What.EXPERIMENTS:
-        return Experiment.objects.filter(of_runs(given)).order_by("pk")
+        return Experiment.objects.filter(of_runs(given, leave=("q",)) & logged(given)).order_by("pk")
     if what == What.OBSERVATIONS:
         return Observation.objects.filter(of_runs(given, leave=("q",)) & observed(given)).order_by("pk")
     return Label.objects.filter(labelled(given)).distinct().order_by("pk")
@@ -72,18 +73,35 @@ def of_runs(given: Mapping[str, str], leave: tuple[str, ...] = ()) -> Q:
     return Q(run__in=runs(asked).order_by().values("pk")) if asked else Q()
 
 
+def logged(given: Mapping[str, str]) -> Q:
+    """Experiments by the highest activation, and by words in the title or the prompt of an image they logged."""
+    if "q" not in given:
+        return ranged("best_activation", given)
+    named = Observation.objects.filter(pk__in=titled(given["q"])).order_by().values("experiment")
+    return ranged("best_activation", given) & Q(pk__in=named)
+
+
 def observed(given: Mapping[str, str]) -> Q:
     """By origin, activation, and words in the title or the prompt."""
-    asked = Q()
+    asked = ranged("activation", given)
     if origin := given.get("origin"):
         if origin not in ORIGINS:
             raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(ORIGINS)}.")
         asked &= Q(origin=origin)
-    asked &= Q(activation__gte=figure("low", given["low"])) if "low" in given else Q()
-    asked &= Q(activation__lte=figure("high", given["high"])) if "high" in given else Q()
-    for word in given.get("q", "").split()[:16]:
-        asked &= Q(title__icontains=word) | Q(prompt__icontains=word)
-    return asked
+    return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
+
+
+def ranged(column: str, given: Mapping[str, str]) -> Q:
+    bounds = {"low": "gte", "high": "lte"}
+    return Q(**{f"{column}__{bound}": figure(name, given[name]) for name, bound in bounds.items() if name in given})
+
+
+def titled(typed: str) -> QuerySet[Any, Any]:
+    """Keys of the observations with these words. Raises Refused with the sentence that the page would show."""
+    words = search.read(typed)
+    if words.problem:
+        raise Refused(f"q: {words.problem}")
+    return search.images(words.terms)
 
 
 def labelled(given: Mapping[str, str]) -> Q:
