@@ -275,7 +275,8 @@ def test_a_viewer_who_writes_is_told_which_role_it_takes(
     client: Client, teammate: User, run: Run, ids: dict[str, int], path: str
 ) -> None:
     client.force_login(teammate)
-    response = client.get(path) if path in RESEARCH.values() else client.post(path.format(**ids))
+    send = client.get if path in RESEARCH.values() else client.post
+    response = send(path.format(**ids))
     assert response.status_code == 403
     assert "needs the role Researcher; yours is Viewer" in response.content.decode()
     run.refresh_from_db()

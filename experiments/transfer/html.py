@@ -18,11 +18,12 @@ from django.utils.html import escape
 
 from experiments.charts import Scale
 from experiments.models import Event, Observation, Run
-from experiments.models.run import Status
+from experiments.models.run import ENDED, Status
+from experiments.people import person
 from workers import registry
 
 Small = Callable[[str], str]
-"""Key of an image -> a small picture of it as a data URL."""
+"""Key of an image -> the address of a picture of it: in a file, the picture itself as a data URL."""
 
 STYLES = ("base", "code", "standalone")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
@@ -52,16 +53,22 @@ class Picture:
     seed: int | None
     masked: str
     raw: str
+    whole: str = ""
+    """Where the picture lies in full; empty in a file that stands alone."""
 
 
 def document(run: Run, events: Iterable[Event], small: Small) -> Iterator[str]:
     """The file, piece by piece: no more than one event is held at a time."""
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles())
-    yield render_to_string("exports/head.html", {"run": run, "task": registry.TASKS.get(run.task, run.task)})
+    yield render_to_string("exports/head.html", head(run))
     scale = scale_of(run)
     for event in events:
         yield draw(event, {"scale": scale, **(result(event.payload, small) if event.kind == "result" else {})})
     yield "</main>\n" + FOOT
+
+
+def head(run: Run) -> dict[str, Any]:
+    return {"run": run, "task": registry.TASKS.get(run.task, run.task), "asked_by": person(run.owner)}
 
 
 def styles() -> str:
@@ -71,7 +78,7 @@ def styles() -> str:
 
 
 def draw(event: Event, around: Mapping[str, Any]) -> str:
-    ends = Status(event.kind).label if event.kind in Status.values else ""
+    ends = Status(event.kind).label if event.kind in ENDED else ""
     return render_to_string("exports/event.html", {"event": event, "payload": event.payload, "ends": ends, **around})
 
 
@@ -81,16 +88,16 @@ def scale_of(run: Run) -> Scale:
     return Scale.of(found.values(), run.threshold)
 
 
-def result(payload: Mapping[str, Any], small: Small) -> dict[str, Any]:
+def result(payload: Mapping[str, Any], small: Small, whole: Small = lambda _: "") -> dict[str, Any]:
     """What the result of an experiment shows beside the payload: its images, and what it took."""
     logged = [
-        {"text": entry["text"], "pictures": [picture(each, small) for each in entry["observations"]]}
+        {"text": entry["text"], "pictures": [picture(each, small, whole) for each in entry["observations"]]}
         for entry in payload["entries"]
     ]
     return {"entries": logged, "seconds": payload["seconds"] + payload["tool_seconds"]}
 
 
-def picture(observation: Mapping[str, Any], small: Small) -> Picture:
+def picture(observation: Mapping[str, Any], small: Small, whole: Small) -> Picture:
     raw, masked = observation["image"], observation["masked"] or observation["image"]
     return Picture(
         title=observation["title"],
@@ -100,4 +107,5 @@ def picture(observation: Mapping[str, Any], small: Small) -> Picture:
         seed=observation["seed"],
         masked=small(masked),
         raw=small(raw) if masked != raw else "",
+        whole=whole(masked),
     )

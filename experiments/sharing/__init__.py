@@ -1,0 +1,1 @@
+"""One run for somebody outside: links, and what is shown under them."""

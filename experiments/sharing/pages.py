@@ -1,0 +1,119 @@
+"""What the page under a link shows: the run as of now, page by page, and which images belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from experiments.comments import reading
+from experiments.models import Comment, Event, Run, Share
+from experiments.people import person
+from experiments.prose import MENTION
+from experiments.run_page.pages import Page
+from experiments.sharing.discretion import Discretion
+from experiments.thumbnails import SIZES
+from experiments.transfer import html
+
+PER_PAGE = 200
+"""Events of a page; most runs have fewer."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A comment as an outsider is shown it."""
+
+    author: str
+    comment: Comment
+    text: str
+
+
+@dataclass(frozen=True)
+class Thread:
+    where: str
+    quote: str
+    is_resolved: bool
+    remarks: Sequence[Remark]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An event as HTML, and what was said of it."""
+
+    html: SafeString
+    threads: Sequence[Thread]
+
+
+def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
+    """All that the template shows. The number of queries does not depend on how much that is."""
+    run = share.run
+    page = Page.of(params, run.last_seq, PER_PAGE)
+    events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
+    talks = threads(run, show_names=share.show_names) if share.show_comments else {}
+    return {
+        **html.head(run),
+        **({} if share.show_names else {"asked_by": ""}),
+        "share": share,
+        "page": page,
+        "events": drawn(run, Discretion.of(run, show_names=share.show_names).shown(events), token, talks),
+        "about_the_run": talks.get(None, []) if page.number == 1 else [],
+        "end": f"{page.url(page.last)}#e{run.last_seq}" if run.has_ended else "",
+    }
+
+
+def drawn(run: Run, events: Sequence[Event], token: str, talks: Mapping[int | None, Sequence[Thread]]) -> list[Drawn]:
+    scale = html.scale_of(run)
+    at = Addresses(token)
+    pieces = []
+    for event in events:
+        around = html.result(event.payload, at.small, at.whole) if event.kind == "result" else {}
+        piece = html.draw(event, {"scale": scale, **around})
+        pieces.append(Drawn(mark_safe(piece), talks.get(event.seq, [])))  # noqa: S308 - drawn by a template
+    return pieces
+
+
+class Addresses:
+    """Of the images under a link: looked up once, for there are hundreds on a page."""
+
+    def __init__(self, token: str) -> None:
+        self.any = "0" * 64
+        self.png = reverse("shared-image", args=[token, self.any])
+        self.thumbnail = reverse("shared-thumbnail", args=[token, self.any, SIZES[-1]])
+
+    def small(self, key: str) -> str:
+        return self.thumbnail.replace(self.any, key)
+
+    def whole(self, key: str) -> str:
+        return self.png.replace(self.any, key)
+
+
+def holds(share: Share, key: str) -> bool:
+    """Whether the image was logged in the run of this share."""
+    return share.run.observations.filter(Q(image=key) | Q(masked=key)).exists()
+
+
+# --- comments ---
+
+
+def threads(run: Run, *, show_names: bool) -> dict[int | None, list[Thread]]:
+    """What was said, by the event that it is about; None for the run as a whole."""
+    names: dict[int, str] = {}
+    found: dict[int | None, list[Thread]] = {}
+    for talk in reading.talks(run, reading.threads(run)):
+        remarks = [remark(each, names, show_names) for each in talk.comments if each.deleted is None]
+        if remarks:
+            thread = Thread(talk.where, talk.thread.quote, talk.thread.resolved is not None, remarks)
+            found.setdefault(talk.seq, []).append(thread)
+    return found
+
+
+def remark(comment: Comment, names: dict[int, str], show_names: bool) -> Remark:
+    """Without names, people are told apart by number, and whom they mention is not told."""
+    if show_names:
+        return Remark(person(comment.author), comment, comment.text)
+    name = names.setdefault(comment.author_id, f"Person {len(names) + 1}")
+    return Remark(name, comment, MENTION.sub("@…", comment.text))

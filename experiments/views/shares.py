@@ -1,0 +1,63 @@
+"""Links to a run for outsiders: made and revoked on a page of the run; all of them on a settings page for admins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from experiments import access
+from experiments.browse.pages import Page, count, number_of
+from experiments.models import Share
+from experiments.models.member import Role
+from experiments.sharing import issuing
+
+PER_PAGE = 50
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def of_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """The links to a run; a new one is shown on the answer to its form, and nowhere else."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    form = issuing.ShareForm(request.POST) if request.method == "POST" else issuing.ShareForm()
+    address = ""
+    if form.is_bound and form.is_valid():
+        made = issuing.issue(request, run, access.require(request, Role.RESEARCHER), form.cleaned_data)
+        if made is None:
+            form.add_error(None, f"{issuing.MOST} links to this run are good already. Revoke one that nobody needs.")
+        else:
+            address = request.build_absolute_uri(reverse("shared", args=[made[1]]))
+    context: dict[str, Any] = {
+        "run": run,
+        "shares": list(run.shares.select_related("created_by")[: 5 * issuing.MOST]),
+        "form": issuing.ShareForm() if address else form,
+        "spans": issuing.SPANS,
+        "address": address,
+    }
+    return render(request, "shares/page.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def revoke(request: HttpRequest, pk: int, share: int) -> HttpResponse:
+    """From now on the link opens nothing."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    issuing.revoke(request, get_object_or_404(Share.objects.select_related("run"), pk=share, run=run))
+    messages.success(request, "The link is revoked: it opens nothing any more.")
+    return redirect("settings-shares") if "settings" in request.POST else redirect("run-shares", run.pk)
+
+
+@require_safe
+@never_cache
+def every(request: HttpRequest) -> HttpResponse:
+    """All links there are, the newest first."""
+    access.require(request, Role.ADMIN)
+    rows = Share.objects.select_related("run", "created_by")
+    page = Page(number_of(request.GET.get("page", "")) or 1, PER_PAGE, count(rows), {})
+    shares = list(rows[page.start : page.end])
+    return render(request, "settings/shares.html", {"page": page, "shares": shares, "everywhere": True})
