@@ -37,7 +37,7 @@ def read(text: str) -> Mentions:
     found = {user.get_username(): user for user in members().filter(username__in=wanted)} if wanted else {}
     meant = {name: next((found[way] for way in prose.spellings(name) if way in found), None) for name in names}
     people = dict.fromkeys(user for user in meant.values() if user is not None)
-    return Mentions(list(people)[:MOST], [name for name, user in meant.items() if user is None])
+    return Mentions(list(people)[:MOST], [prose.spellings(name)[-1] for name, user in meant.items() if user is None])
 
 
 def members() -> QuerySet[User]:
