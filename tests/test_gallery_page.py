@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.http import QueryDict
 from django.test import Client
 
 from experiments import transcript
 from experiments.browse import pages
 from experiments.models import Experiment, Layer, Model, Observation, Run
+from experiments.models.transfer import What
+from experiments.transfer import choosing
 from tests.builders import as_json, experiment, make_run
 from tests.pictures import logged, seen
 from workers.protocols import Observation as Logged
@@ -174,6 +178,29 @@ def test_the_list_shows_experiments_with_their_strongest_images(as_owner: Client
     assert "best 30.00" in text
     assert f"of run {two_runs[0].pk}" not in page(as_owner, "?view=list&q=car")
     assert f"of run {two_runs[1].pk}" not in page(as_owner, "?view=list&low=20")
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("", 4),
+        ("?low=2&high=12", 2),
+        ("?origin=edited&sort=strongest&page=1", 1),
+        ("?sort=drop", 1),
+        ("?q=RED&owner=owner", 1),
+        ("?layer=layer3&model=toybox", 1),
+        ("?view=list", 2),
+        ("?view=list&q=car&origin=edited", 1),
+        ("?view=list&low=20&sort=strongest", 1),
+    ],
+)
+def test_what_is_shown_can_be_exported(as_owner: Client, two_runs: tuple[Run, Run], query: str, rows: int) -> None:
+    (link,) = re.findall(r'<a class="export" href="([^"]+)"', page(as_owner, query))
+    asked = QueryDict(html.unescape(link).partition("?")[2], mutable=True)
+    (what,) = asked.pop("what")
+    assert what == (What.EXPERIMENTS if "view=list" in query else What.OBSERVATIONS)
+    assert choosing.chosen(What(what), asked.urlencode()).count() == rows
+    assert as_owner.get(html.unescape(link)).status_code == 200
 
 
 def test_an_experiment_has_a_page(as_owner: Client, owner: User) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments import access, gallery, rendering
 from experiments.browse import observations, programs
 from experiments.browse.filters import LIST_SORTS, SORTS, Filters
 from experiments.browse.pages import number_of
+from experiments.models.transfer import What
+from experiments.transfer.choosing import KNOWN
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
 
@@ -45,7 +49,16 @@ def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
     if problems:
         return {"problems": problems}
     shown = programs.find(filters, number) if view == "list" else observations.find(filters, number)
-    return {**shown, "any": filters.any or shown["page"].count.rows > 0}
+    return {**shown, "any": filters.any or shown["page"].count.rows > 0, "export": export(filters, view)}
+
+
+def export(filters: Filters, view: str) -> str:
+    """Where a file of all that passes the filters is asked for."""
+    what = What.EXPERIMENTS if view == "list" else What.OBSERVATIONS
+    given = {name: text for name, text in filters.params().items() if name in KNOWN[what]}
+    if not view and filters.sorted_by in {"rise", "drop"}:
+        given["origin"] = "edited"  # these orders show edits alone
+    return f"{reverse('exports')}?{urlencode({'what': what, **given})}"
 
 
 @require_safe
