@@ -3,6 +3,7 @@ import { Stream } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { answer } from "./places.js";
 import "./shots.js";
+import "./turn.js";
 
 const REDRAW_AFTER = 1500; // ms between an event and a plot that shows it
 const byId = (id) => document.getElementById(id);
@@ -25,6 +26,8 @@ const takes = {
     page.dataset.events = message.seq;
     byId("say").textContent = transcript ? transcript.event(message) : "";
     if (!transcript) grow(message.kind);
+    if (message.kind === "handed") page.dataset.backbone = message.html.includes('data-backbone="person"') ? "person" : "agent";
+    document.dispatchEvent(new CustomEvent("run:event", { detail: message.kind }));
   },
   head({ html }) {
     replace("head", html);

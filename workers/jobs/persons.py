@@ -23,8 +23,8 @@ NO_CONCLUSION = (
     "Write what you conclude: a description or a label. A unit that responds to nothing has the label “none”."
 )
 MISREAD = (
-    "This would not be read as you wrote it: a line of it begins with a tag such as [CODE] or [LABEL], opens a fence of "
-    "backticks, or says nothing. Put a word before it."
+    "This would not be read as you wrote it: a line of it begins with a tag such as [CODE] or [LABEL], opens a fence "
+    "of backticks, or says nothing. Put a word before it."
 )
 
 Listed = tuple[int, str, str, str]

@@ -1,0 +1,1 @@
+"""Rounds that people write: drafts, what is sent, and who writes next."""

@@ -1,0 +1,58 @@
+"""Sending a draft: it becomes the reply of its round, and the run goes on."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments import transcript
+from experiments.models import Run, Turn
+from experiments.people import person
+from experiments.turns.drafts import Refused, Unfit
+from workers.jobs import persons, queue
+
+
+class Late(Refused):
+    """Somebody has sent this round already."""
+
+
+class NotDue(Refused):
+    """The run does not wait for a person at this moment."""
+
+
+def send(turn: Turn) -> None:
+    """Make a saved draft the reply of its round, and have a worker play it.
+
+    Raises Late, NotDue or Unfit; the draft is then kept as it is.
+    """
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=turn.run_id)  # of two people who send, one is first
+        first = run.turns.filter(round=turn.round, sent__isnull=False).select_related("author").first()
+        if first is not None:
+            raise Late(f"{person(first.author)} has sent round {turn.round} already. Your draft is kept.")
+        if turn.round != run.rounds + 1 or not transcript.awaits_reply(run):
+            raise NotDue(f"{why_not(run)} Your draft is kept.")
+        problems = persons.problems(turn)
+        if not problems and turn.what == "experiment" and last_words(run):
+            problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
+        if problems:
+            raise Unfit(problems)
+        turn.sent = timezone.now()
+        turn.save(update_fields=["sent"])
+        transcript.resume(run.pk, person(turn.author), with_reply=True)
+        queue.enqueue(run.pk)
+
+
+def last_words(run: Run) -> bool:
+    """Whether the author of the next reply was told that no program is run any more."""
+    notes = run.events.filter(kind="note", payload__reason="last_words")
+    return notes.filter(seq__gt=run.events.filter(kind="reply").order_by("-seq").values("seq")[:1]).exists()
+
+
+def why_not(run: Run) -> str:
+    """Why a person's reply cannot be taken now."""
+    if run.has_ended:
+        return f"The run has ended ({run.get_status_display().lower()})."
+    if run.backbone != persons.KEY:
+        return "An agent writes the next round: the run was handed over."
+    return f"The run is {run.get_status_display().lower()}, and does not wait for this round."

@@ -1,0 +1,66 @@
+// Keeps a form's draft on the server while one types. Each save names the version it was written on, so that two tabs
+// do not overwrite each other in silence.
+
+const WAIT = 700; // ms without typing after which the draft is saved
+const RETRY = 5000; // ms after which a save that did not come through is tried again
+
+export class Drafts {
+  // `report` gets what is to be shown, and where another tab was first, the draft as it is kept.
+  constructor(form, report) {
+    Object.assign(this, { form, report, dirty: false, saving: null, timer: 0, over: false });
+    this.version = form.elements.version;
+    form.addEventListener("input", (event) => { if (event.target.name || event.target.closest("[name]")) this.touch(); });
+    form.addEventListener("change", () => this.touch());
+  }
+
+  touch() {
+    this.dirty = true;
+    clearTimeout(this.timer);
+    if (!this.over) this.timer = setTimeout(() => this.save(), WAIT);
+  }
+
+  // One at a time, the newest last. True once all there is is kept.
+  async save(options = {}) {
+    clearTimeout(this.timer);
+    if (this.saving) await this.saving;
+    if (!this.dirty) return true;
+    if (this.over) return false;
+    this.saving = this.send(options).finally(() => { this.saving = null; });
+    return this.saving;
+  }
+
+  async send(options) {
+    this.dirty = false;
+    try {
+      const body = new URLSearchParams(new FormData(this.form));
+      const answer = await fetch(this.form.dataset.draft, { method: "POST", body, ...options });
+      if (answer.ok) return this.kept(await answer.json());
+      if (answer.status === 409) return this.refused(await answer.json());
+    } catch { /* no network: the text is still in the form */ }
+    this.dirty = true;
+    this.report("Not saved yet: no answer from the server. What you wrote is in this page.");
+    this.timer = setTimeout(() => this.save(), RETRY);
+    return false;
+  }
+
+  kept({ version, saved }) {
+    this.version.value = version;
+    this.report(`Draft kept ${new Date(saved).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`);
+    return true;
+  }
+
+  refused({ why, words, kept }) {
+    this.dirty = true;
+    this.over = why !== "unfit";
+    this.report(words, why === "stale" ? kept : null);
+    return false;
+  }
+
+  // Go on from the draft as it is kept: what is in the form takes its place.
+  goOn(version) {
+    this.version.value = version;
+    this.over = false;
+    this.touch();
+    return this.save();
+  }
+}

@@ -1,0 +1,134 @@
+// A person's turn: the editor with its draft, the tools and examples beside it. The section is drawn by the server; it
+// is fetched anew when the run says that somebody's turn has begun or ended.
+import { Drafts } from "./drafts.js";
+import { Editor } from "./editor.js";
+
+const CHANGES = new Set(["awaited", "resumed", "handed", "concluded", "limit_reached", "cancelled", "failed"]);
+const NARROW = 900; // px
+const byId = (id) => document.getElementById(id);
+let desk = null;
+
+class Desk {
+  constructor(section) {
+    this.section = section;
+    this.form = byId("desk");
+    this.editor = new Editor(this.form.querySelector(".code-edit"), () => byId("send").focus());
+    this.drafts = new Drafts(this.form, (words, kept) => this.report(words, kept));
+    this.form.addEventListener("keydown", (event) => this.pressed(event));
+    this.form.addEventListener("htmx:confirm", (event) => this.send(event));
+    this.form.addEventListener("htmx:beforeRequest", () => { byId("send").disabled = true; });
+    this.form.addEventListener("htmx:afterRequest", () => { if (byId("send")) byId("send").disabled = false; });
+    section.onclick = (event) => this.clicked(event.target);
+    for (const button of section.querySelectorAll("[data-insert], [data-insert-pre], [data-insert-below]")) button.disabled = false;
+    this.hypotheses();
+    this.tools();
+    byId("turn-trouble")?.focus();
+  }
+
+  hypotheses() {
+    const more = byId("more-hypotheses");
+    const list = this.form.querySelector(".own-hypotheses ol");
+    more.hidden = false;
+    more.addEventListener("click", () => {
+      const line = list.lastElementChild.cloneNode(true);
+      for (const field of line.querySelectorAll("input")) field.value = "";
+      line.querySelector("select").selectedIndex = 0;
+      line.querySelector(".h").textContent = "new";
+      list.append(line);
+      line.querySelector(".text").focus();
+    });
+  }
+
+  tools() {
+    const find = byId("find-tool");
+    if (innerWidth < NARROW) this.section.querySelector(".reference details").open = false;
+    if (!find) return;
+    find.hidden = false;
+    find.addEventListener("input", () => {
+      const words = find.value.toLowerCase().split(/\s+/);
+      let shown = 0;
+      for (const entry of this.section.querySelectorAll(".reference li")) {
+        entry.hidden = !words.every((word) => entry.dataset.words.includes(word));
+        shown += !entry.hidden;
+      }
+      byId("no-tool").hidden = shown > 0;
+    });
+  }
+
+  clicked(target) {
+    const button = target.closest("button");
+    if (!button) return;
+    if ("insert" in button.dataset) this.insert(button.dataset.insert);
+    else if ("insertPre" in button.dataset) this.insert(button.parentElement.querySelector("pre").textContent);
+    else if ("insertBelow" in button.dataset) this.insert(button.previousElementSibling.querySelector("pre").textContent);
+    else if ("take" in button.dataset) this.take();
+    else if ("keep" in button.dataset) this.keep();
+  }
+
+  insert(words) {
+    const experiment = byId("what-experiment");
+    if (!experiment.checked && !experiment.disabled) experiment.click();
+    if (experiment.checked) this.editor.paste(words);
+  }
+
+  pressed(event) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.form.requestSubmit();
+    }
+  }
+
+  // A save under way is waited for: the version it makes is the one that is sent.
+  async send(event) {
+    event.preventDefault();
+    if (this.sending) return;
+    this.sending = true;
+    await this.drafts.save();
+    this.sending = false;
+    event.detail.issueRequest(true);
+  }
+
+  report(words, kept = null) {
+    byId("kept").textContent = words;
+    byId("stale").hidden = !kept;
+    if (!kept) return;
+    this.other = kept;
+    byId("stale").querySelector("p").textContent = `${words} What you write here is not saved until you choose.`;
+  }
+
+  // Drawn anew, so that the form holds what the other tab left.
+  take() { this.drafts.dirty = false; fetchAgain(); }
+
+  keep() { this.drafts.goOn(this.other.version); }
+}
+
+function mount() {
+  const section = byId("turn");
+  desk = section && byId("desk") ? new Desk(section) : null;
+}
+
+// What could not be kept goes on standing under the new section, to be copied.
+async function fetchAgain() {
+  const section = byId("turn");
+  if (!section?.dataset.url) return;
+  const unsaved = desk && !(await desk.drafts.save()) ? desk.editor.text : "";
+  await htmx.ajax("GET", section.dataset.url, { target: section, swap: "innerHTML" });
+  if (unsaved.trim()) section.append(leftOver(unsaved));
+}
+
+function leftOver(words) {
+  const box = Object.assign(document.createElement("details"), { className: "unsent", open: true });
+  const head = Object.assign(document.createElement("summary"), { textContent: "What you had written here, and could not be kept" });
+  box.append(head, Object.assign(document.createElement("pre"), { className: "plain", textContent: words }));
+  return box;
+}
+
+document.addEventListener("run:event", (event) => { if (CHANGES.has(event.detail)) fetchAgain(); });
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.id === "panel") desk?.drafts.save({ keepalive: true });
+});
+document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.matches("#turn, #panel")) mount(); });
+document.addEventListener("htmx:historyRestore", mount);
+addEventListener("pagehide", () => desk?.drafts.save({ keepalive: true }));
+document.addEventListener("visibilitychange", () => { if (document.hidden) desk?.drafts.save({ keepalive: true }); });
+mount();
