@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from experiments import transcript
 from experiments.models import (
     ApiToken,
     Backbone,
+    Contest,
     DataSet,
     Exemplar,
     Image,
@@ -23,6 +25,7 @@ from experiments.models import (
     Layer,
     Model,
     Profile,
+    Queue,
     Run,
     ToolSet,
     Unit,
@@ -41,6 +44,7 @@ class World:
     layer: Layer
     label: Label
     job: Job
+    contest: Contest
 
     @property
     def places(self) -> dict[str, Any]:
@@ -66,7 +70,10 @@ def fill(owner: User) -> World:
     label = Label.objects.create(text="red balls", source="person")
     label.units.add(unit)
     job = Job.objects.create(kind="index", subject="toybox", options={"model": "toybox", "layers": ["layer4"]})
-    return World(run=told_run(owner), layer=layer, label=label, job=job)
+    contest = Contest.objects.create(name="red", owner=owner, sources=["agent", "person"], closed=timezone.now())
+    run = told_run(owner)
+    Queue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
+    return World(run=run, layer=layer, label=label, job=job, contest=contest)
 
 
 def told_run(owner: User) -> Run:
@@ -101,6 +108,11 @@ class Script:
             **({"data": dumped(body), "content_type": "application/json"} if content else {}),
             headers=self.headers | named,
         )
+
+    def upload(self, path: str, fields: dict[str, Any]) -> Any:
+        """A form; bytes are sent as a file."""
+        sent = {name: BytesIO(each) if isinstance(each, bytes) else each for name, each in fields.items()}
+        return self.client.post(f"/api/v1{path}", sent, headers=self.headers)
 
     def get(self, path: str, **headers: str) -> Any:
         return self.send("GET", path, **headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,16 +19,23 @@ from tests.api_world import KEY, Script, World, fill
 
 RUN = {"create_run", "ask_again", "stop_run", "try_run_again", "ask_for_exemplars"}
 """What takes a researcher and the scope to run."""
-ADMIN = {"add_model", "add_data_set"}
-OWN = {"create_export", "delete_export"}
-"""Files of one's own, which a viewer may have."""
+ADMIN = {"add_model", "add_data_set", "delete_model", "delete_data_set"}
+OWN = {"create_view", "edit_view", "delete_view", "create_export", "delete_export"}
+"""Files and views of one's own, which a viewer may have."""
+ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?data_set=toybox"}
 BODIES: dict[str, Any] = {
+    "create_view": {"name": "failed", "query": "status=failed"},
+    "edit_view": {"name": "failed"},
+    "create_import": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"data_set": "toybox"},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},
     "edit_label": {"text": "blue"},
     "set_tags": {"tags": ["seen"]},
     "create_export": {"what": "runs"},
+    "create_choice": {"pair": 1, "answer": "first"},
+    "save_review": {"supported": 4},
+    "submit_review": {"run_seq": 0},
     "add_model": {"name": "hf:x/y"},
     "add_data_set": {"place": "/data"},
     "add_index": {"data_set": "toybox", "model": "toybox", "layers": ["layer4"]},
@@ -62,14 +70,17 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     name = operation.view_func.__name__
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
+    known["contests"] = world.contest.pk
+    known["queues"] = world.run.review_items.get().queue_id
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)
-    address += "?q=red" if name == "search_all" else ""
+    address += ASKED.get(name, "").format(run=world.run.pk)
     body = BODIES.get(name)
     if isinstance(script, Client):
         return script.generic(operation.methods[0], f"/api/v1{address}")
-    return script.send(operation.methods[0], address, body)
+    send = script.upload if name == "create_import" else partial(script.send, operation.methods[0])
+    return send(address, body)
 
 
 def is_problem(response: Any, status: int) -> None:
@@ -105,7 +116,14 @@ def test_a_viewer_reads_everything(teammate: User, world: World) -> None:
     script = Script(teammate, Scope.READ)
     for path, operation in READING:
         response = call(script, path, operation, world)
-        absent = {"read_export", "fetch_export"}  # one's own, of which there are none
+        absent = {
+            "read_export",
+            "fetch_export",
+            "read_review",
+            "read_view",
+            "read_import",
+            "compare_runs",
+        }  # there are none
         assert response.status_code == (404 if operation.view_func.__name__ in absent else 200), response.content
 
 

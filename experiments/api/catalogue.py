@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypeVar
 
+from django.db import transaction
 from django.db.models import Count, Sum
 from django.http import HttpRequest
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Id, Words, find
+from experiments.api.problems import Refusal
 from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.views import data_sets, models
 
 router = Router(tags=["What there is"])
+
+Added = TypeVar("Added", Model, DataSet)
 
 
 class PartOut(Schema):
@@ -96,6 +104,31 @@ def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
     row = find(Model.objects.all(), pk=pk)
     found = Layer.objects.filter(model=row).aggregate(layers=Count("pk"), units=Sum("units", default=0))
     return ModelDetail(**ModelOut.from_orm(row).model_dump(), **found)
+
+
+@router.delete("/models/{pk}", response={204: None}, summary="Remove a model")
+def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
+    """One that somebody added; its runs stay."""
+    allow(request, Role.ADMIN, Scope.WRITE)
+    with transaction.atomic():
+        models.take_off(request, added(find(Model.objects.all(), pk=pk)))
+    return Status(204, None)
+
+
+@router.delete("/data-sets/{pk}", response={204: None}, summary="Remove a data set")
+def delete_data_set(request: HttpRequest, pk: Id) -> Status[None]:
+    """One that somebody added; its images stay."""
+    allow(request, Role.ADMIN, Scope.WRITE)
+    with transaction.atomic():
+        data_sets.take_off(request, added(find(DataSet.objects.all(), pk=pk)))
+    return Status(204, None)
+
+
+def added(row: Added) -> Added:
+    """The row, if somebody added it. Raises Refusal: what belongs to the program stays."""
+    if row.added is None:
+        raise Refusal("conflict", f"“{row}” belongs to the program and stays.")
+    return row
 
 
 @router.get("/models/{pk}/layers", response=Page[LayerOut], summary="List the layers of a model")

@@ -16,9 +16,28 @@ Json = dict[str, Any]
 ANY = (400, 401, 403, 404, 413, 422, 429, 500)
 """What any operation may answer."""
 WITH_BODY = (411,)
-CONFLICTS = frozenset({"try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"})
-ONCE = frozenset({"create_run", "ask_again", "create_export", "create_label", "add_model", "add_data_set", "add_index"})
-EDITS = frozenset({"edit_label", "delete_label", "set_tags"})
+CONFLICTS = frozenset(
+    {
+        *("try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"),
+        *("create_view", "edit_view", "delete_model", "delete_data_set"),
+        *("reserve_next_item", "save_review", "submit_review"),
+    }
+)
+ONCE = frozenset(
+    {
+        "create_run",
+        "ask_again",
+        "create_export",
+        "create_label",
+        "add_model",
+        "add_data_set",
+        "add_index",
+        "create_view",
+    }
+)
+EDITS = frozenset(
+    {"edit_label", "delete_label", "set_tags", "edit_view", "delete_view", "save_review", "submit_review"}
+)
 RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 

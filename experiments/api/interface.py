@@ -21,26 +21,34 @@ from ninja.operation import Operation
 from experiments.api import (
     asking,  # noqa: F401 - its operations are those of runs
     catalogue,
+    comparing,
+    contests,
     docs,
     document,
     events,
     experiments,
     exports,
     images,
+    imports,
     jobs,
     labels,
     me,
+    neighbours,  # noqa: F401 - its operation is one of units
     observations,
     parameters,
     problems,
     rates,
+    reviews,
     runs,
+    saved_views,
     search,
-    tags,  # noqa: F401 - so are these
+    steering,  # noqa: F401 - so are these
+    tags,  # noqa: F401 - and these
     units,
 )
 from experiments.api.entry import Session, Token, allow
 from experiments.api.versions import tag
+from experiments.transfer.reading import UPLOAD
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (
@@ -48,7 +56,10 @@ DESCRIPTION = (
     "ETag: send it in If-None-Match to be told that nothing has changed, in If-Match to edit. Errors are "
     "problems (RFC 9457)."
 )
-NOUNS = (me, runs, events, experiments, observations, images, catalogue, units, labels, search, exports, jobs)
+NOUNS = (
+    *(me, runs, saved_views, comparing, events, experiments, observations, images),
+    *(catalogue, units, labels, search, reviews, contests, exports, imports, jobs),
+)
 
 View = Callable[..., HttpResponseBase]
 
@@ -110,7 +121,7 @@ def bounded(request: HttpRequest) -> None:
     if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
         raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
     length = request.META.get("CONTENT_LENGTH") or "0"
-    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if not length.isdigit() or (most is not None and int(length) > most):
         raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
 

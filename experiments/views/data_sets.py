@@ -84,9 +84,13 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a data set that somebody added off the list; its images stay."""
     access.require(request, Role.ADMIN)
     data_set = get_object_or_404(DataSet, pk=pk, added__isnull=False)
+    take_off(request, data_set)
+    return redirect("settings-data-sets")
+
+
+def take_off(request: HttpRequest, data_set: DataSet) -> None:
     audit.record(request, "data-set.removed", data_set)
     data_set.delete()
-    return redirect("settings-data-sets")
 
 
 @require_POST

@@ -95,7 +95,7 @@ def problem_with(kind: str, given: object, typed: dict[str, str]) -> str:
     return f"The {long[0]} is too long." if long else ""
 
 
-def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[str, str]) -> None:
+def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[str, str]) -> Import:
     """Lay the file where a worker finds it, and ask for the work."""
     name = Path(given.name or "file").name[:200].replace("\x00", "")
     folder = Path(settings.STATE) / "imports"
@@ -109,5 +109,6 @@ def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[
             job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=typed))
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
             Path(waiting).replace(row.path)
+        return row
     finally:
         Path(waiting).unlink(missing_ok=True)

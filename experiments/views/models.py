@@ -81,9 +81,13 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a model that somebody added off the list; its runs stay."""
     access.require(request, Role.ADMIN)
     model = get_object_or_404(Model, pk=pk, added__isnull=False)
+    take_off(request, model)
+    return redirect("settings-models")
+
+
+def take_off(request: HttpRequest, model: Model) -> None:
     audit.record(request, "model.removed", model)
     model.delete()
-    return redirect("settings-models")
 
 
 @require_POST
