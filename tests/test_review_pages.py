@@ -12,9 +12,9 @@ from django.test import Client
 from experiments import transcript
 from experiments.models import AuditEntry, Queue, Review, Run
 from experiments.models.review import State
-from experiments.review import queues
+from experiments.review import queues, rubric
 from tests import builders
-from tests.api_world import fill
+from tests.api_world import Script, fill
 from tests.builders import as_json, make_run
 from tests.conftest import member
 
@@ -208,7 +208,7 @@ def test_a_submission_is_undone_and_that_is_recorded(first, owner):
     assert client.post(f"/review/{queue.pk}/undo/")["Location"] == address
     assert Review.objects.get().state == State.DRAFT
     assert AuditEntry.objects.filter(verb="review.withdrawn").count() == 1
-    assert "no submission of yours" in said(client.post(f"/review/{queue.pk}/undo/"))[0]
+    assert "no submission of yours" in said(client.post(f"/review/{queue.pk}/undo/"))[-1]
 
 
 def test_a_sign_of_life_reserves_nothing_new(first, owner):
@@ -298,3 +298,39 @@ def test_what_there_is_not_is_not_found(first, owner, path):
 def test_an_empty_list_says_what_will_stand_there(first, admin):
     assert "No queue yet" in signed_in(first).get("/review/").content.decode()
     assert "Choose concluded runs" in signed_in(admin).get("/review/").content.decode()
+
+
+# --- the API ---
+
+
+def test_a_script_reviews_from_the_next_item_to_the_opinions(first, second, owner):
+    queue = queue_of(owner, runs=1, reviewers_per_item=2)
+    reviewed(queue, second, note=SECRET)
+    script, here = Script(first), f"/queues/{queue.pk}"
+    assert script.get(here).json()["items"] == 1
+    item = script.post(f"{here}/next").json()
+    review = f"{here}/items/{item['number']}/review"
+    assert script.get(f"{here}/items/1/opinions").json() == []
+    etag = script.get(review)["ETag"]
+    fields = dict.fromkeys(rubric.NAMES, 3) | {"verdict": "accept"}
+    assert script.send("PUT", review, fields).status_code == 428
+    saved = script.send("PUT", review, fields, If_Match=etag)
+    assert (saved.status_code, saved.json()["verdict"]) == (200, "accept")
+    assert script.send("PUT", review, fields, If_Match=etag).status_code == 412, "it has changed since"
+    body, etag = {"run_seq": item["run_seq"]}, script.get(review)["ETag"]
+    assert script.post(f"{review}/submit", body, If_Match=etag).json()["state"] == "submitted"
+    assert SECRET in [each["note"] for each in script.get(f"{here}/items/1/opinions").json()]
+    again = script.post(f"{review}/submit", body, If_Match=script.get(review)["ETag"])
+    assert again.status_code == 409
+    assert "That one stands." in again.json()["detail"]
+
+
+def test_a_script_is_told_what_is_missing_and_when_nothing_waits(first, owner):
+    queue = queue_of(owner, runs=1)
+    script, review = Script(first), f"/queues/{queue.pk}/items/1/review"
+    assert script.get(review).status_code == 404
+    script.post(f"/queues/{queue.pk}/next")
+    told = script.post(f"{review}/submit", {"run_seq": 0}, If_Match="*")
+    assert (told.status_code, "Verdict" in told.json()["detail"]) == (422, True)
+    queues.close(queue)
+    assert script.post(f"/queues/{queue.pk}/next").status_code == 409
