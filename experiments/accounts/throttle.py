@@ -87,23 +87,27 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
-@transaction.atomic
 def count(keys: tuple[tuple[str, str], ...]) -> Try:
-    """Count one more under each key; none of them if one is closed."""
+    """Count one more under each key; none of them if one is closed. Refusing writes nothing."""
     now = timezone.now()
-    Attempts.objects.filter(last__lt=now - FORGET).delete()
-    fresh = [Attempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
-    Attempts.objects.bulk_create(fresh, ignore_conflicts=True)
-    rows = {row.key: row for row in Attempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")}
-    wait = max(ceil((row.until - now).total_seconds()) for row in rows.values())
-    if wait > 0:
+    if wait := longest_wait(Attempts.objects.filter(key__in=dict(keys)), now):
         return Try(keys, wait)
-    for key, kind in keys:
-        row = rows[key]
-        row.count, row.last = row.count + 1, now
-        row.until = until(row.count - FREE[kind], now)
-        row.save()
-    return Try(keys, 0)
+    Attempts.objects.filter(last__lt=now - FORGET).delete()
+    with transaction.atomic():
+        fresh = [Attempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
+        Attempts.objects.bulk_create(fresh, ignore_conflicts=True)
+        rows = Attempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
+        wait = longest_wait(rows, now)  # asked again: many may have come at the same moment
+        for row in rows if not wait else ():
+            row.count, row.last = row.count + 1, now
+            row.until = until(row.count - FREE[dict(keys)[row.key]], now)
+            row.save()
+    return Try(keys, wait)
+
+
+def longest_wait(rows: Iterable[Attempts], now: datetime) -> int:
+    """Seconds until all of them are open."""
+    return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
 
 
 def until(beyond: int, now: datetime) -> datetime:
