@@ -19,6 +19,7 @@ from experiments.models import AuditEntry, Choice, Contest, Label, Pair, Review,
 from experiments.models.choice import Kind
 from experiments.models.review import Queue
 from tests import contests
+from tests.api_world import Script
 from tests.builders import make_run
 from tests.conftest import member
 from tests.contests import AGENT, MILAN
@@ -392,3 +393,36 @@ def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> No
         page = as_admin.get(address).content.decode()
         assert "<b>bold" not in page
         assert "<script>alert" not in page
+
+
+# --- the API ---
+
+
+def test_a_script_judges_and_reads_results_once_the_contest_is_closed(reviewer: User, contest: Contest) -> None:
+    script = Script(reviewer)
+    assert script.get("/contests").json()["items"][0]["pairs"] == 18
+    address = f"/contests/{contest.pk}"
+    shown = script.get(f"{address}/next").json()
+    assert not [secret for secret in SECRETS if secret in str(shown).lower()]
+    while shown["pair"]:
+        sent = {"pair": shown["pair"]["id"], "answer": "first", "seconds": 1.5}
+        response = script.post(f"{address}/choices", sent)
+        assert response.status_code == 201
+        shown = response.json()
+    assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
+    assert script.get(f"{address}/results").status_code == 409
+    judging.close(contest.pk)
+    assert script.get(f"{address}/next").json()["pair"] is None
+    assert script.post(f"{address}/choices", sent).status_code == 409
+    told = script.get(f"{address}/results").json()
+    (judge,) = told["judges"]
+    assert (judge["kind"], judge["judged"], judge["first"]["value"], judge["repeated"]["value"]) == (
+        "person",
+        18,
+        1.0,
+        0.0,
+    )
+    assert {(each["source"], each["over"]) for each in told["people"]} == {
+        ("Agent, whichever", "milan (imported)"),
+        ("milan (imported)", "Agent, whichever"),
+    }

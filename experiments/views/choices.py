@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -89,7 +89,7 @@ def offered(form: NewContest, draft: Draft | None, listed: list[sources.Source],
         "counts": {kind: draft.drawing.count(kind) for kind in Kind.values} if draft else {},
         "problems": problems,
         "sources": listed,
-        "chosen": form.data.getlist("source"),
+        "chosen": cast("QueryDict", form.data).getlist("source"),
         "models": Model.objects.values_list("name", flat=True),
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
         "most": MOST,
