@@ -15,6 +15,8 @@ from experiments.models import Backbone, DataSet, ToolSet
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
+PERSON = "person"
+"""The backbone of runs that people write: the run waits for each reply."""
 
 
 def is_toybox(model: str) -> bool:
@@ -48,7 +50,7 @@ def fitting(model: str) -> dict[str, str]:
     toy = is_toybox(model)
     tool_sets = available(ToolSet) or [TOYBOX]
     tool_set = next((key for key in tool_sets if (key == TOYBOX) == toy), tool_sets[0])
-    backbones = available(Backbone) or [SCRIPTED]
+    backbones = [key for key in available(Backbone) if key != PERSON] or [SCRIPTED]  # nobody is put to work unasked
     backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
     if misfit(backbone, tool_set):
         tool_set = TOYBOX

@@ -9,14 +9,20 @@ export class Drafts {
   constructor(form, report) {
     Object.assign(this, { form, report, dirty: false, saving: null, timer: 0, over: false });
     this.version = form.elements.version;
-    form.addEventListener("input", (event) => { if (event.target.name || event.target.closest("[name]")) this.touch(); });
-    form.addEventListener("change", () => this.touch());
+    form.addEventListener("input", () => this.touch());
   }
 
   touch() {
     this.dirty = true;
     clearTimeout(this.timer);
     if (!this.over) this.timer = setTimeout(() => this.save(), WAIT);
+  }
+
+  // The form is gone from the page.
+  stop() {
+    clearTimeout(this.timer);
+    this.over = true;
+    this.dirty = false;
   }
 
   // One at a time, the newest last. True once all there is is kept.

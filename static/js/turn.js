@@ -89,6 +89,7 @@ class Desk {
   }
 
   report(words, kept = null) {
+    if (!this.form.isConnected) return;
     byId("kept").textContent = words;
     byId("stale").hidden = !kept;
     if (!kept) return;
@@ -104,6 +105,8 @@ class Desk {
 
 function mount() {
   const section = byId("turn");
+  if (desk?.form.isConnected) return;
+  desk?.drafts.stop();
   desk = section && byId("desk") ? new Desk(section) : null;
 }
 
