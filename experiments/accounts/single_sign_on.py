@@ -70,7 +70,11 @@ def begin(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str
 
 def come_back(request: HttpRequest) -> HttpResponse:
     """What the browser gets that the provider sent back to us."""
-    return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
+    try:
+        return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
+    except (OAuth2Error, RequestException) as error:
+        log.warning("Single sign-on broke off: %s", error)
+        return refusals.no_answer(request)
 
 
 def name() -> str:
