@@ -72,6 +72,7 @@ class QueryForm(forms.Form):
     cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
     seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
+    parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -152,6 +153,7 @@ class QueryForm(forms.Form):
             owner=owner,
             system_kind=self.system_kind,
             options={"data_set": data["data_set"]} if data["data_set"] else {},
+            parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
             limits={name: data[name] for name in LIMITS},
             **{name: data[name] for name in known},
         )

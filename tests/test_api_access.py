@@ -17,18 +17,37 @@ from experiments.models import ApiToken, Label, Run
 from experiments.models.api_token import Scope
 from tests.api_world import KEY, Script, World, fill
 
-RUN = {"create_run", "ask_again", "stop_run", "try_run_again", "ask_for_exemplars"}
+RUN = {
+    "create_run",
+    "ask_again",
+    "stop_run",
+    "try_run_again",
+    "ask_for_exemplars",
+    "pause_run",
+    "resume_run",
+    "remark_on_run",
+    "change_limits",
+    "fork_run",
+}
 """What takes a researcher and the scope to run."""
 ADMIN = {"add_model", "add_data_set", "delete_model", "delete_data_set"}
-OWN = {"create_view", "edit_view", "delete_view", "create_export", "delete_export"}
-"""Files and views of one's own, which a viewer may have."""
+OWN = {"mark_notifications_read", "create_view", "edit_view", "delete_view", "create_export", "delete_export"}
+"""Files and views of one's own, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?data_set=toybox"}
 BODIES: dict[str, Any] = {
+    "start_thread": {"text": "Too few."},
+    "reply_in_thread": {"text": "Enough."},
+    "resolve_thread": {"resolved": True},
+    "edit_comment": {"text": "Far too few."},
+    "mark_notifications_read": {"all": True},
     "create_view": {"name": "failed", "query": "status=failed"},
     "edit_view": {"name": "failed"},
     "create_import": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"data_set": "toybox"},
+    "remark_on_run": {"text": "Look at snow."},
+    "change_limits": {"rounds": 30},
+    "fork_run": {"round": 1},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},
     "edit_label": {"text": "blue"},
     "set_tags": {"tags": ["seen"]},
@@ -72,6 +91,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
     known["contests"] = world.contest.pk
     known["queues"] = world.run.review_items.get().queue_id
+    known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)

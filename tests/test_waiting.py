@@ -104,8 +104,9 @@ def test_stopping_a_run_that_waits_ends_it_at_once(owner: User, as_owner: Client
     as_owner.post(f"/runs/{run.pk}/stop/")
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
-    as_owner.post(f"/runs/{run.pk}/try-again/")
     assert kinds(run) == ["started", "halted", "cancelled"]
+    as_owner.post(f"/runs/{run.pk}/try-again/")
+    assert kinds(run) == ["started", "halted", "cancelled", "resumed"]
 
 
 def test_a_run_that_was_stopped_when_its_provider_refused_ends_instead_of_waiting(owner: User) -> None:

@@ -1,4 +1,4 @@
-"""Asking, and steering what was asked: runs are created, stopped, tried again."""
+"""Asking: runs are created. What is done to them afterwards is in `steering`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.run import LIMITS, QUESTION_CHARS
-from experiments.views import run as steering
 from workers.jobs import queue
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
@@ -86,25 +85,5 @@ def wrong(errors: Mapping[str, Any]) -> list[FieldError]:
 def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new run with the query of this one, checked anew."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
-    like = forms.like(find(Run.objects.all(), pk=pk))
+    like = forms.like(find(Run.objects.all(), pk=pk)) | {"parent": pk}
     return Status(201, once(request, response, owner, lambda: made(request, like, owner)))
-
-
-@router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
-def stop_run(request: HttpRequest, pk: Id) -> RunOut:
-    """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
-    find(Run.objects.all(), pk=pk)
-    steering.stop(request, pk)
-    return read(pk)
-
-
-@router.post("/runs/{pk}/try-again", response=RunOut, summary="Go on with a run that waits")
-def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
-    """Only a run that waits for a person goes on; 409 for others."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
-    run = find(Run.objects.all(), pk=pk)
-    if run.status != "waiting":
-        raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
-    steering.try_again(request, pk)
-    return read(pk)

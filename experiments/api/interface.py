@@ -21,6 +21,7 @@ from ninja.operation import Operation
 from experiments.api import (
     asking,  # noqa: F401 - its operations are those of runs
     catalogue,
+    comments,
     comparing,
     contests,
     docs,
@@ -28,11 +29,13 @@ from experiments.api import (
     events,
     experiments,
     exports,
+    forks,  # noqa: F401 - so are these
     images,
     imports,
     jobs,
     labels,
     me,
+    notifications,
     neighbours,  # noqa: F401 - its operation is one of units
     observations,
     parameters,
@@ -57,7 +60,8 @@ DESCRIPTION = (
     "problems (RFC 9457)."
 )
 NOUNS = (
-    *(me, runs, saved_views, comparing, events, experiments, observations, images),
+    *(me, notifications, comments),
+    *(runs, saved_views, comparing, events, experiments, observations, images),
     *(catalogue, units, labels, search, reviews, contests, exports, imports, jobs),
 )
 

@@ -44,13 +44,15 @@ class RunOut(Schema):
     limits: dict[str, int | float | None]
     seed: int
     owner: str
-    parent: int | None
+    parent: int | None = Field(description="the run that it comes from")
+    fork_round: int | None = Field(description="the last round copied from there; null where it was asked anew")
     created: datetime
     started: datetime | None
     ended: datetime | None
     status: str
     reason: str
     stopping: bool
+    pausing: bool = Field(description="whether it pauses once the round under way is over")
     rounds: int
     experiments: int
     observations: int
@@ -112,6 +114,8 @@ def run_out(run: Run) -> RunOut:
         owner=run.owner.get_username(),
         parent=run.parent_id,
         stopping=run.cancel_requested and not run.has_ended,
+        pausing=run.is_pausing,
+        fork_round=run.fork_round or None,
         experiments=run.experiment_count,
         observations=run.observation_count,
         conclusion=Conclusion(**run.conclusion),

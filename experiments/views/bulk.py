@@ -14,12 +14,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from experiments import access, audit, filters
+from experiments import access, audit, filters, steering
 from experiments.models import Run, Tag
 from experiments.models.member import Role
 from experiments.models.run import Status
 from experiments.models.tag import TAG_CHARS
-from experiments.views.run import ask_to_go_on, ask_to_stop
+from experiments.steering import By, Refused
 from workers.jobs import queue
 
 MOST = 1_000
@@ -117,23 +117,37 @@ def report(request: HttpRequest, action: Action, results: list[tuple[Run, str]])
 
 def stop(request: HttpRequest, run: Run, words: str) -> str:
     del words
-    return "" if ask_to_stop(request, run) else "it has ended already."
+    return "" if steering.stop(By.of(request), run.pk) else "it has ended already."
+
+
+def pause(request: HttpRequest, run: Run, words: str) -> str:
+    del words
+    try:
+        return "" if steering.pause(By.of(request), run.pk) else "it is paused already."
+    except Refused as refused:
+        return str(refused)
+
+
+def go_on(request: HttpRequest, run: Run, words: str) -> str:
+    del words
+    try:
+        return "" if steering.go_on(By.of(request), run.pk) else "it is under way."
+    except Refused as refused:
+        return str(refused)
 
 
 @transaction.atomic
-def retry(request: HttpRequest, run: Run, words: str) -> str:
+def again(request: HttpRequest, run: Run, words: str) -> str:
     """Go on with one that waits; ask the same again where it has ended."""
-    del words
     if run.status == Status.WAITING:
-        ask_to_go_on(request, run)
-        return ""
+        return go_on(request, run, words)
     if not run.has_ended:
         return "it is still under way."
     asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "tool_set", "limits", "seed")
     same = {name: getattr(run, name) for name in (*asked, "backbone", "backbone_model")}
-    again = Run.objects.create(owner=access.require(request, Role.RESEARCHER), **same)
-    audit.record(request, "run.asked", again, again=run.pk)
-    queue.enqueue(again.pk)
+    made = Run.objects.create(owner=access.require(request, Role.RESEARCHER), parent=run, **same)
+    audit.record(request, "run.asked", made, again=run.pk)
+    queue.enqueue(made.pk)
     return ""
 
 
@@ -158,7 +172,9 @@ def untag(request: HttpRequest, run: Run, words: str) -> str:
 
 ACTIONS: Mapping[str, Action] = {
     "stop": Action("Stop", "Stopped {count}.", stop),
-    "retry": Action("Run again", "Started {count} again.", retry),
+    "pause": Action("Pause", "Paused {count}, those with a worker as soon as their round is over.", pause),
+    "resume": Action("Resume", "Had {count} go on.", go_on),
+    "retry": Action("Run again", "Started {count} again.", again),
     "tag": Action("Tag", "Tagged {count}.", tag),
     "untag": Action("Untag", "Took the tag off {count}.", untag),
 }

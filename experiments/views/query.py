@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.core.cache import cache
@@ -10,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from experiments import access, audit, forms, kit, live, units
+from experiments import access, audit, forks, forms, kit, live, units
 from experiments.api import example
 from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
 from experiments.models.member import Role
@@ -41,9 +42,9 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address."""
-    before = request.GET.get("like", "")
-    known = before.isascii() and before.isdigit() and len(before) < 19
-    if known and (run := Run.objects.filter(pk=int(before)).first()):
+    if run := run_named(request.GET.get("from", "")):
+        return forms.like(run) | {"parent": run.pk}
+    if run := run_named(request.GET.get("like", "")):
         return forms.like(run)
     values = forms.first_choice(request.GET.get("model", ""))
     named = ("model", "layer", "unit", "task", "data_set", "tool_set", "backbone", "backbone_model")
@@ -52,6 +53,32 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
         task = values.get("task") if values.get("task") in forms.SUGGESTIONS else "describe"
         values["question"] = suggested(values).get(str(task), "")
     return values
+
+
+def run_named(number: Any) -> Run | None:
+    """The run with a number that stands in an address or a form."""
+    digits = str(number)
+    known = digits.isascii() and digits.isdigit() and len(digits) < 19
+    return Run.objects.filter(pk=int(digits)).first() if known else None
+
+
+def differing(values: Any) -> dict[str, Any]:
+    """The run that is asked again, and what the form asks otherwise: name, what was, what is."""
+    parent = run_named(values.get("parent") or "")
+    if parent is None:
+        return {}
+    was, now = forms.like(parent), dict(values.items())
+    with suppress(forms.Wrong):
+        now["unit"] = forms.find_unit(forms.find_layer(now["model"], now["layer"]), str(now["unit"]))
+    pairs = ((name, was[name], now[name]) for name in was if name in now)
+    changed = [(forks.NAMES[name], old, new) for name, old, new in pairs if plain(old) != plain(new)]
+    return {"parent": parent, "changed": changed}
+
+
+def plain(value: Any) -> str:
+    """A value as a form would send it; numbers that are equal are alike."""
+    text = "" if value is None else str(value)
+    return text.removesuffix(".0").replace("\r\n", "\n").strip()
 
 
 def suggested(values: dict[str, Any]) -> dict[str, str]:
@@ -70,6 +97,7 @@ def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str
         "form": form,
         "lines": forms.TASK_LINES,
         **commanded(request, told),
+        **differing(values),
         **picked(told),
     }
 
@@ -93,7 +121,9 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    return render(request, "query/command.html", {"oob": True} | commanded(request, values) | said(values))
+    return render(
+        request, "query/command.html", {"oob": True} | commanded(request, values) | said(values) | differing(values)
+    )
 
 
 def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:

@@ -1,20 +1,17 @@
-"""One run: the tabs of its page, its events, and the buttons that stop it and have it try again."""
+"""One run: the tabs of its page, and its events. What people do to it is in `steering`."""
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from experiments import access, audit, live, rendering, transcript
-from experiments.models import Run
+from experiments import access, rendering
 from experiments.models.member import Role
-from experiments.models.run import ENDED, Status
 from experiments.run_page import raw, tabs, window
 from experiments.run_page import transcript as transcript_tab
-from workers.jobs import queue
+from experiments.turns import desk
 
 
 @require_safe
@@ -29,6 +26,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "complete": run.has_ended,
         "may_stop": access.role_of(request.user) != Role.VIEWER,
         "head": rendering.head(run),
+        "desk": desk.of(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET),
     }
     part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
@@ -55,52 +53,3 @@ def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
     return StreamingHttpResponse(raw.as_lines(run), content_type="application/jsonl; charset=utf-8", headers=headers)
-
-
-@require_POST
-def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask for the end of a run. One that no worker holds ends at once, the others as soon as their worker sees it."""
-    run = access.get_run(request, pk, Role.RESEARCHER)
-    ask_to_stop(request, run)
-    return answer(request, run)
-
-
-@transaction.atomic
-def ask_to_stop(request: HttpRequest, run: Run) -> bool:
-    """Whether there was anything to stop."""
-    if run.has_ended or not Run.objects.filter(pk=run.pk).exclude(status__in=ENDED).update(cancel_requested=True):
-        return False
-    audit.record(request, "run.stopped", run)
-    run.refresh_from_db()
-    if run.status != Status.RUNNING or not run.is_leased():
-        end_now(run, f"Stopped by {request.user.get_username()}.")
-    return True
-
-
-@require_POST
-def try_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on with a run that waits for a person. Pressed twice, it goes on once."""
-    run = access.get_run(request, pk, Role.RESEARCHER)
-    ask_to_go_on(request, run)
-    return answer(request, run)
-
-
-@transaction.atomic
-def ask_to_go_on(request: HttpRequest, run: Run) -> None:
-    if transcript.resume(run.pk, request.user.get_username()):
-        audit.record(request, "run.resumed", run)
-        queue.enqueue(run.pk)
-
-
-def answer(request: HttpRequest, run: Run) -> HttpResponse:
-    """Every viewer hears of what was done; a browser without scripts is sent back to the page."""
-    live.ring(run.pk, run.last_seq)
-    return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect(run)
-
-
-def end_now(run: Run, reason: str) -> None:
-    """Record the end; a worker that ended the run in the same moment was first, and that is as good."""
-    try:
-        transcript.append(run.pk, "cancelled", transcript.end(reason))
-    except transcript.RunEnded:
-        return
