@@ -47,9 +47,10 @@ async function copied(text) {
   }
 }
 
-document.addEventListener("submit", (event) => {
-  if (event.target.matches("form[method=post]:not([hx-post])"))
-    for (const button of event.target.querySelectorAll("button")) button.disabled = true;
+// Once it is on its way: a button that is out when the form is read would not say which one was pressed.
+document.addEventListener("submit", ({ target }) => {
+  if (target.matches("form[method=post]:not([hx-post])"))
+    setTimeout(() => { for (const button of target.querySelectorAll("button")) button.disabled = true; }, 0);
 });
 // A page that comes back from the browser's history is ready to send again.
 addEventListener("pageshow", (event) => {
