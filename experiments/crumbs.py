@@ -13,6 +13,7 @@ WORDS = {
     "query": "New query",
     "root": "API",
     "run": "Run {pk}",
+    "run-shares": "Shares",
     "experiment": "Experiment {n}",
     "choices": "Two-way choices",
     "choices-new": "New contest",

@@ -106,9 +106,17 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[Thread]]:
     for talk in reading.talks(run, reading.threads(run)):
         remarks = [remark(each, names, show_names) for each in talk.comments if each.deleted is None]
         if remarks:
-            thread = Thread(talk.where, talk.thread.quote, talk.thread.resolved is not None, remarks)
+            thread = Thread(where(talk), talk.thread.quote, talk.thread.resolved is not None, remarks)
             found.setdefault(talk.seq, []).append(thread)
     return found
+
+
+def where(talk: reading.Talk) -> str:
+    """What was commented on, for readers who see no numbers of events."""
+    if talk.seq is None:
+        return "Comments on the run"
+    named = talk.thread.experiment is not None
+    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
 
 
 def remark(comment: Comment, names: dict[int, str], show_names: bool) -> Remark:
