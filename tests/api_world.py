@@ -27,6 +27,7 @@ from experiments.models import (
     Profile,
     Queue,
     Run,
+    Thread,
     ToolSet,
     Unit,
 )
@@ -45,6 +46,7 @@ class World:
     label: Label
     job: Job
     contest: Contest
+    thread: Thread
 
     @property
     def places(self) -> dict[str, Any]:
@@ -73,7 +75,9 @@ def fill(owner: User) -> World:
     contest = Contest.objects.create(name="red", owner=owner, sources=["agent", "person"], closed=timezone.now())
     run = told_run(owner)
     Queue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
-    return World(run=run, layer=layer, label=label, job=job, contest=contest)
+    thread = Thread.objects.create(run=run, on="run")
+    thread.comments.create(author=owner, text="Too few.")
+    return World(run=run, layer=layer, label=label, job=job, contest=contest, thread=thread)
 
 
 def told_run(owner: User) -> Run:

@@ -35,8 +35,8 @@ from experiments.api import (
     jobs,
     labels,
     me,
-    notifications,
     neighbours,  # noqa: F401 - its operation is one of units
+    notifications,
     observations,
     parameters,
     problems,
