@@ -10,12 +10,16 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 from django.utils import timezone
 
+from experiments import notifications
 from experiments.models import Item, Queue, Review, Run
 from experiments.models.member import Role
+from experiments.models.notification import Kind
 from experiments.models.review import State
 from experiments.models.run import ENDED
+from experiments.people import person
 from experiments.review import reservation
 
 MAKES = Role.ADMIN
@@ -41,7 +45,7 @@ class Plan:
 
 @transaction.atomic
 def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
-    """A queue of these runs, in their order, as they are now."""
+    """A queue of these runs, in their order, as they are now; those who are to review it are told."""
     queue = Queue.objects.create(
         owner=owner,
         name=plan.name,
@@ -56,6 +60,10 @@ def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
         (Item(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
         batch_size=BATCH,
     )
+    words = f"{person(owner)} asks you to review {len(rows):,} run{'' if len(rows) == 1 else 's'} in “{queue.name}”."
+    for reviewer in plan.reviewers:
+        if reviewer.pk != owner.pk:
+            notifications.tell(reviewer, Kind.REVIEW, words, reverse("review-queue", args=[queue.pk]))
     return queue
 
 
