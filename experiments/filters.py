@@ -37,6 +37,8 @@ SORTS: Mapping[str, str] = {
     "seconds": "seconds",
 }
 """Name in the address -> what is sorted by; a minus before the name turns the order round."""
+MAY_LACK = frozenset({"best"})
+"""Of these, those that a run may have no value of."""
 
 
 class Senseless(ValueError):
@@ -77,8 +79,11 @@ def runs_from(params: Mapping[str, str]) -> Filtered:
 def ordered(runs: QuerySet[Run], sort: str) -> QuerySet[Run]:
     """In this order; runs without a value come last, and of equals the newest first."""
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
-    column = F(SORTS[sort.removeprefix("-")])
-    turned = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
+    name = sort.removeprefix("-")
+    # Said only where it makes a difference: PostgreSQL does not read an index in an order that it was not made in.
+    last = True if name in MAY_LACK else None
+    column = F(SORTS[name])
+    turned = column.desc(nulls_last=last) if sort.startswith("-") else column.asc(nulls_last=last)
     return runs.order_by(turned, "-pk")
 
 

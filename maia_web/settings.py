@@ -305,8 +305,15 @@ CELERY_WORKER_POOL = "threads"  # CUDA does not survive a fork
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False  # the database and the sweeper bring lost jobs back
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 30, "health_check_interval": 10}
-CELERY_TASK_PUBLISH_RETRY = False  # a request never hangs on a dead Redis: the sweeper enqueues again
+# A request never hangs on a dead Redis: the sweeper enqueues again. Both say so: one is for messages, the other for the
+# connection that they need first. Workers and beat wait for their connection whatever stands here.
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 2,
+    "socket_timeout": 30,
+    "health_check_interval": 10,
+    "max_retries": 0,
+}
 CELERY_TASK_ROUTES = {
     "workers.jobs.rounds.*": {"queue": "rounds"},
     "workers.jobs.long.*": {"queue": "long"},

@@ -70,6 +70,23 @@ def test_runs_are_sorted_by_a_column_either_way(runs):
     assert list(filters.runs_from({}).runs)[-1] == runs[2]
 
 
+@pytest.mark.parametrize(("sort", "expected"), [("best", [2.5, 7.0, None]), ("-best", [7.0, 2.5, None])])
+def test_runs_without_a_figure_come_last_either_way(runs, sort, expected):
+    for run, best in zip(runs, (7.0, None, 2.5), strict=True):
+        Run.objects.filter(pk=run.pk).update(best_activation=best)
+    assert [run.best_activation for run in filters.runs_from({"sort": sort}).runs] == expected
+
+
+def test_every_column_whose_figure_may_lack_is_known(runs):
+    """Of the others the order is as an index has it."""
+    lacking = {name for name, column in filters.SORTS.items() if "__" not in column and may_lack(column)}
+    assert lacking == filters.MAY_LACK
+
+
+def may_lack(column):
+    return column != "tokens_used" and Run._meta.get_field(column).null
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

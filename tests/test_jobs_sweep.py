@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -52,9 +53,13 @@ def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User)
     assert sweep.queued() == set()
 
 
-def test_enqueueing_survives_a_dead_redis(owner: User, settings, tmp_path) -> None:
+def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(
+    owner: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from celery import current_app
 
+    waits: list[float] = []
+    monkeypatch.setattr("kombu.utils.functional.sleep", waits.append)
     run = make_run(owner)
     before, current_app.conf.broker_url = current_app.conf.broker_url, f"redis+socket://{tmp_path}/nobody.sock"
     try:
@@ -62,3 +67,5 @@ def test_enqueueing_survives_a_dead_redis(owner: User, settings, tmp_path) -> No
     finally:
         current_app.conf.broker_url = before
     assert Run.objects.get().status == "queued"
+    assert f"advance {run.pk} could not be enqueued" in caplog.text
+    assert waits == [], "a request that asks a question would take as long"

@@ -139,7 +139,7 @@ def order(name: str, gather: bool) -> list[Any]:
 
 def sightings(keys: Sequence[int]) -> list[Sighting]:
     """The observations under these keys, in their order; edits with their originals. Two queries."""
-    rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).in_bulk(list(keys))
+    rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
     return [sighting(row, before.get((row.run_id, row.original))) for row in ordered]

@@ -22,7 +22,8 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
     rows, common = chosen(filters)
     page = Page(number, PER_PAGE, count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
-    found = Experiment.objects.select_related("run").defer("state", "output", "calls", "run__versions").in_bulk(keys)
+    rows = Experiment.objects.select_related("run").defer("state", "output", "calls", "run__versions").order_by()
+    found = rows.in_bulk(keys)
     shown = listed([found[key] for key in keys if key in found])
     return {"page": page, "common": common, "listed": [(each, scale_of(each.experiment)) for each in shown]}
 
