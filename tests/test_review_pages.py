@@ -154,7 +154,7 @@ def test_without_scripts_the_same(first, owner):
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     response = client.post(f"{address}submit/", {"version": 1, "seq": 0, "supported": "4"})
     assert response["Location"] == address
-    assert "Still to be filled in: Specific?, Complete?" in said(response)[0]
+    assert "Still to be filled in: Specific, Complete" in said(response)[0]
     response = client.post(f"{address}submit/", FULL | {"version": 2, "seq": 0})
     assert response["Location"] == f"/review/{queue.pk}/"
 

@@ -79,5 +79,5 @@ def in_words(review: Review) -> list[tuple[str, str]]:
 
 def missing(review: Review) -> list[str]:
     """What has to be filled in before it can be submitted, in words."""
-    lines = [line.question for line in LINES if getattr(review, line.name) is None]
+    lines = [line.question.rstrip("?") for line in LINES if getattr(review, line.name) is None]
     return lines if review.verdict else [*lines, "Verdict"]

@@ -96,6 +96,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(items, PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "queue": row,
+        "crumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
         "page": page,
         "rows": overview.rows(list(page), user),
         "show": show,
@@ -217,7 +218,7 @@ def writing_state(mine: Review | None, item: Item, user: User) -> str:
 
 def side(queue: Queue, position: int, user: User) -> dict[str, Any]:
     """What the column with the queue shows."""
-    counted = queues.with_progress(Queue.objects.filter(pk=queue.pk)).get()
+    counted = queues.with_items(Queue.objects.filter(pk=queue.pk)).get()
     near = overview.around(queue, position, user)
     return {
         **near,

@@ -61,7 +61,8 @@ document.addEventListener("pointerdown", () => { sideways = false; }, true);
 // --- the draft ---
 
 function changed(event) {
-  if (!event.target.closest?.("#rubric")) return;
+  const here = event.target.closest?.("#rubric");
+  if (!here || here.dataset.sent) return;
   said("Not saved yet");
   clearTimeout(timer);
   timer = setTimeout(save, TYPED);
@@ -94,10 +95,10 @@ addEventListener("pagehide", () => { if (timer && form()) fetch(form().dataset.s
 function complete() {
   const empty = [...form().querySelectorAll(".score-line, .verdicts")].filter((each) => !each.querySelector("input:checked"));
   for (const each of form().querySelectorAll("fieldset")) each.classList.toggle("lacking", empty.includes(each));
-  if (!empty.length) return true;
+  if (!empty.length) { hush(); return true; }
   const first = lines().indexOf(empty[0]);
   if (first >= 0) point(first); else empty[0].scrollIntoView({ block: "nearest" });
-  tell(`Still to be filled in: ${empty.map((each) => each.querySelector("legend").textContent).join(", ")}.`);
+  tell(`Still to be filled in: ${empty.map((each) => each.querySelector("legend").textContent.replace("?", "")).join(", ")}.`);
   return false;
 }
 
