@@ -11,6 +11,7 @@ from experiments.consumers.topics import TopicConsumer
 from experiments.network.addresses import Name, Number
 from experiments.views import (
     audit,
+    agreement,
     bulk,
     choices,
     choosing,
@@ -139,6 +140,7 @@ urlpatterns: list[URLPattern] = [
     path("review/", review.index, name="review"),
     path("review/new/", review.new, name="review-new"),
     path("review/<int:pk>/", review.queue, name="review-queue"),
+    path("review/<int:pk>/agreement/", agreement.page, name="review-agreement"),
     path("review/<int:pk>/close/", review.close, name="review-close"),
     path("review/<int:pk>/next/", review.next_item, name="review-next"),
     path("review/<int:pk>/undo/", review_writing.undo, name="review-undo"),

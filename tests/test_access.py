@@ -71,6 +71,7 @@ READ = {
     "review-queue": "/review/{queue}/",
     "review-item": "/review/{queue}/items/1/",
     "review-line": "/review/{queue}/items/1/line/",
+    "review-agreement": "/review/{queue}/agreement/",
 }
 RESEARCH = {
     "run-turn": "/runs/{run}/turn/",

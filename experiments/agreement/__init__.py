@@ -1,0 +1,1 @@
+"""How far reviewers of a queue agree."""

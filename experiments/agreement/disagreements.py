@@ -1,0 +1,39 @@
+"""The items on which reviewers differ, most first: by the verdict, then by the lines of the rubric together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Case, Count, F, IntegerField, Max, Min, QuerySet, Value, When
+
+from experiments.models import Item, Review
+from experiments.models.review import Verdict
+from experiments.review import rubric
+from experiments.review.overview import Row
+
+ORDER = (Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT)
+"""Verdicts by how far they are from each other."""
+
+
+def items(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
+    """Ids of the items with two opinions or more that differ in anything, most first."""
+    verdict = Case(
+        *(When(verdict=value, then=Value(place)) for place, value in enumerate(ORDER)),
+        output_field=IntegerField(),
+    )
+    ranges = {f"range_{name}": Max(name) - Min(name) for name in rubric.NAMES}
+    grouped = reviews.order_by().values("item_id").annotate(opinions=Count("pk"), **ranges)
+    grouped = grouped.annotate(apart=Max(verdict) - Min(verdict)).filter(opinions__gte=2)
+    total = sum((F(f"range_{name}") for name in rubric.NAMES), Value(0))
+    ordered = grouped.annotate(total=total, all=F("apart") + F("total")).filter(all__gt=0)
+    return ordered.order_by("-apart", "-total", "item_id").values("item_id")
+
+
+def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[Row]:
+    """These items with all opinions on each, side by side; two queries."""
+    rows = {item.pk: item for item in Item.objects.filter(pk__in=ids).select_related("run", "queue")}
+    of_item: dict[int, list[Review]] = {}
+    for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
+        of_item.setdefault(review.item_id, []).append(review)
+    return [Row(rows[pk], of_item.get(pk, []), of_item.get(pk, []), None) for pk in ids if pk in rows]
