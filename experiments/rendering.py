@@ -16,7 +16,7 @@ from django.db.models import Max, Min, Q
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from experiments import gallery, outlines
+from experiments import forks, gallery, outlines, transcript
 from experiments.charts import Chart, Scale, chart
 from experiments.models import Event, Run
 from experiments.models.run import ACTIVE, Status
@@ -163,8 +163,16 @@ def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.cost, "seconds": run.seconds}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task), "stopping": stopping(run)}
-    return render_to_string("run/head.html", context)
+    context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task)}
+    return render_to_string("run/head.html", context | {"paused_by": paused_by(run)})
+
+
+def paused_by(run: Run) -> str:
+    """Who paused the run, or will have once its round is over; "" if nobody did."""
+    if run.status != Status.PAUSED:
+        return run.pause_requested if run.is_pausing else ""
+    stop = transcript.last_stop(run)
+    return str(stop.payload.get("who", "")) if stop else ""
 
 
 def stopping(run: Run) -> bool:
@@ -178,7 +186,8 @@ def tail(run: Run) -> SafeString:
     ahead = 0
     if run.status == Status.QUEUED:
         ahead = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk).count()
-    return render_to_string("run/tail.html", {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run)})
+    context = {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run), "paused_by": paused_by(run)}
+    return render_to_string("run/tail.html", context)
 
 
 def outline(run: Run, around: int | None = None) -> SafeString:
@@ -193,6 +202,7 @@ def side(run: Run) -> SafeString:
         "run": run,
         "hypotheses": run.hypotheses.filter(round=latest),
         "chart": chart_of(run),
+        "relatives": forks.relatives(run),
         "agent": run.versions.get("agent") or agent_of(run),
         "tools": registry.TOOL_SETS[run.tool_set][0] if run.tool_set in registry.TOOL_SETS else run.tool_set,
         "task": registry.TASKS.get(run.task, run.task),
@@ -203,8 +213,7 @@ def side(run: Run) -> SafeString:
 
 def agent_of(run: Run) -> str:
     """The agent as it was asked for."""
-    label = registry.label(registry.BACKBONES, run.backbone)
-    return f"{label}, {run.backbone_model}" if run.backbone_model else label
+    return forks.agent(run)
 
 
 def chart_of(run: Run) -> Chart | None:

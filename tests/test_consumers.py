@@ -17,9 +17,10 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client
 from redis.asyncio import Redis
 
-from experiments import live, transcript
+from experiments import live, steering, transcript
 from experiments.consumers import listening as consumers
 from experiments.models import Run
+from experiments.steering import By
 from experiments.urls import websocket_urlpatterns
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
@@ -141,11 +142,21 @@ async def test_an_event_brings_the_parts_that_sum_the_run_up(redis_url: str, run
 async def test_the_end_is_said_and_the_socket_closed(redis_url: str, run: Run, owner: User) -> None:
     async with Viewer(run, owner) as viewer:
         await viewer.until("tail")
-        await tell(run, "cancelled", Ended("Stopped."))
-        await viewer.until("event", kind="cancelled")
-        assert "Cancelled" in (await viewer.until("head"))["html"]
+        await tell(run, "concluded", Ended())
+        await viewer.until("event", kind="concluded")
+        assert "Concluded" in (await viewer.until("head"))["html"]
         await viewer.until("end")
         assert (await viewer.next())["code"] == 1000
+
+
+async def test_whoever_watches_a_run_that_failed_sees_it_go_on(redis_url: str, run: Run, owner: User) -> None:
+    async with Viewer(run, owner) as viewer:
+        await viewer.until("tail")
+        await tell(run, "failed", Ended("The disk was full."))
+        assert (await viewer.until("state", status="failed"))["may"] == "retry"
+        await sync_to_async(steering.go_on)(By(owner), run.pk)
+        await viewer.until("event", kind="resumed")
+        assert "pause" in (await viewer.until("state", status="queued"))["may"]
 
 
 async def test_a_stop_that_the_worker_has_not_seen_yet_is_shown(redis_url: str, run: Run, owner: User) -> None:
@@ -226,7 +237,7 @@ async def test_events_come_without_redis(dead_redis: None, run: Run, owner: User
         await viewer.until("tail")
         await tell(run, "reply", replied())
         await viewer.until("event", seq=1)
-        await tell(run, "cancelled", Ended("Stopped."))
+        await tell(run, "concluded", Ended())
         await viewer.until("end")
 
 

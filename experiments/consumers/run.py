@@ -4,8 +4,8 @@ Connect, reload, reconnect, a lost bell, a late joiner: all are `catch_up`. The 
 every few seconds needs no bell, so a dead Redis delays but hides nothing. Events are never taken from Redis.
 
 To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side", html},
-{"type": "state", status, stopping, round}, {"type": "draft", offset, text}, {"type": "progress", what, done, total},
-{"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
+{"type": "state", status, stopping, round, may}, {"type": "draft", offset, text},
+{"type": "progress", what, done, total}, {"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from urllib.parse import parse_qs
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 
-from experiments import access, live, rendering, transcript
+from experiments import access, live, rendering, steering, transcript
 from experiments.consumers import listening
 from experiments.consumers.listening import NOT_YOURS, OVER, Listener
 from experiments.models import Run
+from experiments.models.run import REOPENED
 
 BATCH = 25
 """Events read and sent at once."""
@@ -47,13 +48,22 @@ def news(run_id: int, after: int) -> News:
         for event, html in rendering.render_events(run, events)
     ]
     seq = events[-1].seq if events else after
-    messages.append(
-        {"type": "state", "status": run.status, "stopping": rendering.stopping(run), "round": run.rounds + 1}
-    )
+    messages.append(state(run))
     messages += [{"type": "head", "html": rendering.head(run)}, {"type": "tail", "html": rendering.tail(run)}]
     if events:
         messages += [{"type": "outline", "html": rendering.outline(run)}, {"type": "side", "html": rendering.side(run)}]
-    return News(messages, seq, run.has_ended and seq >= run.last_seq)
+    return News(messages, seq, is_final(run) and seq >= run.last_seq)
+
+
+def state(run: Run) -> dict[str, Any]:
+    """How the run is, and what may be done to it."""
+    stopping, may = rendering.stopping(run), " ".join(steering.moves(run))
+    return {"type": "state", "status": run.status, "stopping": stopping, "round": run.rounds + 1, "may": may}
+
+
+def is_final(run: Run) -> bool:
+    """Whether nothing can follow: one that failed or was stopped may yet be had go on."""
+    return run.has_ended and run.status not in REOPENED
 
 
 class RunConsumer(Listener):

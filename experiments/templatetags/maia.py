@@ -147,9 +147,11 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
 
 @register.simple_tag
 def status(run: Run) -> SafeString:
-    """How a run is; one that was told to stop says so until its worker has let go of it."""
+    """How a run is; one that was told to stop, or to pause, says so until its worker has let go of it."""
     if run.cancel_requested and not run.has_ended:
         return format_html(CHIP, "stopping", DOT, "Stopping…")
+    if run.is_pausing:
+        return format_html(CHIP, "pausing", DOT, "Pausing…")
     mark = icon(MARKS[run.status]) if run.status in MARKS else DOT
     return format_html(CHIP, run.status, mark, run.get_status_display())
 

@@ -7,7 +7,8 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from experiments import access, rendering
+from experiments import access, rendering, steering
+from experiments.consumers.run import is_final
 from experiments.models.member import Role
 from experiments.run_page import raw, tabs, window
 from experiments.run_page import transcript as transcript_tab
@@ -23,8 +24,9 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "tab": tab,
         "tabs": tabs.TABS.values(),
-        "complete": run.has_ended,
+        "complete": is_final(run),
         "may_stop": access.role_of(request.user) != Role.VIEWER,
+        "may": " ".join(steering.moves(run)),
         "head": rendering.head(run),
         "desk": desk.of(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET),

@@ -72,6 +72,7 @@ document.addEventListener("htmx:responseError", (event) => {
   const { xhr, requestConfig, elt } = event.detail;
   if (elt === pulse && xhr.status >= 500) { silent(); return; }
   answered();
+  if (xhr.getResponseHeader("HX-Trigger")?.includes("\"toast\"")) return;  // the answer says itself why
   const words = REFUSED[xhr.status] || (xhr.status >= 500 ? BROKEN : `The server refused this (${xhr.status}). Nothing was changed. Load the page again, then try once more.`);
   const told = `${requestConfig.path} ${xhr.status}`;
   const wanted = asked.has(requestConfig.triggeringEvent?.type);

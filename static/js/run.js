@@ -39,12 +39,11 @@ const takes = {
   side({ html }) { transcript?.side(html); },
   draft({ offset, text }) { transcript?.words(offset, text); },
   progress(report) { transcript?.progress(report); },
-  state({ status, stopping, round }) {
+  state({ status, round, may }) {
     if (status !== page.dataset.status) byId("say").textContent = `The run is ${status.replace("_", " ")}.`;
     page.dataset.status = status;
+    if ("steers" in page.dataset) page.dataset.may = may;
     transcript?.round(round);
-    const stop = byId("stop");
-    if (stop) stop.hidden = stopping || !["queued", "running", "paused", "waiting"].includes(status);
   },
 };
 

@@ -42,6 +42,7 @@ export class Transcript {
   // An element whose id is on the page already takes the old one's place; a program somebody is reading stays open.
   insert(html) {
     const fresh = element(html);
+    if (fresh.querySelector("#end")) byId("end")?.removeAttribute("id");  // of a run that went on after an end
     const old = byId(fresh.id);
     if (!old) { this.events.append(fresh); return fresh; }
     const program = fresh.querySelector("details.program");
