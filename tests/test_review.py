@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -309,3 +310,18 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
     assert rows == [(place, run.pk) for place, run in enumerate(Run.objects.order_by("pk"), 1)]
     counted = queues.with_progress(Queue.objects.all()).get()
     assert (counted.total, counted.complete, counted.submitted, counted.writing) == (3, 0, 0, 0)
+
+
+def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
+    call_command("seed_reviews", "41", verbosity=0)
+    assert Review.objects.filter(state=State.SUBMITTED).count() == 41
+    counted = queues.with_progress(Queue.objects.all()).get()
+    assert (counted.total, counted.complete, counted.submitted) == (41, 20, 41)
+    assert taken(Queue.objects.get(), first).item.position == 21
+
+
+def test_made_up_reviews_do_not_mix_with_real_ones(owner):
+    make_run(owner)
+    with pytest.raises(CommandError, match="holds real runs"):
+        call_command("seed_reviews", "4", verbosity=0)
+    assert not Review.objects.exists()

@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.urls import reverse
 from django.utils import timezone
 
 from experiments import notifications
@@ -63,7 +62,7 @@ def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
     words = f"{person(owner)} asks you to review {len(rows):,} run{'' if len(rows) == 1 else 's'} in “{queue.name}”."
     for reviewer in plan.reviewers:
         if reviewer.pk != owner.pk:
-            notifications.tell(reviewer, Kind.REVIEW, words, reverse("review-queue", args=[queue.pk]))
+            notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
     return queue
 
 

@@ -1,0 +1,126 @@
+"""How long review takes with 100,000 reviews stored: saving a draft, submitting, and the pages around it.
+
+On SQLite and on PostgreSQL; each database is seeded in a process of its own and asked in another, as
+`python tests/bench_review.py` does for the one that the environment names.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench_pages import percentile, process
+from tests.test_postgres import postgres  # noqa: F401 - a fixture
+
+REVIEWS = 100_000
+GOAL_MS = 200
+SAVES, SUBMISSIONS, PAGES = 200, 15, 20
+FULL = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "revise"}
+
+Times = dict[str, tuple[float, float, int]]
+"""Milliseconds: the 95th percentile of the wall, that of the processor time of this process, and how many times."""
+
+
+def measure() -> Times:
+    """The times on the database that the environment names."""
+    import os
+
+    os.environ["DJANGO_SETTINGS_MODULE"] = "maia_web.settings"
+    import django
+
+    django.setup()
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    from experiments.models import Member, Queue
+
+    user, _ = User.objects.get_or_create(username="bench")
+    Member.objects.get_or_create(user=user, defaults={"role": 3})
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(user)
+    queue = Queue.objects.get(pk=Queue.objects.filter(items__complete=False).values("pk")[:1])
+    return writing(client, f"/review/{queue.pk}/") | reading(client, f"/review/{queue.pk}/")
+
+
+def writing(client: Any, queue: str) -> Times:
+    """Saving drafts again and again, then submitting item after item."""
+    address = client.get(f"{queue}next/")["Location"]
+    version = iter(range(1, SAVES + 2))
+
+    def send(path: str, **fields: Any) -> Any:
+        data = FULL | {"seq": 0} | fields
+        response = client.post(path, data, headers={"Accept": "application/json"})
+        assert response.status_code == 200, response.content
+        return response.json()
+
+    found = {
+        "save a draft": timed(SAVES, lambda: send(f"{address}save/", version=(v := next(version)), note=f"Word {v}."))
+    }
+    at = [address, SAVES + 1]
+
+    def submit() -> None:
+        told = send(f"{at[0]}submit/", version=at[1])
+        at[:] = [f"{queue}items/{told['next']['position']}/", told["next"]["version"]]
+
+    found["submit, and reserve the next"] = timed(SUBMISSIONS, submit)
+    return found
+
+
+def reading(client: Any, queue: str) -> Times:
+    """The pages, and the parts that focus mode asks for."""
+    item = client.get(f"{queue}next/")["Location"]
+    pages = {
+        "focus mode": item,
+        "the next item, beforehand": f"{item}ahead/",
+        "the column with the queue": f"{item}line/",
+        "one queue": queue,
+        "the list of queues": "/review/",
+        "the rail, and the pulse": "/pulse/",
+    }
+
+    def get(page: str) -> None:
+        assert client.get(page).status_code == 200, page
+
+    return {name: timed(PAGES, lambda page=page: get(page)) for name, page in pages.items()}
+
+
+def timed(times: int, act: Callable[[], Any]) -> tuple[float, float, int]:
+    """See `Times`; the first time is left out."""
+    wall, cpu = [], []
+    act()
+    for _ in range(times - 1):
+        began, used = time.perf_counter(), time.process_time()
+        act()
+        wall.append((time.perf_counter() - began) * 1000)
+        cpu.append((time.process_time() - used) * 1000)
+    return percentile(wall), percentile(cpu), times - 1
+
+
+def figures(name: str, environment: dict[str, str]) -> None:
+    for command in (["migrate", "--verbosity", "0"], ["seed_observations", "2000"], ["seed_reviews", str(REVIEWS)]):
+        began = time.monotonic()
+        process("manage.py", *command, **environment)
+        print(f"  {' '.join(command)}: {time.monotonic() - began:.0f} s", flush=True)
+    print(f"\n{name}, {REVIEWS:,} reviews: 95th percentile of the server's time; goal {GOAL_MS} ms to save")
+    print(f"{'':34}{'wall':>12}{'processor':>13}{'times':>8}")
+    for what, (wall, cpu, times) in json.loads(process("tests/bench_review.py", **environment)).items():
+        print(f"{what:34}{wall:9.1f} ms{cpu:10.1f} ms{times:8}{' *' if wall > GOAL_MS else ''}")
+
+
+@pytest.mark.bench
+def test_reviewing_on_sqlite(tmp_path: Path) -> None:
+    figures("SQLite", {"MAIA_STATE": str(tmp_path)})
+
+
+@pytest.mark.bench
+def test_reviewing_on_postgresql(tmp_path: Path, postgres: str) -> None:  # noqa: F811 - the fixture
+    figures("PostgreSQL", {"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres})
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure()))
