@@ -27,6 +27,7 @@ ON_POSTGRES = (
     "test_search",
     "test_transfer",
     "test_api",
+    "test_review",
     "test_audit",
     "test_audit_page",
     "test_sharing_links",
