@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,12 @@ ONE_ITEM = "One item has two opinions: too few to tell agreement from chance."
 ONE_VALUE = "All gave the same: agreement by chance cannot be told from agreement."
 UNEVEN = "No two items have the same number of opinions, as Fleiss' kappa needs."
 
-Statistic = Callable[[NDArray[Any]], float]
+UNDEFINED = 2.0
+"""Stands for the value of a resample that has none: no measure exceeds 1."""
+BATCH = 100
+
+Statistic = Callable[..., Numbers]
+"""From samples of items, ... x n positions, to a value for each sample. The axis, which is the last, may be named."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,13 @@ def of_counts(
 ) -> Figure:
     counts = np.frombuffer(data, dtype=np.int64).reshape(shape)
 
-    def statistic(items: NDArray[Any]) -> float:
-        chosen = counts[items.astype(np.intp)]
+    def one(items: NDArray[np.intp]) -> float:
+        chosen = counts[items]
         found = alpha_of(chosen, values, level)
-        return found if measure == "alpha" else kappa_from(found, int(chosen.sum()))
+        return found if measure == "alpha" or found == UNDEFINED else kappa_from(found, int(chosen.sum()))
+
+    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
+        return np.apply_along_axis(one, axis, items)
 
     return figure(len(counts), statistic, raters)
 
@@ -116,19 +123,18 @@ def of_counts(
 def of_pairs(first: bytes, second: bytes, level: Level) -> Figure:
     x, y = np.frombuffer(first), np.frombuffer(second)
 
-    def statistic(items: NDArray[Any]) -> float:
-        chosen = items.astype(np.intp)
-        return cohen_of(x[chosen], y[chosen], level)
+    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
+        return cohen_of(x[items], y[items], level, axis)
 
     return figure(len(x), statistic)
 
 
 def alpha_of(counts: NDArray[np.int64], values: tuple[int, ...], level: Level) -> float:
-    """Krippendorff's alpha of items x values; NaN if all are of one value."""
+    """Krippendorff's alpha of items x values; `UNDEFINED` if all are of one value."""
     import krippendorff
 
     if (counts.sum(axis=0) > 0).sum() < 2:
-        return float("nan")
+        return UNDEFINED
     return float(krippendorff.alpha(value_counts=counts, value_domain=list(values), level_of_measurement=level))
 
 
@@ -137,21 +143,22 @@ def kappa_from(alpha: float, ratings: int) -> float:
     return 1 - (1 - alpha) * ratings / (ratings - 1)
 
 
-def cohen_of(x: Numbers, y: Numbers, level: Level) -> float:
-    """1 - observed / expected disagreement (Cohen 1960; with squared distances, 1968); NaN if none is expected."""
+def cohen_of(x: Numbers, y: Numbers, level: Level, axis: int = -1) -> Numbers:
+    """1 - observed / expected disagreement (Cohen 1960; 1968 with squared distances); or `UNDEFINED`."""
     if level == "nominal":
-        observed = np.mean(x != y)
-        expected = 1 - sum(np.mean(x == value) * np.mean(y == value) for value in np.unique(x))
+        observed = np.mean(x != y, axis)
+        expected = 1 - sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
     else:
-        observed = np.mean((x - y) ** 2)
-        expected = np.mean(x**2) + np.mean(y**2) - 2 * np.mean(x) * np.mean(y)
-    return float(1 - observed / expected) if expected > 1e-12 else float("nan")
+        observed = np.mean((x - y) ** 2, axis)
+        expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
+    known = expected > 1e-12
+    return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
 
 def figure(n: int, statistic: Statistic, raters: int = 0) -> Figure:
     """The statistic of all items, and its percentile interval over resampled ones."""
-    value = statistic(np.arange(n))
-    if np.isnan(value):
+    value = float(statistic(np.arange(n)))
+    if value == UNDEFINED:
         return Figure(n, why=ONE_VALUE, raters=raters)
     low, high = interval(n, statistic) if n >= LEAST else (None, None)
     return Figure(n, value, low, high, raters=raters)
@@ -164,12 +171,13 @@ def interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, 
     found = bootstrap(
         (np.arange(n),),
         statistic,
-        vectorized=False,
+        vectorized=True,
         n_resamples=resamples(n),
+        batch=BATCH,
         method="percentile",
         rng=np.random.default_rng(SEED),
     )
-    values = found.bootstrap_distribution[~np.isnan(found.bootstrap_distribution)]
+    values = found.bootstrap_distribution[found.bootstrap_distribution < UNDEFINED]
     if len(values) < (1 - LOST) * len(found.bootstrap_distribution):
         return None, None
     low, high = np.percentile(values, [2.5, 97.5])
