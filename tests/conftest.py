@@ -56,7 +56,7 @@ def django_db_modify_db_settings() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def tables_emptied_between_tests() -> Iterator[None]:
     """SQLite empties tables with DELETE, which the audit's trigger refuses: it is put aside for that moment."""
-    import django.db.backends.sqlite3.base  # first: on PostgreSQL nothing has loaded it yet
+    import django.db.backends.sqlite3.base  # noqa: F401 - first: on PostgreSQL nothing has loaded it yet
     from django.db.backends.sqlite3.operations import DatabaseOperations
 
     refusing = DatabaseOperations.execute_sql_flush
