@@ -31,7 +31,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils.timezone import now as clock
 
 from experiments import whence
 from experiments.models import Attempts
@@ -89,7 +89,7 @@ def digest(*parts: str) -> str:
 
 def count(keys: tuple[tuple[str, str], ...]) -> Try:
     """Count one more under each key; none of them if one is closed. Refusing writes nothing."""
-    now = timezone.now()
+    now = clock()
     if wait := longest_wait(Attempts.objects.filter(key__in=dict(keys)), now):
         return Try(keys, wait)
     Attempts.objects.filter(last__lt=now - FORGET).delete()
@@ -123,7 +123,7 @@ def succeed(tried: Try) -> None:
     shared = [key for key, kind in tried.keys if kind not in {"both", "browser"}]
     Attempts.objects.filter(key__in=own).delete()
     less = Greatest(F("count"), Value(1)) - 1
-    Attempts.objects.filter(key__in=shared).update(count=less, until=timezone.now())
+    Attempts.objects.filter(key__in=shared).update(count=less, until=clock())
 
 
 # --- browsers that the person came with before ---

@@ -56,3 +56,6 @@ document.addEventListener("submit", ({ target }) => {
 addEventListener("pageshow", (event) => {
   if (event.persisted) for (const button of document.querySelectorAll("form button")) button.disabled = false;
 });
+
+// On a phone the row of settings is longer than the screen.
+document.querySelector(".settings .tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
