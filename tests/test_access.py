@@ -104,6 +104,7 @@ ASK = {
     "run-turn-draft": "/runs/{run}/turn/draft/",
     "run-take-over": "/runs/{run}/take-over/",
     "comments-start": "/runs/{run}/comments/start/",
+    "tags": "/runs/{run}/tags/",
     "comment-edit": "/comments/{comment}/edit/",
     "comment-delete": "/comments/{comment}/delete/",
     "thread-reply": "/threads/{thread}/reply/",

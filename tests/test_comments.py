@@ -333,3 +333,17 @@ def copied(thread: Thread) -> None:
     thread.pk = None
     thread.save(force_insert=True)
     thread.comments.create(author=thread.run.owner, text="more").wordings.create(text="less")
+
+
+def test_the_pages_of_an_experiment_and_an_image_show_what_is_said_of_them(
+    as_owner: Client, run: Run, teammate: User
+) -> None:
+    key = key_of(run, "a red ball")
+    say(as_owner, run, "An odd red.", on="image", experiment=1, image=key)
+    say(as_owner, run, "An odd program.", on="experiment", experiment=1)
+    page = as_owner.get(f"/runs/{run.pk}/experiments/1/").content.decode()
+    assert "An odd red." in page
+    assert "An odd program." in page
+    image = as_owner.get(f"/images/{key}/").content.decode()
+    assert f"Run {run.pk}: Image “a red ball” of experiment 1" in image
+    assert "An odd program." not in image

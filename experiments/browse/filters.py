@@ -6,10 +6,11 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from experiments import search
-from experiments.models import Layer, Model, Run
+from experiments.models import Layer, Model, Run, Tag
+from experiments.models.tag import TAG_CHARS
 
 ORIGINS = {
     "exemplar": "Exemplars",
@@ -41,6 +42,7 @@ class Filters(forms.Form):
     unit = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
     run = forms.IntegerField(required=False, min_value=1, max_value=BIGGEST)
     owner = forms.CharField(required=False, max_length=150)
+    tag = forms.CharField(required=False, max_length=TAG_CHARS)
     sort = forms.ChoiceField(required=False, choices=list(SORTS.items()))
 
     NAMES = {
@@ -50,6 +52,7 @@ class Filters(forms.Form):
         "high": "Highest activation",
         "unit": "Unit",
         "run": "Run",
+        "tag": "Tag",
         "sort": "Order",
     }
 
@@ -90,7 +93,7 @@ class Filters(forms.Form):
     @property
     def on_observations(self) -> bool:
         """Whether anything but their run decides which observations pass."""
-        given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high"))
+        given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag"))
         return given or self.sorted_by in {"rise", "drop"}
 
     @property
@@ -121,7 +124,16 @@ class Filters(forms.Form):
                 User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
                 self.data.get("owner", ""),
             ),
+            "tags": with_current(
+                Tag.objects.filter(in_use(Tag.experiments) | in_use(Tag.observations)).values_list("name", flat=True),
+                self.data.get("tag", ""),
+            ),
         }
+
+
+def in_use(links: Any) -> Exists:
+    """Whether a tag stands on anything of this kind."""
+    return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 
 
 def with_current(names: Any, current: str) -> list[str]:

@@ -15,6 +15,7 @@ from django.db.models import F, OrderBy, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
+from experiments import tagging
 from experiments.browse.filters import Filters
 from experiments.browse.pages import Count, Page, count
 from experiments.charts import Scale
@@ -83,6 +84,9 @@ def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     if filters.terms:
         keys, common = titled(filters)
         rows, gather = rows.filter(pk__in=keys), True
+    if filters.get("tag"):
+        rows = rows.filter(tagging.images(filters.get("tag")))
+        gather = gather or is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
         if not gather and logged <= FEW:
@@ -108,6 +112,10 @@ def few_in_range(filters: Filters) -> bool:
         return False
     ranged = {"activation__gte": filters.get("low"), "activation__lte": filters.get("high")}
     rows = Observation.objects.filter(**{name: value for name, value in ranged.items() if value is not None})
+    return is_few(rows)
+
+
+def is_few(rows: QuerySet[Observation]) -> bool:
     return rows.order_by()[: FEW + 1].count() <= FEW
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
+from experiments import tagging
 from experiments.browse import observations
 from experiments.browse.filters import LIST_SORTS, Filters
 from experiments.browse.pages import Page, count
@@ -39,6 +40,8 @@ def chosen(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     if filters.terms:
         keys, common = observations.titled(filters)
         rows = rows.filter(observations__in=keys).distinct()
+    if tag := filters.get("tag"):
+        rows = rows.filter(tagging.programs(tag))
     if (runs := filters.runs()) is not None:
         rows = rows.filter(run__in=runs.values("pk"))
     return rows.order_by(*ORDERS[sort]), common

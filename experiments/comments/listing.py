@@ -1,16 +1,18 @@
-"""The Comments tab: the threads of a run by page, those that need something before those that are resolved."""
+"""What is shown together: the Comments tab, a page of threads; one event with its threads, tags and a form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import Q
 
 from experiments import access
-from experiments.comments import reading
-from experiments.models import Run
+from experiments.comments import anchors, reading
+from experiments.comments.anchors import Anchor, Nowhere
+from experiments.models import Event, Run, Tag
 from experiments.models.member import Role
 from experiments.run_page import window
 from experiments.run_page.pages import Page
@@ -55,3 +57,34 @@ def standing(user: User) -> dict[str, Any]:
     """Who looks, and whether they may write."""
     role = access.role_of(user)
     return {"me": user, "may_comment": role is not None and role >= Role.RESEARCHER}
+
+
+# --- one event ---------------------------------------------------------------------------------------
+
+
+def at(run: Run, user: User, event: Event, params: Mapping[str, str]) -> dict[str, Any]:
+    """The threads on what an event shows, and what a new one would hang on."""
+    context: dict[str, Any] = {"run": run, "event": event, "query": urlencode(params), **standing(user)}
+    if reading.hides(user, run):
+        return context | {"hidden": reading.HIDDEN}
+    anchor, problem = wanted(run, event, params)
+    talks = reading.talks(run, reading.at_spot(run, event))
+    return context | {"talks": talks, "anchor": anchor, "problem": problem, "tags": tags_of(anchor)}
+
+
+def wanted(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Anchor, str]:
+    """What the address names, else the event, or the experiment that it shows; and what is wrong with the address."""
+    number = str(event.payload["number"]) if event.kind in anchors.PROGRAMS else ""
+    usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
+    if not params.get("on"):
+        return anchors.read(run, usual), ""
+    try:
+        return anchors.read(run, {**usual, "seq": str(event.seq), **params}), ""
+    except Nowhere as problem:
+        return anchors.read(run, usual), str(problem)
+
+
+def tags_of(anchor: Anchor) -> list[Tag] | None:
+    """The tags of an experiment or an image; None for what has none."""
+    row = anchor.observation or anchor.experiment
+    return list(row.tags.all()) if row is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -14,6 +14,8 @@ from experiments.models import Comment, Event, Run, Thread
 from experiments.models.comment import On
 from experiments.review import blindness
 
+OF_AN_IMAGE = 20
+"""Threads that the page of an image shows."""
 HIDDEN = "Comments on this run are hidden from you until you have submitted your review of it."
 
 
@@ -55,15 +57,22 @@ def hides(user: User, run: Run) -> bool:
     return blindness.is_blind(user, run.pk)
 
 
-def visible(user: User) -> QuerySet[Comment]:
-    """All comments that this person may read, of whatever run."""
-    return Comment.objects.exclude(thread__run__in=blindness.blinded_runs(user))
-
-
 def threads(run: Run) -> QuerySet[Thread]:
-    """The threads of a run, with everything that is shown of them. The number of queries does not depend on theirs."""
-    rows = run.threads.select_related("run", "experiment", "observation__image", "resolved_by")
+    """The threads of a run, with everything that is shown of them."""
+    return whole(Thread.objects.filter(run=run))
+
+
+def whole(rows: QuerySet[Thread]) -> QuerySet[Thread]:
+    """With all that a thread is shown with. The number of queries does not depend on how many they are."""
+    rows = rows.select_related("run", "experiment", "observation__image", "resolved_by")
     return rows.prefetch_related("comments__author", "comments__mentions", "comments__wordings").order_by("pk")
+
+
+def of_image(user: User, key: str) -> list[Talk]:
+    """The newest threads on an image as the experiments of any run logged it."""
+    seen = Thread.objects.filter(observation__image=key).exclude(run__in=blindness.blinded_runs(user))
+    listed = list(whole(seen).order_by("-pk")[:OF_AN_IMAGE])
+    return [Talk(each, list(each.comments.all()), *spot_of(each), gone=False) for each in listed]
 
 
 def talks(run: Run, rows: Iterable[Thread]) -> list[Talk]:
@@ -82,15 +91,16 @@ def spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | Non
     seqs = {thread.seq for thread in rows if thread.seq is not None}
     events = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS) if seqs else Event.objects.none()
     numbers = {event.seq: event.payload["number"] for event in events}
-    found: dict[int, tuple[str, int | None]] = {}
-    for thread in rows:
-        if thread.experiment is not None:
-            found[thread.pk] = (f"experiment-{thread.experiment.number}", thread.experiment.seq)
-        elif thread.seq in numbers:
-            found[thread.pk] = (f"experiment-{numbers[thread.seq]}", thread.seq)
-        else:
-            found[thread.pk] = (f"e{thread.seq}", thread.seq) if thread.seq else ("", None)
-    return found
+    return {thread.pk: spot_of(thread, numbers) for thread in rows}
+
+
+def spot_of(thread: Thread, numbers: Mapping[int, int] = {}) -> tuple[str, int | None]:
+    """The same of one; `numbers` are those of the experiments whose cards stand for events."""
+    if thread.experiment is not None:
+        return f"experiment-{thread.experiment.number}", thread.experiment.seq
+    if thread.seq is None:
+        return "", None
+    return (f"experiment-{numbers[thread.seq]}" if thread.seq in numbers else f"e{thread.seq}"), thread.seq
 
 
 def at_spot(run: Run, event: Event) -> QuerySet[Thread]:

@@ -9,9 +9,9 @@ from django import template
 from django.utils.safestring import SafeString
 
 from experiments import prose
-from experiments.comments import listing
+from experiments.comments import listing, reading
 from experiments.comments.anchors import Anchor
-from experiments.models import Comment, Observation, Run, Thread
+from experiments.models import Comment, Event, Image, Observation, Run, Thread
 from experiments.thumbnails import Addresses
 
 register = template.Library()
@@ -26,6 +26,20 @@ def discussion(context: dict[str, Any], run: Run) -> dict[str, Any]:
         "request": request,
         "csrf_token": context.get("csrf_token"),
     }
+
+
+@register.inclusion_tag("comments/spot.html", takes_context=True)
+def talks_at(context: dict[str, Any], run: Run, event: Event) -> dict[str, Any]:
+    """The threads on one event, as who asks may see them."""
+    request = context["request"]
+    known = {"request": request, "csrf_token": context.get("csrf_token")}
+    return {**listing.at(run, request.user, event, {}), **known}
+
+
+@register.inclusion_tag("comments/of_image.html", takes_context=True)
+def talks_of_image(context: dict[str, Any], image: Image) -> dict[str, Any]:
+    """The newest threads on an image, in whatever runs, as who asks may see them; to be read alone."""
+    return {"talks": reading.of_image(context["request"].user, image.pk), "may_comment": False}
 
 
 @register.filter

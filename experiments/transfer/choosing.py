@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from experiments import filters, search
+from experiments import filters, search, tagging
 from experiments.browse.filters import ORIGINS
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.transfer import What
@@ -39,9 +39,9 @@ def chosen(what: What, query: str) -> QuerySet[Any]:
     if what in {What.BUNDLE, What.RUNS}:
         return runs(given).order_by("pk")
     if what == What.EXPERIMENTS:
-        return Experiment.objects.filter(of_runs(given, leave=("q",)) & logged(given)).order_by("pk")
+        return Experiment.objects.filter(of_runs(given, leave=("q", "tag")) & logged(given)).order_by("pk")
     if what == What.OBSERVATIONS:
-        return Observation.objects.filter(of_runs(given, leave=("q",)) & observed(given)).order_by("pk")
+        return Observation.objects.filter(of_runs(given, leave=("q", "tag")) & observed(given)).order_by("pk")
     return Label.objects.filter(labelled(given)).distinct().order_by("pk")
 
 
@@ -74,20 +74,25 @@ def of_runs(given: Mapping[str, str], leave: tuple[str, ...] = ()) -> Q:
 
 
 def logged(given: Mapping[str, str]) -> Q:
-    """Experiments by the highest activation, and by words in the title or the prompt of an image they logged."""
+    """Experiments by the highest activation, by tag, and by words in the titles and prompts of what they logged."""
+    asked = ranged("best_activation", given)
+    if tag := given.get("tag"):
+        asked &= tagging.programs(tag)
     if "q" not in given:
-        return ranged("best_activation", given)
+        return asked
     named = Observation.objects.filter(pk__in=titled(given["q"])).order_by().values("experiment")
-    return ranged("best_activation", given) & Q(pk__in=named)
+    return asked & Q(pk__in=named)
 
 
 def observed(given: Mapping[str, str]) -> Q:
-    """By origin, activation, and words in the title or the prompt."""
+    """By origin, activation, tag, and words in the title or the prompt."""
     asked = ranged("activation", given)
     if origin := given.get("origin"):
         if origin not in ORIGINS:
             raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(ORIGINS)}.")
         asked &= Q(origin=origin)
+    if tag := given.get("tag"):
+        asked &= tagging.images(tag)
     return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
 
 

@@ -14,8 +14,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from experiments import access, audit, filters, steering
-from experiments.models import Run, Tag
+from experiments import access, audit, filters, steering, tagging
+from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import Status
 from experiments.models.tag import TAG_CHARS
@@ -153,20 +153,16 @@ def again(request: HttpRequest, run: Run, words: str) -> str:
 
 @transaction.atomic
 def tag(request: HttpRequest, run: Run, words: str) -> str:
-    Tag.objects.get_or_create(name=words)[0].runs.add(run)
+    tagging.put(run, words)
     audit.record(request, "run.tagged", run, tag=words)
     return ""
 
 
 @transaction.atomic
 def untag(request: HttpRequest, run: Run, words: str) -> str:
-    found = run.tags.filter(name=words).first()
-    if found is None:
+    if not tagging.take(run, words):
         return f"it has no tag “{words}”."
-    found.runs.remove(run)
     audit.record(request, "run.untagged", run, tag=words)
-    if not found.runs.exists():
-        found.delete()
     return ""
 
 

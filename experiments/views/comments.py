@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -153,23 +152,4 @@ def listed(request: HttpRequest, run: Run, params: Mapping[str, str]) -> HttpRes
 
 
 def spot(request: HttpRequest, run: Run, event: Event, params: Mapping[str, str]) -> HttpResponse:
-    user = person_of(request)
-    context: dict[str, Any] = {"run": run, "event": event, "query": urlencode(params), **listing.standing(user)}
-    if reading.hides(user, run):
-        context["hidden"] = reading.HIDDEN
-    else:
-        context["talks"] = reading.talks(run, reading.at_spot(run, event))
-        context |= wanted(run, event, params)
-    return render(request, "comments/spot.html", context)
-
-
-def wanted(run: Run, event: Event, params: Mapping[str, str]) -> dict[str, Any]:
-    """What a new thread would hang on: what the address names, else the event, or the experiment that it shows."""
-    number = str(event.payload["number"]) if event.kind in anchors.PROGRAMS else ""
-    usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
-    problem = ""
-    try:
-        anchor = anchors.read(run, {**usual, "seq": str(event.seq), **params} if params.get("on") else usual)
-    except Nowhere as nowhere:
-        anchor, problem = anchors.read(run, usual), str(nowhere)
-    return {"anchor": anchor, "problem": problem, "named": bool(params.get("on")) and not problem}
+    return render(request, "comments/spot.html", listing.at(run, person_of(request), event, params))

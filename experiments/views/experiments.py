@@ -33,7 +33,9 @@ def index(request: HttpRequest) -> HttpResponse:
         "views": VIEWS.items(),
         "sorts": sorts.items(),
         "choices": filters.choices(),
-        "rest_open": any(request.GET.get(name) for name in ("low", "high", "model", "layer", "unit", "run", "owner")),
+        "rest_open": any(
+            request.GET.get(name) for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag")
+        ),
         **found(filters, view, request.GET.get("page", "")),
     }
     alone = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")

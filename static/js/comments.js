@@ -18,7 +18,8 @@ function soon() {
 function draw() {
   const [events, known] = [byId("events"), marks()];
   count(known);
-  if (!events || !known) return;
+  if (!known) return;
+  if (!events) { listed(known); return; }
   const spots = new Map([...known.querySelectorAll("div[data-spot]")].map((each) => [each.dataset.spot, each]));
   for (const event of events.querySelectorAll(":scope > .event")) {
     label(event, spots.get(event.id), "mayComment" in known.dataset);
@@ -29,6 +30,26 @@ function draw() {
     const event = byId(quote.dataset.spot);
     if (event) mark(event, { quote: quote.textContent, before: quote.dataset.before, after: quote.dataset.after, place: Number(quote.dataset.place) }, quote.dataset.thread);
   }
+}
+
+// In the lists of experiments and images: links to where the threads stand in the transcript.
+function listed(known) {
+  for (const each of panel.querySelectorAll(".wide a.talk")) each.remove();
+  for (const spot of known.querySelectorAll("div[data-spot^=experiment]")) {
+    byId(spot.dataset.spot)?.querySelector(":scope > header")?.append(link(spot.dataset.spot, spot.dataset.comments));
+    for (const image of spot.children) {
+      for (const frame of panel.querySelectorAll(`.wide .shot a.frame[href*="${image.dataset.image}"]`))
+        frame.closest(".shot").querySelector("figcaption")?.append(link(spot.dataset.spot, image.dataset.comments));
+    }
+  }
+}
+
+function link(spot, comments) {
+  const made = document.createElement("a");
+  made.className = "talk some ours";
+  made.href = `?experiment=${spot.split("-")[1]}&talk=1#${spot}`;
+  say(made, `${comments} comment${comments === "1" ? "" : "s"}`);
+  return made;
 }
 
 // Threads that are not resolved, beside the name of the tab.
