@@ -19,6 +19,9 @@ from tests.api_world import KEY, Script, World, fill
 
 RUN = {
     "create_run",
+    "save_turn",
+    "send_turn",
+    "hand_run_over",
     "ask_again",
     "stop_run",
     "try_run_again",
@@ -45,6 +48,8 @@ BODIES: dict[str, Any] = {
     "create_import": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"data_set": "toybox"},
+    "save_turn": {},
+    "hand_run_over": {"backbone": "person"},
     "remark_on_run": {"text": "Look at snow."},
     "change_limits": {"rounds": 30},
     "fork_run": {"round": 1},

@@ -47,6 +47,7 @@ from experiments.api import (
     search,
     steering,  # noqa: F401 - so are these
     tags,  # noqa: F401 - and these
+    turns,  # noqa: F401 - and these
     units,
 )
 from experiments.api.entry import Session, Token, allow

@@ -38,8 +38,10 @@ def agents() -> list[Backbone]:
     return [row for row in Backbone.objects.all() if row.key != persons.KEY]
 
 
-def agent(run: Run, key: str, model: str) -> Author:
-    """The agent of this name, fit for the run. Raises Refused with what is wrong."""
+def author(run: Run, key: str, model: str) -> Author:
+    """A person, or the agent of this name, fit for the run. Raises Refused with what is wrong."""
+    if key == persons.KEY:
+        return people()
     row = next((row for row in agents() if row.key == key), None)
     if row is None:
         raise Refused(f"There is no agent “{key}” here. Choose one of: {', '.join(row.key for row in agents())}.")

@@ -84,13 +84,13 @@ def take_over(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose the agent that writes from the next reply on, with a remark to it."""
+    """Choose who writes from the next reply on: another agent, with a remark to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     if request.method != "POST":
         return render(request, "turn/hand_over.html", {"run": run, "agents": handing.agents()})
     model = request.POST.get(f"model-{request.POST.get('backbone', '')}", "")
     try:
-        author = handing.agent(run, request.POST.get("backbone", ""), model)
+        author = handing.author(run, request.POST.get("backbone", ""), model)
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect("run-hand-over", run.pk)
