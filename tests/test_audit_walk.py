@@ -24,6 +24,7 @@ from experiments.models import (
     Export,
     Invitation,
     Job,
+    Judge,
     Model,
     Queue,
     Run,
@@ -111,7 +112,7 @@ WRITES: dict[str, Case] = {
     "choices-undo": ("/choices/{contest}/undo/", {}, "choice.undone"),
     "choices-close": ("/choices/{contest}/close/", {}, "contest.closed"),
     "choices-ask": ("/choices/{contest}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
-    "choices-stop": ("/choices/{contest}/judges/1/stop/", {}, "judge.stopped"),
+    "choices-stop": ("/choices/{contest}/judges/{judge}/stop/", {}, "judge.stopped"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -213,6 +214,7 @@ def as_admin(client: Client, admin: User) -> Client:
 def send(client: Client, name: str, ids: Mapping[str, Any]) -> Any:
     """What the table says of an address."""
     path, body, _ = WRITES.get(name) or (NAMED[name], {}, "")
+    ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
     filled = {field: value.format(**ids) if isinstance(value, str) else value for field, value in body.items()}
     files = {field: SimpleUploadedFile("a.zip", value) for field, value in body.items() if isinstance(value, bytes)}
     return client.post(path.format(**ids), filled | files)
@@ -294,7 +296,10 @@ SILENT = {
     "mark_notifications_read": "that one has read something",
 }
 """Operations that leave no entry -> why."""
-EARLIER = {"submit_review": (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC))}
+EARLIER = {
+    "submit_review": (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC)),
+    "send_turn": (("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"}),),
+}
 """What has to be sent before."""
 METHODS = {operation.view_func.__name__: operation.methods[0] for _, operation in WRITING}
 
