@@ -222,5 +222,5 @@ def test_the_number_of_queries_does_not_depend_on_the_runs(
 ) -> None:
     runs = [ran(owner, rounds=1 + n, unit=n) for n in range(MOST)]
     for few in (runs[:2], runs):
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             page(as_owner, *few)
