@@ -34,6 +34,8 @@ ONCE = frozenset(
         "add_data_set",
         "add_index",
         "create_view",
+        "start_thread",
+        "reply_in_thread",
     }
 )
 EDITS = frozenset(
@@ -43,6 +45,9 @@ EDITS = frozenset(
         "set_tags",
         "edit_view",
         "delete_view",
+        "resolve_thread",
+        "edit_comment",
+        "delete_comment",
         "save_review",
         "submit_review",
         "save_turn",
