@@ -9,7 +9,9 @@ import json
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
@@ -140,7 +142,9 @@ def fetched(user: User, address: str) -> str:
         await client.aforce_login(user)
         response = await client.get(address)
         assert response.status_code == 200
-        return b"".join([piece async for piece in response.streaming_content]).decode()
+        text = b"".join([piece async for piece in response.streaming_content]).decode()
+        await sync_to_async(connections.close_all)()  # those of the thread that read
+        return text
 
     return asyncio.run(fetch())
 
