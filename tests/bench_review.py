@@ -7,6 +7,10 @@ On SQLite and on PostgreSQL; each database is seeded in a process of its own and
 from __future__ import annotations
 
 import json
+import os
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +18,13 @@ from typing import Any
 
 import pytest
 
-from tests.bench_pages import percentile, process
 from tests.test_postgres import postgres  # noqa: F401 - a fixture
 
+ROOT = Path(__file__).resolve().parent.parent
 REVIEWS = 100_000
 GOAL_MS = 200
+SEEN = 999_999_999
+"""Whatever happens in the runs, it has been seen."""
 SAVES, SUBMISSIONS, PAGES = 200, 15, 20
 FULL = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "revise"}
 
@@ -28,8 +34,6 @@ Times = dict[str, tuple[float, float, int]]
 
 def measure() -> Times:
     """The times on the database that the environment names."""
-    import os
-
     os.environ["DJANGO_SETTINGS_MODULE"] = "maia_web.settings"
     import django
 
@@ -53,7 +57,7 @@ def writing(client: Any, queue: str) -> Times:
     version = iter(range(1, SAVES + 2))
 
     def send(path: str, **fields: Any) -> Any:
-        data = FULL | {"seq": 0} | fields
+        data = FULL | {"seq": SEEN} | fields
         response = client.post(path, data, headers={"Accept": "application/json"})
         assert response.status_code == 200, response.content
         return response.json()
@@ -98,7 +102,21 @@ def timed(times: int, act: Callable[[], Any]) -> tuple[float, float, int]:
         act()
         wall.append((time.perf_counter() - began) * 1000)
         cpu.append((time.process_time() - used) * 1000)
-    return percentile(wall), percentile(cpu), times - 1
+    return statistics.quantiles(wall, n=20)[-1], statistics.quantiles(cpu, n=20)[-1], times - 1
+
+
+def process(*command: str, **environment: str) -> str:
+    """What a command of this checkout prints, on the database of this environment."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")} | environment
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=own | {"PYTHONPATH": str(ROOT)},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return done.stdout
 
 
 def figures(name: str, environment: dict[str, str]) -> None:
