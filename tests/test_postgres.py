@@ -34,6 +34,8 @@ ON_POSTGRES = (
     "test_audit",
     "test_audit_page",
     "test_sharing_links",
+    "test_steering",
+    "test_forks",
 )
 
 
