@@ -85,7 +85,7 @@ def issuer(url: str, client: str) -> str:
     if url and not (parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))):
         raise ImproperlyConfigured(f"MAIA_OIDC_ISSUER={url!r} does not start with https://.")
     if url and not client:
-        raise ImproperlyConfigured("MAIA_OIDC_ISSUER needs MAIA_OIDC_CLIENT_ID, and a secret, as well.")
+        raise ImproperlyConfigured("Set MAIA_OIDC_CLIENT_ID, and a secret: MAIA_OIDC_ISSUER needs both.")
     return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
 
 

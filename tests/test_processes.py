@@ -137,6 +137,17 @@ def test_the_worker_alone_is_given_the_key_of_a_provider(
     assert environment["PATH"] == os.environ["PATH"]
 
 
+@pytest.mark.parametrize(("part", "holds"), [("web", True), ("beat", False), ("worker", False)])
+def test_the_web_alone_is_given_the_secret_of_single_sign_on(
+    part: str, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET", "for the web")
+    monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET_FILE", "/for/the/web")
+    made = {"web": parts.web(8000), "beat": parts.beat(Path("state")), "worker": parts.worker(4)}[part]
+    given = {name for name in made.environment() if name.startswith("MAIA_OIDC_CLIENT_SECRET")}
+    assert given == ({"MAIA_OIDC_CLIENT_SECRET", "MAIA_OIDC_CLIENT_SECRET_FILE"} if holds else set())
+
+
 async def test_a_child_that_is_not_trusted_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     program = "import os, time; print('key', os.environ.get('OPENAI_API_KEY'), flush=True); time.sleep(60)"

@@ -50,3 +50,29 @@ def test_a_database_url_may_hold_escaped_characters() -> None:
         "maia",
     )
     assert settings.database("sqlite:////var/lib/maia.sqlite3")["NAME"] == "/var/lib/maia.sqlite3"
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("", ""),
+        ("https://id.example.org/", "https://id.example.org"),
+        ("https://id.example.org/realms/a/.well-known/openid-configuration", "https://id.example.org/realms/a"),
+        ("http://127.0.0.1:9000", "http://127.0.0.1:9000"),
+    ],
+)
+def test_an_issuer_is_an_address(url: str, kept: str) -> None:
+    assert settings.issuer(url, "client") == kept
+
+
+@pytest.mark.parametrize(
+    ("url", "client"), [("http://id.example.org", "x"), ("id.example.org", "x"), ("https://", "x")]
+)
+def test_an_issuer_without_https_stops_the_start(url: str, client: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="MAIA_OIDC_ISSUER"):
+        settings.issuer(url, client)
+
+
+def test_an_issuer_without_a_client_stops_the_start() -> None:
+    with pytest.raises(ImproperlyConfigured, match="MAIA_OIDC_CLIENT_ID"):
+        settings.issuer("https://id.example.org", "")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client, RequestFactory
 from django.utils import timezone
@@ -353,3 +355,18 @@ def test_no_link_is_made_for_who_could_not_use_it(as_admin: Client, stranger: Us
     user = User.objects.get(username=who)
     assert as_admin.post(f"/settings/people/{user.pk}/link/").status_code == 404
     assert not LoginLink.objects.exists()
+
+
+# --- from the terminal ---
+
+
+def test_the_first_admin_is_invited_from_the_terminal(client: Client, db: None) -> None:
+    out = StringIO()
+    call_command("invite", role="admin", note="the first", stdout=out)
+    line = out.getvalue().splitlines()[-1]
+    assert line.startswith("http://127.0.0.1:8000/join/")
+    assert client.post(line.removeprefix("http://127.0.0.1:8000"), NEWCOMER).status_code == 302
+    assert role_of(User.objects.get()) == Role.ADMIN
+    assert client.get("/settings/people/").status_code == 200
+    entry = AuditEntry.objects.get(verb="invitation.made")
+    assert (entry.user, entry.details) == (None, {"role": "Admin"})

@@ -18,7 +18,7 @@ def web(port: int) -> Child:
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
     quiet = ["--log-level", "warning", "--no-access-log", "--ws-max-size", "4096"]
     plain = ["--no-proxy-headers"]  # experiments/whence.py reads them, and knows which to believe
-    return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *plain)
+    return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *plain, opens=True)
 
 
 def worker(threads: int) -> Child:
@@ -37,8 +37,8 @@ def beat(state: Path) -> Child:
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")
 
 
-def python(name: str, *words: str, trusted: bool = False) -> Child:
-    return Child(name, [sys.executable, "-m", *words], trusted=trusted)
+def python(name: str, *words: str, trusted: bool = False, opens: bool = False) -> Child:
+    return Child(name, [sys.executable, "-m", *words], trusted=trusted, opens=opens)
 
 
 def web_answers(port: int) -> bool:

@@ -30,6 +30,9 @@ QUIET_PYTHON = {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
 OF_PROVIDERS = "OPENAI_"
 """What the names of the provider's settings begin with: its key, the file of its key, its address."""
 
+OF_SINGLE_SIGN_ON = "MAIA_OIDC_CLIENT_SECRET"
+"""What the secret of single sign-on, or the name of its file, is called."""
+
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -48,11 +51,14 @@ class Child:
     """Show its lines only if it dies."""
     trusted: bool = False
     """Whether it is given the keys of providers; who needs none gets none."""
+    opens: bool = False
+    """Whether people sign in there: it alone is given the secret of single sign-on."""
 
     def environment(self) -> dict[str, str]:
         """What it starts with: our own environment, without secrets that it has no use for."""
-        own = {name: value for name, value in os.environ.items() if self.trusted or not name.startswith(OF_PROVIDERS)}
-        return QUIET_PYTHON | own
+        secrets = [(OF_PROVIDERS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
+        withheld = tuple(start for start, given in secrets if not given)
+        return QUIET_PYTHON | {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
 
 
 class Keeper:

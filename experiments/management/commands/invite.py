@@ -1,0 +1,41 @@
+"""Invite somebody from the terminal: the first admin of a new installation, above all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
+from django.urls import reverse
+
+from experiments import audit
+from experiments.models import Invitation
+from experiments.models.invitation import NOTE_CHARS
+from experiments.models.member import Role
+
+
+class Command(BaseCommand):
+    help = "Print a link with which one person joins the team, in the role that you name."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        roles = [role.name.lower() for role in Role]
+        parser.add_argument("--role", choices=roles, default="researcher", help="default: researcher")
+        parser.add_argument("--note", default="", help="an e-mail address, or who it is for")
+        parser.add_argument("--address", default=address(), metavar="URL", help="of the site; default: %(default)s")
+
+    def handle(self, **options: Any) -> None:
+        role = Role[options["role"].upper()]
+        with transaction.atomic():
+            invitation, token = Invitation.issue(None, role, options["note"][:NOTE_CHARS])
+            audit.record_by(None, "invitation.made", invitation, role=role.label)
+        self.stdout.write(f"Whoever opens this link first, within 7 days, joins as {role.label.lower()}:")
+        self.stdout.write(options["address"].rstrip("/") + reverse("join", args=[token]))
+
+
+def address() -> str:
+    """Where the site is, as far as the settings tell."""
+    if settings.CSRF_TRUSTED_ORIGINS:
+        return str(settings.CSRF_TRUSTED_ORIGINS[0])
+    host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
+    return f"https://{host}" if settings.HTTPS else f"http://{host}:8000"
