@@ -116,7 +116,8 @@ async function open(event, about = null) {
   slot.replaceChildren(Object.assign(made("p", "quiet"), { textContent: "Loading the comments…" }));
   const query = about ? `?${new URLSearchParams(about)}` : "";
   await htmx.ajax("GET", marks().dataset.at.replace(/0\/$/, `${event.dataset.seq}/`) + query, { target: slot, swap: "innerHTML" });
-  slot.querySelector(about ? ".say.new textarea" : "textarea")?.focus({ preventScroll: true });
+  slot.tabIndex = -1;
+  (about || !slot.querySelector(".thread") ? slot.querySelector(".say.new textarea") || slot : slot).focus({ preventScroll: true });
   slot.scrollIntoView({ block: "nearest" });
   soon();
 }
