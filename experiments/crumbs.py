@@ -18,6 +18,9 @@ WORDS = {
     "choices": "Two-way choices",
     "choices-new": "New contest",
     "choices-contest": "Contest {pk}",
+    "review-queue": "Queue {pk}",
+    "choices-judge": "Judging",
+    "review-agreement": "Agreement",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",
 }

@@ -144,7 +144,7 @@ def kappa_from(alpha: float, ratings: int) -> float:
 
 
 def cohen_of(x: Numbers, y: Numbers, level: Level, axis: int = -1) -> Numbers:
-    """1 - observed / expected disagreement (Cohen 1960; 1968 with squared distances); or `UNDEFINED`."""
+    """1 - observed / expected disagreement (Cohen 1960; with squared distances 1968), or `UNDEFINED`."""
     if level == "nominal":
         observed = np.mean(x != y, axis)
         expected = 1 - sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
