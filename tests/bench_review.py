@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ REVIEWS = 100_000
 GOAL_MS = 200
 SEEN = 999_999_999
 """Whatever happens in the runs, it has been seen."""
-SAVES, SUBMISSIONS, PAGES = 200, 15, 20
+SAVES, SUBMISSIONS, PAGES = 200, 100, 40
 FULL = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "revise"}
 
 Times = dict[str, tuple[float, float, int]]
@@ -51,28 +52,43 @@ def measure() -> Times:
     return writing(client, f"/review/{queue.pk}/") | reading(client, f"/review/{queue.pk}/")
 
 
+@dataclass
+class Place:
+    """The item under review, by its address, and the version of the draft."""
+
+    address: str
+    version: int = 1
+
+    @property
+    def queue(self) -> int:
+        return int(self.address.split("/")[2])
+
+    @property
+    def position(self) -> int:
+        return int(self.address.split("/")[4])
+
+
 def writing(client: Any, queue: str) -> Times:
     """Saving drafts again and again, then submitting item after item."""
-    address = client.get(f"{queue}next/")["Location"]
-    version = iter(range(1, SAVES + 2))
+    from experiments.models import Review
+
+    here = Place(client.get(f"{queue}next/")["Location"])
+    here.version = Review.objects.get(item__queue=here.queue, item__position=here.position, state="draft").version
 
     def send(path: str, **fields: Any) -> Any:
-        data = FULL | {"seq": SEEN} | fields
-        response = client.post(path, data, headers={"Accept": "application/json"})
+        data = FULL | {"seq": SEEN, "version": here.version} | fields
+        response = client.post(f"{here.address}{path}/", data, headers={"Accept": "application/json"})
         assert response.status_code == 200, response.content
         return response.json()
 
-    found = {
-        "save a draft": timed(SAVES, lambda: send(f"{address}save/", version=(v := next(version)), note=f"Word {v}."))
-    }
-    at = [address, SAVES + 1]
+    def save() -> None:
+        here.version = send("save", note=f"Word {here.version}.")["version"]
 
     def submit() -> None:
-        told = send(f"{at[0]}submit/", version=at[1])
-        at[:] = [f"{queue}items/{told['next']['position']}/", told["next"]["version"]]
+        after = send("submit")["next"]
+        here.address, here.version = f"{queue}items/{after['position']}/", after["version"]
 
-    found["submit, and reserve the next"] = timed(SUBMISSIONS, submit)
-    return found
+    return {"save a draft": timed(SAVES, save), "submit, and reserve the next": timed(SUBMISSIONS, submit)}
 
 
 def reading(client: Any, queue: str) -> Times:

@@ -149,6 +149,15 @@ def test_from_the_next_item_to_a_submission_and_the_one_after(first, owner):
     assert last["words"] == "Every item of this queue has been reviewed."
 
 
+@pytest.mark.parametrize("conclusion", [{}, {"labels": ["<b>red</b>"]}, {"bias": "More in snow."}])
+def test_a_conclusion_may_lack_any_of_its_parts(first, owner, conclusion):
+    queue = queue_of(owner, runs=1)
+    Run.objects.update(conclusion=conclusion)
+    page = signed_in(first).get(f"/review/{queue.pk}/items/1/").content.decode()
+    words = conclusion.get("bias") or ("&lt;b&gt;red&lt;/b&gt;" if conclusion else "This run ended without one.")
+    assert words in page
+
+
 def test_without_scripts_the_same(first, owner):
     queue, client = queue_of(owner, runs=1), signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]

@@ -170,6 +170,12 @@ class Migration(migrations.Migration):
             model_name="review",
             index=models.Index(fields=["reviewer", "state", "submitted"], name="reviews_of_a_reviewer"),
         ),
+        migrations.AddIndex(
+            model_name="review",
+            index=models.Index(
+                condition=models.Q(("state", "draft")), fields=["reserved_until"], name="reviews_under_way"
+            ),
+        ),
         migrations.AddConstraint(
             model_name="review",
             constraint=models.UniqueConstraint(fields=("item", "reviewer"), name="one_review_per_reviewer"),

@@ -122,7 +122,10 @@ class Review(models.Model):
                 for name in ("supported", "specific", "complete", "confounds", "samples")
             ),
         ]
-        indexes = [models.Index(fields=["reviewer", "state", "submitted"], name="reviews_of_a_reviewer")]
+        indexes = [
+            models.Index(fields=["reviewer", "state", "submitted"], name="reviews_of_a_reviewer"),
+            models.Index(fields=["reserved_until"], condition=models.Q(state="draft"), name="reviews_under_way"),
+        ]
 
     def __str__(self) -> str:
         return f"review of item {self.item_id} by {self.reviewer_id}: {self.verdict or self.state}"

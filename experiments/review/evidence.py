@@ -34,6 +34,7 @@ def of(run: Run) -> dict[str, Any]:
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
     return {
+        "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
         "best": shots(run, ~Q(origin="exemplar"), BEST),
         "exemplars": shots(run, Q(origin="exemplar"), EXEMPLARS),

@@ -88,14 +88,14 @@ def unfinished(user: Any) -> list[Any]:
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 
-def with_progress(queues: QuerySet[Queue]) -> QuerySet[Any]:
-    """Each with its items, `submitted` reviews and how many are `writing` at this moment."""
-    reviews = Review.objects.filter(item__queue=OuterRef("pk")).order_by()
-    live = reviews.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
-    return with_items(queues).annotate(
-        submitted=counted(reviews.filter(state=State.SUBMITTED), "item__queue"),
-        writing=counted(live, "item__queue"),
-    )
+def with_progress(queues: QuerySet[Queue]) -> list[Any]:
+    """Each with its items, and how many reviews are under way at this moment in `writing`."""
+    live = Review.objects.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now()).order_by()
+    writing = dict(live.values_list("item__queue").annotate(Count("pk")))
+    found = list(with_items(queues))
+    for queue in found:
+        queue.writing = writing.get(queue.pk, 0)
+    return found
 
 
 def counted(rows: QuerySet[Any], by: str) -> Coalesce:

@@ -24,7 +24,7 @@ PER_QUEUE = 5_000
 OPINIONS = 2
 """Of each item."""
 REVIEWERS = 12
-OPEN = 20
+OPEN = 200
 """Items at the end of the last queue that are left to review."""
 BATCH = 2_000
 

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
@@ -21,7 +21,7 @@ from experiments.models.review import State, Verdict
 from experiments.review import evidence, overview, queues, reservation, rubric, writing
 from experiments.review.making import QueueForm
 
-PER_PAGE = 40
+PER_PAGE = 25
 QUEUES = 100
 """Queues that the list shows, the newest."""
 LONGEST = 20_000
@@ -32,7 +32,7 @@ LONGEST = 20_000
 def index(request: HttpRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
-    shown = queues.with_progress(Queue.objects.select_related("owner"))[:QUEUES]
+    shown = queues.with_progress(Queue.objects.select_related("owner")[:QUEUES])
     mine = dict.fromkeys(reservation.queues_of(user).values_list("pk", flat=True))
     drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None)
     context = {
@@ -90,7 +90,9 @@ def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: st
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """One queue as a table; htmx is sent the table alone."""
     user = access.require(request)
-    row = get_object_or_404(queues.with_progress(Queue.objects.select_related("owner")), pk=pk)
+    row = next(iter(queues.with_progress(Queue.objects.filter(pk=pk).select_related("owner"))), None)
+    if row is None:
+        raise Http404("There is no such queue.")
     show = request.GET.get("show", "") if request.GET.get("show") in overview.SHOWS else ""
     items = overview.items(row, show).select_related("run", "queue")
     page = Paginator(items, PER_PAGE).get_page(request.GET.get("page"))
