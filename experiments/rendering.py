@@ -187,6 +187,7 @@ def tail(run: Run) -> SafeString:
     if run.status == Status.QUEUED:
         ahead = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk).count()
     context = {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run), "paused_by": paused_by(run)}
+    context["awaited"] = transcript.awaits_reply(run)
     return render_to_string("run/tail.html", context)
 
 

@@ -108,6 +108,7 @@ urlpatterns: list[URLPattern] = [
     path("notifications/<int:pk>/", notifications.follow, name="notification"),
     path("runs/<int:pk>/turn/", turn.page, name="run-turn"),
     path("runs/<int:pk>/turn/draft/", turn.draft, name="run-turn-draft"),
+    path("runs/<int:pk>/turn/stop/", turn.stop, name="run-turn-stop"),
     path("runs/<int:pk>/take-over/", turn.take_over, name="run-take-over"),
     path("runs/<int:pk>/hand-over/", turn.hand_over, name="run-hand-over"),
     path("query/", query.page, name="query"),

@@ -102,6 +102,7 @@ ASK = {
     "imports-bring": "/imports/bring/",
     "share-revoke": "/runs/{run}/shares/{share}/revoke/",
     "run-turn-draft": "/runs/{run}/turn/draft/",
+    "run-turn-stop": "/runs/{run}/turn/stop/",
     "run-take-over": "/runs/{run}/take-over/",
     "comments-start": "/runs/{run}/comments/start/",
     "tags": "/runs/{run}/tags/",

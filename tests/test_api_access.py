@@ -21,6 +21,7 @@ RUN = {
     "create_run",
     "save_turn",
     "send_turn",
+    "stop_program",
     "hand_run_over",
     "ask_again",
     "stop_run",

@@ -102,6 +102,17 @@ def test_time_that_a_person_thinks_is_no_work(run: Run, as_owner: Client) -> Non
     assert Run.objects.get().seconds == before
 
 
+def test_a_program_is_stopped_and_its_run_goes_on(as_owner: Client, run: Run) -> None:
+    write(as_owner, run, program="while True:\n    pass")
+    assert "Stop the program" in as_owner.get(f"/runs/{run.pk}/").content.decode()
+    as_owner.post(f"/runs/{run.pk}/turn/stop/")
+    run = play(run)
+    experiment = run.experiments.get()
+    assert (run.status, experiment.status, experiment.error) == ("waiting", "timeout", "owner stopped the program.")
+    page = as_owner.post(f"/runs/{run.pk}/turn/stop/", follow=True).content.decode()
+    assert "No program of a person is running." in page
+
+
 # --- drafts -----------------------------------------------------------------------------------------
 
 

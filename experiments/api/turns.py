@@ -144,6 +144,17 @@ def send_turn(request: HttpRequest, pk: Id) -> TurnOut:
         return turn_out(find(Run.objects.all(), pk=pk), turn)
 
 
+@router.post("/runs/{pk}/turn/stop", response=RunOut, summary="Stop the program that a person sent")
+def stop_program(request: HttpRequest, pk: Id) -> RunOut:
+    """Whoever sent it; the run goes on, with what it had logged. 409 if none runs."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    run = find(Run.objects.all(), pk=pk)
+    with transaction.atomic(), refused():
+        turn = sending.stop(run, user)
+        audit.record(request, "program.stopped", run, round=turn.round)
+        return read(pk)
+
+
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandIn) -> RunOut:
     """To a person (`person`), or to an agent, with a remark. From the next reply on they write."""

@@ -50,6 +50,10 @@ class Migration(migrations.Migration):
                 ("saved", models.DateTimeField(default=django.utils.timezone.now)),
                 ("sent", models.DateTimeField(blank=True, null=True)),
                 (
+                    "stopped_by",
+                    models.CharField(blank=True, help_text="who stopped its program while it ran", max_length=150),
+                ),
+                (
                     "author",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,

@@ -37,6 +37,7 @@ class Turn(models.Model):
     version = models.PositiveIntegerField(default=0, help_text="counts what was saved, so that two tabs are told apart")
     saved = models.DateTimeField(default=timezone.now)
     sent = models.DateTimeField(null=True, blank=True)
+    stopped_by = models.CharField(max_length=150, blank=True, help_text="who stopped its program while it ran")
 
     class Meta:
         constraints: ClassVar = [

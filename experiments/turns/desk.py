@@ -61,6 +61,8 @@ class Desk:
 
     run: Run
     turn: Turn | None = None
+    under_way: Turn | None = None
+    """What was sent and is being played."""
     late: str = ""
     """Who was first, where this person's draft was not sent."""
     left_over: Turn | None = None
@@ -107,7 +109,7 @@ def of(run: Run, user: User | AnonymousUser) -> Desk | None:
     if (access.role_of(user) or Role.VIEWER) < Role.RESEARCHER:
         return None
     if not transcript.awaits_reply(run):
-        return Desk(run, late=late(run, user))
+        return Desk(run, late=late(run, user), under_way=sending.under_way(run))
     first = run.events.filter(kind="started").first()
     told = first.payload if first else {}
     return Desk(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from experiments import transcript
 from experiments.models import Run, Turn
+from experiments.models.run import ACTIVE
+from experiments.models.turn import What
 from experiments.people import person
 from experiments.turns.drafts import Refused, Unfit
 from workers.jobs import persons, queue
@@ -33,7 +36,7 @@ def send(turn: Turn) -> None:
         if turn.round != run.rounds + 1 or not transcript.awaits_reply(run):
             raise NotDue(f"{why_not(run)} Your draft is kept.")
         problems = persons.problems(turn)
-        if not problems and turn.what == "experiment" and last_words(run):
+        if not problems and turn.what == What.EXPERIMENT and last_words(run):
             problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
         if problems:
             raise Unfit(problems)
@@ -41,6 +44,25 @@ def send(turn: Turn) -> None:
         turn.save(update_fields=["sent"])
         transcript.resume(run.pk, person(turn.author), with_reply=True)
         queue.enqueue(run.pk)
+
+
+def under_way(run: Run) -> Turn | None:
+    """The turn whose program waits for a worker or runs at this moment."""
+    if run.has_ended or run.status not in ACTIVE:
+        return None
+    rows = run.turns.filter(what=What.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1))
+    turn = rows.select_related("author").order_by("-round").first()
+    done = run.experiments.filter(round=run.rounds).exclude(status="running").exists()
+    return None if turn is None or (turn.round == run.rounds and done) else turn
+
+
+def stop(run: Run, user: User) -> Turn:
+    """End the program that a person sent; its run goes on. Raises Refused if there is none."""
+    turn = under_way(run)
+    if turn is None:
+        raise Refused("No program of a person is running.")
+    Turn.objects.filter(pk=turn.pk, stopped_by="").update(stopped_by=person(user)[:150])
+    return turn
 
 
 def last_words(run: Run) -> bool:

@@ -76,6 +76,20 @@ def draft(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """End the program that a person sent; the run goes on."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    assert isinstance(request.user, User)
+    try:
+        with transaction.atomic():
+            turn = sending.stop(run, request.user)
+            audit.record(request, "program.stopped", run, round=turn.round)
+    except Refused as refusal:
+        messages.info(request, str(refusal))
+    return show(request, run, desk.of(run, request.user)) if request.headers.get("HX-Request") else redirect(run)
+
+
+@require_POST
 def take_over(request: HttpRequest, pk: int) -> HttpResponse:
     """A person writes from the next reply on."""
     run = access.get_run(request, pk, Role.RESEARCHER)

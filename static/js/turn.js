@@ -3,7 +3,7 @@
 import { Drafts } from "./drafts.js";
 import { Editor } from "./editor.js";
 
-const CHANGES = new Set(["awaited", "resumed", "handed", "concluded", "limit_reached", "cancelled", "failed"]);
+const CHANGES = new Set(["awaited", "resumed", "experiment", "result", "handed", "concluded", "limit_reached", "cancelled", "failed"]);
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
 let desk = null;
@@ -126,7 +126,10 @@ function leftOver(words) {
   return box;
 }
 
-document.addEventListener("run:event", (event) => { if (CHANGES.has(event.detail)) fetchAgain(); });
+// Runs of agents have no desk, and ask for none.
+document.addEventListener("run:event", ({ detail: kind }) => {
+  if (kind === "handed" || (CHANGES.has(kind) && (desk || byId("run").dataset.backbone === "person"))) fetchAgain();
+});
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "panel") desk?.drafts.save({ keepalive: true });
 });

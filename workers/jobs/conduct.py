@@ -17,11 +17,13 @@ from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
+from workers.errors import Cancelled
 from workers.jobs import forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.notebook import DatabaseNotebook
+from workers.jobs.stop_button import StopButton
 from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import reference
 from workers.protocols import Backbone, Bounds, SystemSpec, Usage
@@ -89,6 +91,7 @@ class Runner:
 
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
         describer = self.describer(number) if self.backbone.sees else None
+        stop = StopButton(self.run, number, self.notebook)
         bench = laboratory().bench(
             spec_of(self.run),
             self.images,
@@ -96,16 +99,21 @@ class Runner:
             tool_set=self.run.tool_set,
             describer=describer,
             earlier=self.notebook.entries(),
-            progress=self.notebook.progress,
+            progress=stop.progress,
         )
-        result = sandbox().run(
-            code,
-            bench.calls(dialect(code)),
-            {**bench.facts, "experiment.seed": self.run.seed + number},
-            bounds=Bounds(),
-            state=state,
-            cancelled=self.notebook.cancelled,
-        )
+        try:
+            result = sandbox().run(
+                code,
+                bench.calls(dialect(code)),
+                {**bench.facts, "experiment.seed": self.run.seed + number},
+                bounds=Bounds(),
+                state=state,
+                cancelled=stop.pressed,
+            )
+        except Cancelled:
+            if not stop.who:
+                raise
+            result = stop.result(state)
         if bench.tools.threshold is not None:
             profiles.ask_for(self.run)
         usage = describer.usage if describer else Usage()
