@@ -251,7 +251,7 @@ def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User,
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: steering.limit(by, run.pk, fewer))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
-    assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").last().payload["text"]
+    assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").latest("seq").payload["text"]
 
 
 def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by: By) -> None:
@@ -356,7 +356,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> N
 def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: By) -> None:
     for _ in range(5):
         run = make_run(owner)
-        assert in_threads(lambda run=run: lease.claim(run.pk), lambda run=run: steering.pause(by, run.pk)) == []
+        assert in_threads(partial(lease.claim, run.pk), partial(steering.pause, by, run.pk)) == []
         run.refresh_from_db()
         paused, asked = run.status == Status.PAUSED, bool(run.pause_requested)
         assert paused != asked, "paused at once, or asked of the worker that was first"
