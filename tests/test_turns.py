@@ -239,7 +239,7 @@ def test_after_a_limit_a_person_concludes(as_owner: Client, run: Run) -> None:
 
 def test_a_person_takes_an_agents_run_over_and_hands_it_back(as_owner: Client, owner: User) -> None:
     Backbone.objects.create(key="tiny", label="Tiny agent", available=True)
-    agent = Seeing("An agent’s thought. [CODE]", "not asked", CONCLUSION)
+    agent = Seeing("A thought. [CODE]", "not asked", CONCLUSION)
     run = tiny_run(owner, agent)
     as_owner.post(f"/runs/{run.pk}/take-over/")
     run = play(run)
