@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -18,6 +19,7 @@ from experiments.network.addresses import decoded, encoded
 from experiments.network.distribution import distribution
 from experiments.network.evidence import content, holds
 from experiments.network.states import State, counted, states
+from experiments.views.unit import LABELS, RUNS
 from tests.builders import as_json, experiment, make_run, replied
 from tests.pictures import logged, seen, stored
 from tests.test_views_query import waiting_in
@@ -302,6 +304,26 @@ def test_evidence_is_sorted_by_the_words_of_the_label(as_owner: Client, owner: U
     assert "no image has its words in title or prompt; 3 others" in chosen
     assert "auc 0.9" in chosen
     assert "import" in chosen
+
+
+def test_of_many_runs_and_labels_the_newest_are_shown_and_the_others_are_a_click_away(
+    as_owner: Client, owner: User, resnet: Model, redis_url: str
+) -> None:
+    old = asked(owner, 7, "concluded")
+    runs = [asked(owner, 7, "failed") for _ in range(RUNS + 1)]
+    labelled(layer_of(resnet), 7, *(f"label {number}." for number in range(LABELS + 2)))
+    address = reverse("unit", args=[RESNET, "layer4", 7])
+    text = as_owner.get(address).content.decode()
+    assert f'href="/runs/{runs[-1].pk}/"' in text
+    assert f'href="/runs/{old.pk}/"' not in text
+    assert '<span class="state-chip concluded"' in text, "of all runs, not of those shown"
+    assert "label 2." in text
+    assert "label 1." not in text
+    links = [html.unescape(link) for link in re.findall(r'<p[^>]*>[^<]*<a href="([^"]+)">All ', text)]
+    assert len(links) == 2
+    every, all_runs = (as_owner.get(f"{address}{link}" if link[0] == "?" else link) for link in links)
+    assert "label 0." in every.content.decode()
+    assert f"1\N{EN DASH}{RUNS + 2} of {RUNS + 2}" in all_runs.content.decode()
 
 
 def test_the_end_of_a_run_labels_a_unit_that_had_no_row_yet(owner: User, resnet: Model) -> None:
