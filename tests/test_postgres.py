@@ -36,6 +36,9 @@ ON_POSTGRES = (
     "test_audit",
     "test_audit_page",
     "test_sharing_links",
+    "test_team",
+    "test_sessions",
+    "test_throttle",
     "test_steering",
     "test_forks",
 )

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from experiments import access, audit
 from experiments.accounts import roll, team
 from experiments.accounts.forms import ASSIGNABLE, InviteForm, RoleForm
+from experiments.accounts.names import plain
 from experiments.models import Invitation, LoginLink
 from experiments.models.member import Role
 from experiments.people import person
@@ -38,7 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
-    words = request.GET.get("q", "").strip()
+    words = plain(request.GET.get("q", ""))
     context: dict[str, Any] = {
         "roll": roll.call(words),
         "words": words,
