@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import QueryDict
+from django.test import Client
 from django.utils import timezone
 
 from experiments.choices import sources
@@ -13,6 +14,7 @@ from experiments.choices.form import NewContest, drafted, make
 from experiments.models import Contest, DataSet, Exemplar, Image, Label, Layer, Model, Profile, Run, Unit
 from experiments.models.choice import Kind
 from tests.builders import make_run
+from tests.conftest import member
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow", "grey", "pink", "brown", "orange", "purple", "cyan")
 AGENT, MILAN = "agent", "import:milan"
@@ -88,3 +90,10 @@ def on_screen(client: Any, pair: int, wanted: str) -> str:
     user = User.objects.get(pk=client.session["_auth_user_id"])
     swapped = judging.is_swapped(row.contest, row, judging.key_of(user))
     return "first" if (wanted == "a") != swapped else "second"
+
+
+def signed_in(name: str, role: str) -> Client:
+    """A browser session of somebody with this role."""
+    client = Client()
+    client.force_login(member(name, role))
+    return client

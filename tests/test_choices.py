@@ -8,9 +8,7 @@ from collections import Counter
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from experiments.choices import drawing, judging, sources
 from experiments.choices.form import drafted
@@ -19,7 +17,6 @@ from experiments.models import AuditEntry, Choice, Contest, Label, Pair, Review,
 from experiments.models.choice import Kind
 from experiments.models.review import Queue
 from tests import contests
-from tests.api_world import Script
 from tests.builders import make_run
 from tests.conftest import member
 from tests.contests import AGENT, MILAN
@@ -42,9 +39,7 @@ def as_reviewer(reviewer: User) -> Client:
 
 @pytest.fixture
 def as_admin(db: None) -> Client:
-    client = Client()
-    client.force_login(member("admin", "ADMIN"))
-    return client
+    return contests.signed_in("admin", "ADMIN")
 
 
 @pytest.fixture
@@ -322,107 +317,3 @@ def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, contest
     assert (rows[0]["judge"], rows[0]["judged_by"], rows[0]["seconds"]) == ("reviewer", "person", "3.0")
     assert rows[0]["label_a"] == "'=cmd()"
     assert {row["judge"] for row in rows[1:]} == {""}
-
-
-# --- pages ---
-
-
-def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> None:
-    contests.labelled(owner)
-    fields = {"name": "Mine", "source": [AGENT, MILAN], "model": "toybox", "q": "red", "most": "50"}
-    counted = as_admin.get("/choices/new/", fields).content.decode()
-    assert "<b>1</b> pair of labels" in counted
-    assert not Contest.objects.exists()
-    assert as_admin.post("/choices/new/", fields).status_code == 302
-    made = Contest.objects.get()
-    assert (made.name, made.query, made.pairs.count()) == ("Mine", "model=toybox&q=red", 1)
-    assert AuditEntry.objects.filter(verb="contest.made").count() == 1
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"source": [AGENT]}, "Choose two sources or more"),
-        ({"source": [AGENT, "import:nobody"]}, "is not one of the available choices"),
-        ({"most": "0"}, "Pairs at most"),
-        ({"gold": "many"}, "Known answer"),
-        ({"name": ""}, "Name"),
-        ({"layer": "none"}, "No unit has two different labels"),
-    ],
-)
-def test_a_contest_that_cannot_be_is_not_made(as_admin: Client, owner: User, fields: dict, problem: str) -> None:
-    contests.labelled(owner, 3)
-    sent = {"name": "Mine", "source": [AGENT, MILAN]} | fields
-    response = as_admin.post("/choices/new/", sent)
-    assert response.status_code == 400
-    assert problem in response.content.decode()
-    assert not Contest.objects.exists()
-
-
-def test_without_two_sources_the_page_says_what_is_needed(as_admin: Client) -> None:
-    assert "Labels of two sources are needed" in as_admin.get("/choices/new/").content.decode()
-
-
-def test_pages_ask_the_database_as_often_for_many_as_for_few(
-    as_reviewer: Client, contest: Contest, owner: User, django_assert_num_queries
-) -> None:
-    addresses = ["/choices/", f"/choices/{contest.pk}/", f"/choices/{contest.pk}/judge/"]
-    few = []
-    for address in addresses:
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
-            as_reviewer.get(address)
-        few.append(len(asked))
-    for seed in range(3):
-        contests.contest(owner, seed=seed + 10)
-    for name in ("one", "two", "three"):
-        another = Client()
-        another.force_login(member(name, "REVIEWER"))
-        contests.judged(another, contest, AGENT)
-    for address, count in zip(addresses, few, strict=True):
-        with django_assert_num_queries(count):
-            as_reviewer.get(address)
-
-
-def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> None:
-    contests.labelled(owner, 3)
-    Label.objects.filter(text="something red").update(text="<script>alert(1)</script>")
-    made = contests.contest(owner, name="<b>bold</b>")
-    for address in ("/choices/", f"/choices/{made.pk}/", f"/choices/{made.pk}/judge/"):
-        page = as_admin.get(address).content.decode()
-        assert "<b>bold" not in page
-        assert "<script>alert" not in page
-
-
-# --- the API ---
-
-
-def test_a_script_judges_and_reads_results_once_the_contest_is_closed(reviewer: User, contest: Contest) -> None:
-    script = Script(reviewer)
-    assert script.get("/contests").json()["items"][0]["pairs"] == 18
-    address = f"/contests/{contest.pk}"
-    shown = script.get(f"{address}/next").json()
-    assert not [secret for secret in SECRETS if secret in str(shown).lower()]
-    while shown["pair"]:
-        sent = {"pair": shown["pair"]["id"], "answer": "first", "seconds": 1.5}
-        response = script.post(f"{address}/choices", sent)
-        assert response.status_code == 201
-        shown = response.json()
-    assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
-    assert script.get(f"{address}/results").status_code == 409
-    judging.close(contest.pk)
-    assert script.get(f"{address}/next").json()["pair"] is None
-    assert script.post(f"{address}/choices", sent).status_code == 409
-    told = script.get(f"{address}/results").json()
-    (judge,) = told["judges"]
-    assert (judge["kind"], judge["judged"], judge["first"]["value"], judge["repeated"]["value"]) == (
-        "person",
-        18,
-        1.0,
-        0.0,
-    )
-    assert {(each["source"], each["over"]) for each in told["people"]} == {
-        ("Agent, whichever", "milan (imported)"),
-        ("milan (imported)", "Agent, whichever"),
-    }
