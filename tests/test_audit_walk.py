@@ -263,6 +263,8 @@ OPERATIONS: dict[str, Case] = {
     "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed"),
     "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
     "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
+    "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
+    "revoke_share": ("/shares/{share}", {}, "run.unshared"),
     "create_label": ("/labels", {"text": "blue", "units": []}, "label.created"),
     "edit_label": ("/labels/{label}", {"text": "blue"}, "label.edited"),
     "delete_label": ("/labels/{label}", {}, "label.deleted"),

@@ -17,6 +17,7 @@ from django.utils import timezone
 from experiments.models import AuditEntry, Run, Share
 from experiments.security import Discreet
 from experiments.sharing import issuing
+from tests.api_world import Script
 from tests.builders import make_run
 from tests.conftest import member
 from tests.shared_run import eventful_run, link, opened
@@ -214,3 +215,34 @@ def test_no_user_is_needed_to_keep_a_share(run: Run) -> None:
     opened(f"/shared/{token}/")
     share.refresh_from_db()
     assert share.created_by is None
+
+
+# --- the same for scripts ---
+
+
+def test_a_script_makes_lists_and_revokes_links(run: Run) -> None:
+    script = Script(run.owner)
+    made = script.post(f"/runs/{run.pk}/shares", {"days": 3, "show_names": True})
+    assert made.status_code == 201
+    path = made.json()["address"].removeprefix("http://testserver")
+    assert "Owner Fullname" in opened(path)
+    listed = script.get(f"/runs/{run.pk}/shares").json()["items"]
+    assert [(each["id"], each["created_by"], each["views"]) for each in listed] == [
+        (made.json()["id"], "Owner Fullname", 1)
+    ]
+    assert path.split("/")[2] not in str(listed)
+    for _ in range(2):
+        assert script.send("DELETE", f"/shares/{listed[0]['id']}").status_code == 204
+    assert Client().get(path).status_code == 404
+
+
+@pytest.mark.parametrize("body", [{"days": 0}, {"days": 367}, {"days": "7"}, {"forever": True}])
+def test_a_script_is_told_what_is_wrong(run: Run, body: dict[str, Any]) -> None:
+    assert Script(run.owner).post(f"/runs/{run.pk}/shares", body).status_code == 422
+    assert not Share.objects.exists()
+
+
+def test_a_script_makes_no_more_links_than_a_person(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issuing, "MOST", 1)
+    script = Script(run.owner)
+    assert [script.post(f"/runs/{run.pk}/shares", {}).status_code for _ in range(2)] == [201, 409]

@@ -45,6 +45,7 @@ from experiments.api import (
     runs,
     saved_views,
     search,
+    shares,
     steering,  # noqa: F401 - so are these
     tags,  # noqa: F401 - and these
     turns,  # noqa: F401 - and these
@@ -62,7 +63,7 @@ DESCRIPTION = (
 )
 NOUNS = (
     *(me, notifications, comments),
-    *(runs, saved_views, comparing, events, experiments, observations, images),
+    *(runs, shares, saved_views, comparing, events, experiments, observations, images),
     *(catalogue, units, labels, search, reviews, contests, exports, imports, jobs),
 )
 
