@@ -57,6 +57,7 @@ WRITES: dict[str, Case] = {
     "run-take-over": ("/runs/{run}/take-over/", {}, "run.handed"),
     "run-hand-over": ("/runs/{by_hand}/hand-over/", {"backbone": "scripted"}, "run.handed"),
     "run-turn": ("/runs/{by_hand}/turn/", {"round": 1, "version": 0, "program": "print(1)"}, "turn.sent"),
+    "run-turn-stop": ("/runs/{by_hand}/turn/stop/", {}, "program.stopped"),
     "runs-bulk": ("/runs/act/", {"action": "stop", "run": "{run}", "sure": "yes"}, "run.stopped"),
     "view-save": ("/runs/views/", {"name": "Mine", "query": "q=red"}, "view.saved"),
     "view-rename": ("/runs/views/{view}/", {"name": "Other"}, "view.renamed"),
@@ -130,6 +131,7 @@ BEFORE = {
     "review-submit": ("review-take",),
     "review-decline": ("review-take",),
     "review-undo": ("review-take", "review-submit"),
+    "run-turn-stop": ("run-turn",),
     "choices-undo": ("choices-answer",),
     "choices-stop": ("choices-ask",),
     "settings-you-sessions": (),
@@ -262,6 +264,7 @@ OPERATIONS: dict[str, Case] = {
     "fork_run": ("/runs/{run}/forks", {"round": 1}, "run.forked"),
     "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed"),
     "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
+    "stop_program": ("/runs/{by_hand}/turn/stop", {}, "program.stopped"),
     "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
@@ -298,9 +301,11 @@ SILENT = {
     "mark_notifications_read": "that one has read something",
 }
 """Operations that leave no entry -> why."""
-EARLIER = {
+TURN = ("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"})
+EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "submit_review": (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC)),
-    "send_turn": (("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"}),),
+    "send_turn": (TURN,),
+    "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
 }
 """What has to be sent before."""
 METHODS = {operation.view_func.__name__: operation.methods[0] for _, operation in WRITING}

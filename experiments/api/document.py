@@ -21,7 +21,7 @@ CONFLICTS = frozenset(
         *("try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"),
         *("create_view", "edit_view", "delete_model", "delete_data_set"),
         *("reserve_next_item", "save_review", "submit_review"),
-        *("save_turn", "send_turn", "stop_program", "hand_run_over"),
+        *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
     }
 )
 ONCE = frozenset(
