@@ -92,6 +92,7 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         ((*UNIT, "--max-cost", "cheap"), "neither a number nor none"),
         (("--layer", "layer4"), "Say which unit"),
         (("--resume", "77"), "There is no run 77"),
+        (("--fork", "77", "--round", "1"), "There is no run 77"),
     ],
 )
 def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ...], says: str) -> None:
@@ -122,6 +123,22 @@ def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     )
     assert json.loads(resumed.stdout)["status"] == "concluded"
     assert status_of(quick_state_copy) == ("concluded",)
+
+
+def test_a_fork_goes_on_from_a_round_of_a_run_without_a_worker(capsys: pytest.CaptureFixture[str]) -> None:
+    first = json.loads(investigate(*UNIT, "--json", "--max-rounds", "2"))
+    assert first["rounds"] == 3
+    with pytest.raises(CommandError, match="has no round 9"):
+        investigate("--fork", str(first["run"]), "--round", "9")
+    options = ("--round", "2", "--seed", "5", "--max-rounds", "3", "--remark", "Separate the water.")
+    told = json.loads(investigate("--fork", str(first["run"]), *options, "--json"))
+    assert (told["status"], told["rounds"]) == ("limit_reached", 4)
+    fork = Run.objects.get(pk=told["run"])
+    assert (fork.parent_id, fork.fork_round, fork.seed, fork.limits["rounds"]) == (first["run"], 2, 5, 3)
+    assert fork.experiment_count == 3
+    shown = capsys.readouterr().err
+    assert f"Forked from run {first['run']} after round 2" in shown
+    assert "Separate the water." in shown
 
 
 def status_of(state: Path) -> tuple[str]:

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Event as Flag
 
 from experiments import live, transcript
-from experiments.models import Run
+from experiments.models import DataSet, Model, Run
 from experiments.people import person
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
@@ -26,6 +26,17 @@ def check(run: Run) -> None:
     from workers.jobs.conduct import first_event
 
     first_event(run)
+
+
+def look_at(run: Run) -> None:
+    """Have the catalogue know what a run is about, where no worker has written that down."""
+    from workers.jobs import catalogue
+
+    if not Model.objects.filter(name=run.model, available=True).exists():
+        catalogue.write_model(run.model)
+    data_set = run.options.get("data_set")
+    if data_set and not DataSet.objects.filter(key=data_set, available=True).exists():
+        catalogue.write_data_set(data_set)
 
 
 def investigate(run: Run, console: Console) -> Run:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
-from experiments import kit
+from experiments import audit, forks, kit, steering
+from experiments.fork_form import ForkForm
 from experiments.management import choices
 from experiments.management.supervisor import welcome
 from experiments.models import Run
@@ -33,8 +35,18 @@ class Command(BaseCommand):
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
         parser.add_argument(
-            "--resume", type=int, metavar="RUN", help="go on with a run that is paused, or that waits for a person"
+            "--resume", type=int, metavar="RUN", help="go on with a run that is paused, waits, failed or was stopped"
         )
+        parser.add_argument(
+            "--fork",
+            type=int,
+            metavar="RUN",
+            help="go on from a round of this run, in a new one, with the question, agent, limits and seed given here",
+        )
+        parser.add_argument(
+            "--round", type=int, metavar="N", help="the last round that a fork copies; default: the last"
+        )
+        parser.add_argument("--remark", default="", metavar="WORDS", help="what the agent of a fork is told")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs import foreground
@@ -42,7 +54,7 @@ class Command(BaseCommand):
 
         console = Console(sys.stderr if options["json"] else sys.stdout)
         try:
-            run = resumed(options["resume"]) if options["resume"] else asked(options)
+            run = chosen(options)
             ended = foreground.investigate(run, console)
         except MaiaError as error:
             raise CommandError(str(error)) from error
@@ -51,12 +63,44 @@ class Command(BaseCommand):
             raise CommandError(f"Paused. Go on with: manage.py investigate --resume {run.pk}", returncode=130) from None
         if options["json"]:
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
+        if ended.status == Status.PAUSED:
+            raise CommandError(f"Paused. Go on with: manage.py investigate --resume {ended.pk}", returncode=75)
         if ended.status == Status.WAITING:
             raise CommandError(
                 f"The run waits: {ended.reason}\n"
                 f"Put this right, then go on with: manage.py investigate --resume {ended.pk}",
                 returncode=75,
             )
+
+
+def chosen(options: dict[str, Any]) -> Run:
+    """The run that the options mean, be it new."""
+    if options["resume"] is not None:
+        return existing(options["resume"])
+    return asked(options) if options["fork"] is None else forked(options)
+
+
+def forked(options: dict[str, Any]) -> Run:
+    """A fork, changed in what differs from the command's defaults. Raises CommandError, and saves nothing."""
+    from workers.jobs import foreground
+
+    source = existing(options["fork"])
+    foreground.look_at(source)
+    defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0}
+    given = {name: options[name] for name, value in defaults.items() if options[name] != value}
+    given |= {name: options[f"max_{name}"] for name, value in LIMITS.items() if options[f"max_{name}"] != value}
+    number = forks.latest(source) if options["round"] is None else options["round"]
+    try:
+        form = ForkForm(source, forks.cut(source, number), given | {"remark": options["remark"]})
+    except steering.Refused as refused:
+        raise CommandError(str(refused)) from refused
+    if not form.is_valid():
+        raise CommandError(" ".join(str(each) for told in form.errors.values() for each in told))
+    with transaction.atomic():
+        owner = welcome.owner()[0]
+        run = form.save(owner)
+        audit.record_by(owner, "run.forked", run, parent=source.pk, round=number)
+    return run
 
 
 def asked(options: dict[str, Any]) -> Run:
@@ -83,7 +127,7 @@ def asked(options: dict[str, Any]) -> Run:
     return run
 
 
-def resumed(run_id: int) -> Run:
+def existing(run_id: int) -> Run:
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         raise CommandError(f"There is no run {run_id}.")
