@@ -58,6 +58,7 @@ ELSEWHERE = (
     Place("exports", "Exports", ""),
     Place("imports", "Imports", ""),
     Place("settings-tokens", "Tokens for the API", ""),
+    Place("settings-you", "Your account", ""),
 )
 """Pages that the palette offers beside those of the rail."""
 COUNTED = 99

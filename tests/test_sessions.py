@@ -77,7 +77,7 @@ def test_a_page_that_is_only_left_open_keeps_no_session_alive(owner: User) -> No
     browser = sign_in(owner)
     age(browser, seen=600)
     before = Session.objects.get().expire_date
-    assert browser.get("/pulse/").status_code == 200
+    assert browser.get("/pulse/", headers={seen.BY_ITSELF: "yes"}).status_code == 200
     assert Session.objects.get().expire_date == before
     assert is_in(browser)
     assert Session.objects.get().expire_date > before

@@ -188,6 +188,14 @@ def test_names_that_nobody_has_are_counted_and_cost_the_same(client: Client, loo
     assert looks.looked == (sum(answer.status_code == 200 for answer in said) if taken_as_a_name else 0)
 
 
+def test_other_ways_to_write_a_name_are_no_way_around(client: Client, looks: type[Counting]) -> None:
+    wide = "\uff4f\uff57\uff4e\uff45\uff52"
+    assert try_as(client, wide, RIGHT).status_code == 302, "Django takes it for the same name"
+    client = Client()
+    ways = ["owner", " owner", "owner\t", wide, "\u2002owner", "ow\uff4eer", "owner ", "\uff4fwner"]
+    assert [try_as(client, name).status_code for name in ways] == [200] * 6 + [429] * 2
+
+
 def test_the_number_of_queries_tells_nothing_of_who_exists(client: Client, looks) -> None:
     counts = []
     for name in ("owner", "nobody"):

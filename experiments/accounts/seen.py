@@ -20,8 +20,9 @@ from experiments.models import Member
 
 EVERY = 60
 """Seconds: how exact it is kept when a person was last seen; one write a minute at most."""
-BY_ITSELF = ("/pulse/",)
-"""Addresses that an open page asks again and again: they keep no session alive."""
+BY_ITSELF = "X-By-Itself"
+"""The header with which static/js/main.js marks what an open page asks again and again, with nobody doing anything:
+that keeps no session alive."""
 AGENT_CHARS = 200
 
 
@@ -47,7 +48,7 @@ class Seen:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(BY_ITSELF) and isinstance(request.user, User):
+        if BY_ITSELF not in request.headers and isinstance(request.user, User):
             note(request, request.user)
         return self.get_response(request)
 

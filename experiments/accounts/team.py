@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
@@ -38,7 +38,10 @@ def set_role(request: HttpRequest, user: User, role: Role, was: str = "") -> Non
     if was and str(member.role if member else 0) != was:
         raise Refused("Somebody else has changed this role meanwhile. Look again.")
     if member is None:
-        Member.objects.create(user=user, role=role)
+        try:
+            Member.objects.create(user=user, role=role)
+        except IntegrityError:
+            raise Refused("Somebody else has just given them a role. Look again.") from None
         audit.record(request, "person.admitted", user, role=role.label)
         return
     if member.role == role:

@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from ipaddress import ip_network
 from math import ceil
 from secrets import token_urlsafe
+from unicodedata import normalize
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -41,6 +42,8 @@ FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
 LONGEST = timedelta(minutes=15)
 FORGET = timedelta(hours=24)
 """Counting starts anew when nobody has tried for so long."""
+LONGEST_NAME = 150
+"""Characters of a user name."""
 COOKIE, SALT, COOKIE_DAYS = "maia_known", "experiments.accounts.throttle", 180
 NETWORK = {4: 32, 6: 64}
 """Leading bits of an address that one visitor cannot choose."""
@@ -57,10 +60,15 @@ class Try:
 
 def begin(request: HttpRequest, name: str) -> Try:
     """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
-    account = name.strip().casefold()[:150]
+    account = plain(name)
     known = browser_of(request, account)
     keys = [("browser", known)] if known else list(kinds(account, origin(request)))
     return count(tuple((digest(kind, what), kind) for kind, what in keys))
+
+
+def plain(name: str) -> str:
+    """A user name, the same for all ways to write it that the sign-in form takes for it, and more."""
+    return normalize("NFKC", name.strip()).strip().casefold()[:LONGEST_NAME]
 
 
 def begin_again(user: User) -> Try:
@@ -142,7 +150,7 @@ def remember(response: HttpResponse, name: str) -> None:
     """Give the browser that just signed in the cookie."""
     response.set_signed_cookie(
         COOKIE,
-        f"{digest('account', name.strip().casefold()[:150])}:{token_urlsafe(12)}",
+        f"{digest('account', plain(name))}:{token_urlsafe(12)}",
         salt=SALT,
         max_age=COOKIE_DAYS * 86400,
         httponly=True,

@@ -57,5 +57,11 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) for (const button of document.querySelectorAll("form button")) button.disabled = false;
 });
 
+// What a page asks by itself does not count as somebody being here: an idle session ends all the same.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  const cause = detail.triggeringEvent?.type;
+  if (!cause || cause === "live" || cause === "load") detail.headers["X-By-Itself"] = "yes";
+});
+
 // On a phone the row of settings is longer than the screen.
 document.querySelector(".settings .tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
