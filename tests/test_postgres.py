@@ -27,6 +27,8 @@ ON_POSTGRES = (
     "test_search",
     "test_transfer",
     "test_api",
+    "test_comments",
+    "test_tagging",
     "test_choices",
     "test_agreement_page",
     "test_compare",
