@@ -42,6 +42,9 @@ class ShareForm(forms.Form):
         return data
 
     def day_of(self, text: str) -> datetime | None:
+        if not text.strip():
+            self.add_error("date", "Choose the last day.")
+            return None
         try:
             end = next_day(text.strip())
         except Senseless as error:
