@@ -18,11 +18,11 @@ export class Drafts {
     if (!this.over) this.timer = setTimeout(() => this.save(), WAIT);
   }
 
-  // The form is gone from the page.
-  stop() {
+  // The form is gone from the page; what was typed up to that moment is kept all the same.
+  async leave() {
     clearTimeout(this.timer);
+    await this.save();
     this.over = true;
-    this.dirty = false;
   }
 
   // One at a time, the newest last. True once all there is is kept.
@@ -45,7 +45,7 @@ export class Drafts {
     } catch { /* no network: the text is still in the form */ }
     this.dirty = true;
     this.report("Not saved yet: no answer from the server. What you wrote is in this page.");
-    this.timer = setTimeout(() => this.save(), RETRY);
+    if (this.form.isConnected) this.timer = setTimeout(() => this.save(), RETRY);
     return false;
   }
 

@@ -3,7 +3,8 @@
 import { Drafts } from "./drafts.js";
 import { Editor } from "./editor.js";
 
-const CHANGES = new Set(["awaited", "resumed", "experiment", "result", "handed", "concluded", "limit_reached", "cancelled", "failed"]);
+const BEGINS = new Set(["awaited", "experiment", "result"]); // kinds of events that bring something to an empty section
+const ENDS = new Set(["resumed", "handed", "concluded", "limit_reached", "cancelled", "failed"]); // that end a turn
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
 let desk = null;
@@ -106,7 +107,7 @@ class Desk {
 function mount() {
   const section = byId("turn");
   if (desk?.form.isConnected) return;
-  desk?.drafts.stop();
+  desk?.drafts.leave();
   desk = section && byId("desk") ? new Desk(section) : null;
 }
 
@@ -128,7 +129,8 @@ function leftOver(words) {
 
 // Runs of agents have no desk, and ask for none.
 document.addEventListener("run:event", ({ detail: kind }) => {
-  if (kind === "handed" || (CHANGES.has(kind) && (desk || byId("run").dataset.backbone === "person"))) fetchAgain();
+  const people = byId("run").dataset.backbone === "person";
+  if (kind === "handed" || (ENDS.has(kind) && (desk || people)) || (BEGINS.has(kind) && people && !desk)) fetchAgain();
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "panel") desk?.drafts.save({ keepalive: true });
