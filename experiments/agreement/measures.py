@@ -1,9 +1,8 @@
 """Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, each with n and a bootstrap interval over items.
 
-Alpha comes from the library `krippendorff`, intervals from SciPy. Fleiss' kappa follows exactly from the nominal alpha
-of the same counts (Krippendorff 2011): alpha corrects the expected disagreement for the finite number N of ratings, so
-1 - kappa = (1 - alpha) N / (N - 1). Where a measure is undefined, it says why instead of giving a number.
-The libraries are loaded on first use: pages that show no agreement start without them.
+Alpha comes from the library `krippendorff`, intervals from SciPy; the kappas are one formula each, which all resamples
+take at once. Where a measure is undefined, it says why instead of giving a number. The libraries are loaded on first
+use: pages that show no agreement start without them.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ class Figure:
         return self.value is not None and self.n < FEW
 
 
-def krippendorff_alpha(ratings: Ratings) -> Figure:
+def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
     """Of all reviewers, any number of opinions on an item; ordinal for scores, nominal for the verdict."""
     counts = ratings.counts
     why = lacking(counts, len(ratings.reviewers))
     if why:
         return Figure(len(counts), why=why)
-    return of_counts("alpha", counts.tobytes(), counts.shape, ratings.line.values, ratings.line.level)
+    return of_alpha(counts.tobytes(), counts.shape, ratings.line.values, ratings.line.level, with_interval)
 
 
 def fleiss_kappa(ratings: Ratings) -> Figure:
@@ -78,7 +77,7 @@ def fleiss_kappa(ratings: Ratings) -> Figure:
         return Figure(len(even), why=UNEVEN)
     if why := lacking(even, usual):
         return Figure(len(even), why=why, raters=usual)
-    return of_counts("fleiss", even.tobytes(), even.shape, ratings.line.values, "nominal", usual)
+    return of_fleiss(even.tobytes(), even.shape, usual)
 
 
 def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
@@ -103,20 +102,19 @@ def lacking(counts: NDArray[np.int64], reviewers: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def of_counts(
-    measure: str, data: bytes, shape: tuple[int, ...], values: tuple[int, ...], level: Level, raters: int = 0
-) -> Figure:
+def of_alpha(data: bytes, shape: tuple[int, ...], values: tuple[int, ...], level: Level, with_interval: bool) -> Figure:
     counts = np.frombuffer(data, dtype=np.int64).reshape(shape)
 
-    def one(items: NDArray[np.intp]) -> float:
-        chosen = counts[items]
-        found = alpha_of(chosen, values, level)
-        return found if measure == "alpha" or found == UNDEFINED else kappa_from(found, int(chosen.sum()))
-
     def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
-        return np.apply_along_axis(one, axis, items)
+        return np.apply_along_axis(lambda chosen: alpha_of(counts[chosen], values, level), axis, items)
 
-    return figure(len(counts), statistic, raters)
+    return figure(len(counts), statistic, with_interval=with_interval)
+
+
+@lru_cache(maxsize=1024)
+def of_fleiss(data: bytes, shape: tuple[int, ...], raters: int) -> Figure:
+    counts = np.frombuffer(data, dtype=np.int64).reshape(shape)
+    return figure(len(counts), lambda items, axis=-1: fleiss_of(counts, items, raters, axis), raters)
 
 
 @lru_cache(maxsize=1024)
@@ -138,9 +136,12 @@ def alpha_of(counts: NDArray[np.int64], values: tuple[int, ...], level: Level) -
     return float(krippendorff.alpha(value_counts=counts, value_domain=list(values), level_of_measurement=level))
 
 
-def kappa_from(alpha: float, ratings: int) -> float:
-    """Fleiss' kappa from the nominal alpha of as many ratings."""
-    return 1 - (1 - alpha) * ratings / (ratings - 1)
+def fleiss_of(counts: NDArray[np.int64], items: NDArray[np.intp], raters: int, axis: int = -1) -> Numbers:
+    """(P - Pe) / (1 - Pe) of Fleiss (1971), P the share of agreeing pairs; `UNDEFINED` if all are of one value."""
+    agreeing = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = np.mean(agreeing[items], axis)
+    expected = sum(np.mean(column[items] / raters, axis) ** 2 for column in counts.T)
+    return ratio(1 - observed, 1 - np.asarray(expected))
 
 
 def cohen_of(x: Numbers, y: Numbers, level: Level, axis: int = -1) -> Numbers:
@@ -151,16 +152,21 @@ def cohen_of(x: Numbers, y: Numbers, level: Level, axis: int = -1) -> Numbers:
     else:
         observed = np.mean((x - y) ** 2, axis)
         expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
+    return ratio(observed, expected)
+
+
+def ratio(observed: Numbers, expected: Numbers) -> Numbers:
+    """1 - observed / expected disagreement, `UNDEFINED` where none is expected."""
     known = expected > 1e-12
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), UNDEFINED)
 
 
-def figure(n: int, statistic: Statistic, raters: int = 0) -> Figure:
+def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> Figure:
     """The statistic of all items, and its percentile interval over resampled ones."""
     value = float(statistic(np.arange(n)))
     if value == UNDEFINED:
         return Figure(n, why=ONE_VALUE, raters=raters)
-    low, high = interval(n, statistic) if n >= LEAST else (None, None)
+    low, high = interval(n, statistic) if with_interval and n >= LEAST else (None, None)
     return Figure(n, value, low, high, raters=raters)
 
 

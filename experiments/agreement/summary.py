@@ -58,7 +58,7 @@ class OfReviewer:
     items: int
     beside: int
     above: float | None
-    rest: Measured
+    rest: Figure
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def of_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
     above = None
     if rated.line.name != VERDICT and beside.any():
         above = float(np.mean(own[beside] - np.nanmean(others.table[beside], axis=1)))
-    rest = measured(measures.krippendorff_alpha(others))
+    rest = measures.krippendorff_alpha(others, with_interval=False)
     return OfReviewer(reviewer, int((~np.isnan(own)).sum()), int(beside.sum()), above, rest)
 
 

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from experiments import live
 from experiments.choices import evidence
 from experiments.models import Choice, Contest, Exemplar, Judge, Pair
 from experiments.models.choice import Answer
@@ -87,6 +88,7 @@ def answer(user: User, contest_id: int, pair_id: int, said: str, seconds: float 
     choice, new = Choice.objects.get_or_create(judge=judge, pair=pair, defaults=known)
     if choice.answer != chosen:
         raise Refused("You have judged this pair before, and that answer stands. Undo takes the last one back.")
+    tell(contest.pk)
     return choice, new
 
 
@@ -109,6 +111,7 @@ def undo(user: User, contest_id: int) -> Choice | None:
     last = Choice.objects.filter(judge__contest=contest, judge__user=user).select_related("pair").last()
     if last is not None:
         Choice.objects.filter(pk=last.pk).delete()
+        tell(contest.pk)
     return last
 
 
@@ -126,4 +129,10 @@ def close(contest_id: int) -> Contest:
     contest = open_contest(contest_id)
     contest.closed = timezone.now()
     contest.save(update_fields=["closed"])
+    tell(contest.pk)
     return contest
+
+
+def tell(contest_id: int) -> None:
+    """Have the pages that show a contest look again, once the transaction is committed."""
+    live.tell(f"contest.{contest_id}")

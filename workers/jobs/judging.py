@@ -134,6 +134,7 @@ def keep(sitting: Sitting, pair: Pair, answer: Answer, swapped: bool, seconds: f
     known = {"answer": answer, "swapped": swapped, "seconds": seconds, "reply": reply.text}
     Choice.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
     spend(sitting.judge, reply.usage)
+    judging.tell(sitting.contest.pk)
 
 
 def spend(judge: Judge, usage: Usage) -> None:
