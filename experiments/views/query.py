@@ -70,8 +70,8 @@ def differing(values: Any) -> dict[str, Any]:
     was, now = forms.like(parent), dict(values.items())
     with suppress(forms.Wrong):
         now["unit"] = forms.find_unit(forms.find_layer(now["model"], now["layer"]), str(now["unit"]))
-    pairs = ((name, was[name], now[name]) for name in was if name in now)
-    changed = [(forks.NAMES[name], old, new) for name, old, new in pairs if plain(old) != plain(new)]
+    pairs = ((forks.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
+    changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
     return {"parent": parent, "changed": changed}
 
 
