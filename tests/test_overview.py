@@ -187,7 +187,7 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
         done = make_run(owner)
         observe(done, (float(number), "a"))
         conclude(done, "red")
-    with django_assert_max_num_queries(14 + standing.CONCLUDED):
+    with django_assert_max_num_queries(16 + standing.CONCLUDED):
         text = page(as_owner)
     assert text.count('class="card alive"') == min(count, standing.SHOWN)
     assert ("All 12" in text) == (count == 12)

@@ -94,7 +94,7 @@ def test_ticked_runs_are_queued(admin, owner):
     [
         ({"name": ""}, "This field is required"),
         ({"reviewers_per_item": 10}, "less than or equal to 9"),
-        ({"reviewers_per_item": 3, "reviewers": "one"}, "3 opinions of each run are wanted, and 1 reviewers are named"),
+        ({"reviewers_per_item": 3, "reviewers": "one"}, "Name at least 3, or nobody: so many opinions"),
         ({"only_ended": "on"}, "No run is chosen"),
     ],
 )
@@ -281,8 +281,8 @@ def test_the_rail_and_the_overview_tell_what_waits(first, owner, teammate):
     queue_of(owner, runs=3)
     page = signed_in(first).get("/").content.decode()
     assert 'id="count-review">3</span>' in page
-    assert "3 runs to review of 3" in page
-    assert "to review of" not in signed_in(teammate).get("/").content.decode()
+    assert "3 of 3 to review" in page
+    assert "3 to review" not in signed_in(teammate).get("/").content.decode()
 
 
 @pytest.mark.parametrize("path", ["/review/", "/review/{}/", "/review/{}/items/1/", "/review/{}/items/1/line/"])

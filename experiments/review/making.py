@@ -43,9 +43,8 @@ class QueueForm(forms.Form):
         known = super().clean() or self.cleaned_data
         named, wanted = known.get("reviewers"), known.get("reviewers_per_item") or 1
         if named and len(named) < wanted:
-            self.add_error(
-                "reviewers", f"{wanted} opinions of each run are wanted, and {len(named)} reviewers are named."
-            )
+            words = f"Name at least {wanted}, or nobody: so many opinions of each run are wanted."
+            self.add_error("reviewers", words)
         return known
 
     def plan(self, filters: str) -> Plan:
