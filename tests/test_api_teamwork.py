@@ -86,13 +86,19 @@ def test_runs_are_compared_as_on_the_page(script: Script, world: World, owner: U
 
 @pytest.mark.parametrize(
     ("asked", "status"),
-    [("run=1", 422), ("run=1&run=1", 422), ("run=1&run=99", 404), ("run=1&run=x", 422), ("run=1&run=2&base=9", 422)],
+    [
+        ("run={one}", 422),
+        ("run={one}&run={one}", 422),
+        ("run={one}&run=999999", 404),
+        ("run={one}&run=x", 422),
+        ("run={one}&run={two}&base=999999", 422),
+    ],
 )
 def test_a_comparison_that_makes_no_sense_is_refused(
     script: Script, owner: User, world: World, asked: str, status: int
 ) -> None:
-    told_run(owner)
-    assert script.get(f"/comparisons?{asked}").status_code == status
+    named = asked.format(one=world.run.pk, two=told_run(owner).pk)
+    assert script.get(f"/comparisons?{named}").status_code == status
 
 
 # --- neighbours ---

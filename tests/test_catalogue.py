@@ -37,7 +37,11 @@ def test_every_plug_in_has_a_row_and_what_is_missing_has_its_command() -> None:
     assert not resnet_152.available
     assert "hf download microsoft/resnet-152" in resnet_152.remedy
     assert (DataSet.objects.get().key, DataSet.objects.get().images) == ("toybox", 20)
-    assert dict(Backbone.objects.values_list("key", "available")) == {"scripted": True, "openai": False}
+    assert dict(Backbone.objects.values_list("key", "available")) == {
+        "scripted": True,
+        "openai": False,
+        "person": True,
+    }
     assert "OPENAI_API_KEY" in Backbone.objects.get(key="openai").remedy
     assert dict(ToolSet.objects.values_list("key", "available")) == {"toybox": True, "diffusion": False}
     assert ToolSet.objects.get(key="diffusion").remedy.count("hf download") == 2

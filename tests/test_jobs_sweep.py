@@ -60,6 +60,7 @@ def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(
 
     waits: list[float] = []
     monkeypatch.setattr("kombu.utils.functional.sleep", waits.append)
+    monkeypatch.setattr(current_app.amqp, "_producer_pool", None)  # it keeps the address of the first broker
     run = make_run(owner)
     before, current_app.conf.broker_url = current_app.conf.broker_url, f"redis+socket://{tmp_path}/nobody.sock"
     try:
