@@ -55,9 +55,10 @@ def judge(contest: Contest, owner: User) -> Judge:
 
 
 def done(judge: Judge) -> Judge:
-    """The judge after a worker has done its job."""
+    """The judge after a worker has done its job; without its heartbeat, whose thread would wait for the test's rows."""
     assert judge.job is not None
-    chores.work(judge.job.pk)
+    status, result = chores.outcome(judge.job)
+    Job.objects.filter(pk=judge.job.pk).update(status=status, result=result)
     return Judge.objects.select_related("job").get(pk=judge.pk)
 
 
