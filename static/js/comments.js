@@ -76,6 +76,7 @@ function label(event, known, may) {
   button.classList.toggle("some", comments > 0);
   button.classList.toggle("open", Number(known?.dataset.open || 0) > 0);
   say(button, comments ? `${comments} comment${comments > 1 ? "s" : ""}` : "Comment");
+  button.setAttribute("aria-label", `${button.textContent} on ${event.dataset.round > 0 ? `round ${event.dataset.round}, ` : ""}event ${event.dataset.seq}`);
   button.setAttribute("aria-expanded", String(Boolean(slotOf(event))));
 }
 
@@ -195,10 +196,10 @@ quoter.addEventListener("click", () => {
 new MutationObserver((changes) => {
   if (changes.some((change) => [...change.addedNodes].some((node) => node.matches?.(".event, .panel")))) soon();
 }).observe(panel, { childList: true, subtree: true });
-document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.requestConfig.path.endsWith("/comments/marks/")) soon(); });
+document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.requestConfig?.path.endsWith("/comments/marks/")) soon(); });
 // A link to a thread opens it where it stands.
 document.addEventListener("htmx:afterSwap", function arrive({ detail }) {
-  if (!detail.requestConfig.path.endsWith("/comments/marks/")) return;
+  if (!detail.requestConfig?.path.endsWith("/comments/marks/")) return;
   document.removeEventListener("htmx:afterSwap", arrive);
   const event = new URLSearchParams(location.search).has("talk") && byId(location.hash.slice(1))?.closest("#events > .event");
   if (event) open(event);

@@ -111,8 +111,14 @@ function mount() {
   desk = section && byId("desk") ? new Desk(section) : null;
 }
 
+// One at a time; a desk that has come meanwhile, and is perhaps written on, stays where nothing `must` take its place.
+let fetching = Promise.resolve();
+function fetchAgain(must = true) {
+  fetching = fetching.then(() => (desk && !must ? null : drawAgain())).catch(() => null);
+}
+
 // What could not be kept goes on standing under the new section, to be copied.
-async function fetchAgain() {
+async function drawAgain() {
   const section = byId("turn");
   if (!section?.dataset.url) return;
   const unsaved = desk && !(await desk.drafts.save()) ? desk.editor.text : "";
@@ -130,12 +136,13 @@ function leftOver(words) {
 // Runs of agents have no desk, and ask for none.
 document.addEventListener("run:event", ({ detail: kind }) => {
   const people = byId("run").dataset.backbone === "person";
-  if (kind === "handed" || (ENDS.has(kind) && (desk || people)) || (BEGINS.has(kind) && people && !desk)) fetchAgain();
+  if (kind === "handed" || (ENDS.has(kind) && (desk || people))) fetchAgain();
+  else if (BEGINS.has(kind) && people) fetchAgain(false);
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "panel") desk?.drafts.save({ keepalive: true });
 });
-document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.matches("#turn, #panel")) mount(); });
+document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target?.matches("#turn, #panel")) mount(); });
 document.addEventListener("htmx:historyRestore", mount);
 addEventListener("pagehide", () => desk?.drafts.save({ keepalive: true }));
 document.addEventListener("visibilitychange", () => { if (document.hidden) desk?.drafts.save({ keepalive: true }); });
