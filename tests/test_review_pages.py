@@ -202,8 +202,9 @@ def test_an_item_is_declined_with_a_reason_and_goes_to_another(first, second, ow
     queue, client = queue_of(owner, runs=1), signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     client.post(f"{address}decline/", {"reason": "My own <i>run</i>."})
-    page = client.get(f"/review/{queue.pk}/").content.decode()
-    assert "declined: My own &lt;i&gt;run&lt;/i&gt;." in page
+    for user, told in ((first, True), (owner, True), (second, False)):
+        page = signed_in(user).get(f"/review/{queue.pk}/").content.decode()
+        assert ("declined: My own &lt;i&gt;run&lt;/i&gt;." in page) is told, "a reason may tell an opinion"
     assert client.get(f"/review/{queue.pk}/next/")["Location"] == f"/review/{queue.pk}/"
     assert signed_in(second).get(f"/review/{queue.pk}/next/")["Location"] == address
     assert AuditEntry.objects.filter(verb="review.declined").count() == 1

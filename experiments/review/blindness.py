@@ -23,6 +23,13 @@ def visible(user: User) -> QuerySet[Review]:
     return Review.objects.filter(allowed, state=State.SUBMITTED)
 
 
+def hears(user: User, item: Item, mine: Review | None) -> bool:
+    """Whether this person may read why others declined the item: as with opinions, and the queue's owner always."""
+    if not item.queue.blind or item.queue.closed or item.queue.owner_id == user.pk:
+        return True
+    return mine.state == State.SUBMITTED if mine and mine.state != State.DECLINED else item.complete
+
+
 def blinded_runs(user: User) -> QuerySet[Item, int]:
     """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
     comments too, is not for their eyes."""

@@ -26,6 +26,8 @@ class Row:
     reviews: Sequence[Review]
     opinions: Sequence[Review]
     mine: Review | None
+    hears: bool
+    """Whether who asks may read why others declined."""
 
     @property
     def people(self) -> list[tuple[User, str, Review]]:
@@ -83,7 +85,7 @@ def rows(items: Sequence[Item], user: User) -> list[Row]:
 def row(item: Item, reviews: Sequence[Review], seen: set[int], user: User) -> Row:
     opinions = [review for review in reviews if review.pk in seen]
     mine = next((review for review in reviews if review.reviewer_id == user.pk), None)
-    return Row(item, reviews, opinions, mine)
+    return Row(item, reviews, opinions, mine, blindness.hears(user, item, mine))
 
 
 def around(queue: Queue, position: int, user: User) -> dict[str, Any]:

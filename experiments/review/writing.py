@@ -125,7 +125,7 @@ def decline(item: int, user: User, reason: str) -> Outcome:
             version = review.version if review else 0
             return obstacle(review, version, {}) or Outcome(review)
         if not reason.strip() or len(reason) > REASON_CHARS or "\x00" in reason:
-            words = f"Say why in 1 to {REASON_CHARS:,} characters: it helps whoever gets the item next."
+            words = f"Say why in 1 to {REASON_CHARS:,} characters: whoever made the queue will read it."
             return Outcome(review, "incomplete", words)
         review.state, review.reason = State.DECLINED, reason.strip()
         review.version += 1
