@@ -15,6 +15,8 @@ WORDS = {
     "run": "Run {pk}",
     "run-shares": "Shares",
     "run-fork": "Fork",
+    "run-turn": "Your turn",
+    "run-hand-over": "Hand over",
     "run-limits": "Limits",
     "run-remark": "Remark",
     "experiment": "Experiment {n}",
