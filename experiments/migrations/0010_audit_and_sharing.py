@@ -1,4 +1,7 @@
-"""The audit, which the database itself keeps from being changed, and links by which one run is read."""
+"""The audit, which the database itself keeps from being changed, and links by which one run is read.
+
+A table cannot be kept from its owner, who may TRUNCATE or drop it.
+"""
 
 from __future__ import annotations
 
