@@ -75,6 +75,14 @@ def test_signing_out_takes_a_button(as_owner: Client) -> None:
     assert not signed_in(as_owner)
 
 
+def test_a_stranger_who_finds_nothing_may_sign_out(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    page = client.get("/runs/").content.decode()
+    assert "You are signed in as stranger." in page
+    assert 'action="/sign-out/"' in page
+    assert "Sign out" not in Client().get("/nowhere/").content.decode()
+
+
 def test_a_part_of_a_page_that_asks_without_a_session_moves_the_whole_page(client: Client, owner: User) -> None:
     response = client.get("/sign-in/", headers={"HX-Request": "true"})
     assert response["HX-Redirect"] == "/sign-in/"
