@@ -36,4 +36,9 @@ def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[Row]:
     of_item: dict[int, list[Review]] = {}
     for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
         of_item.setdefault(review.item_id, []).append(review)
-    return [Row(rows[pk], of_item.get(pk, []), of_item.get(pk, []), None) for pk in ids if pk in rows]
+    return [row(rows[pk], of_item.get(pk, [])) for pk in ids if pk in rows]
+
+
+def row(item: Item, opinions: Sequence[Review]) -> Row:
+    """The item as the queue's table has it; who declined is not told here."""
+    return Row(item=item, reviews=opinions, opinions=opinions, mine=None, hears=False)
