@@ -1,4 +1,5 @@
 // The desk of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after another.
+import { toast } from "./notices.js";
 
 export class Desk {
   constructor(root) {
@@ -84,6 +85,7 @@ export class Desk {
       const other = await this.load(this.root.dataset.item.replace("/items/0/", `/items/${next.position}/`));
       if (!other) { location.assign(this.root.dataset.item.replace("/items/0/", `/items/${next.position}/`)); return; }
       this.show(other);
+      if (shown) toast(`Another reviewer has taken item ${shown.dataset.position} in the meantime: this is item ${next.position}.`);
       begin();
     } else this.focus.querySelector("#rubric").elements.version.value = next.version;
     history.pushState(null, "", this.focus.dataset.address);
