@@ -55,6 +55,7 @@ PLACES = (
 )
 ELSEWHERE = (
     Place("search", "Search", ""),
+    Place("notifications", "Notifications", ""),
     Place("exports", "Exports", ""),
     Place("imports", "Imports", ""),
     Place("settings-tokens", "Tokens for the API", ""),

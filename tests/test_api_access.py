@@ -60,6 +60,7 @@ BODIES: dict[str, Any] = {
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},
     "edit_label": {"text": "blue"},
     "set_tags": {"tags": ["seen"]},
+    "set_experiment_tags": {"tags": ["seen"]},
     "create_export": {"what": "runs"},
     "create_choice": {"pair": 1, "answer": "first"},
     "save_review": {"supported": 4},

@@ -127,3 +127,12 @@ def test_what_one_was_told_is_read_by_oneself_alone(script: Script, world: World
     assert len(script.get("/notifications").json()["items"]) == 2
     assert teammate.notifications.filter(read=None).count() == 1
     problem(script.post("/notifications/read", {}), "invalid")
+
+
+def test_the_tags_of_an_experiment_are_set_as_they_are_now(script: Script, world: World) -> None:
+    path = f"/runs/{world.run.pk}/experiments/1/tags"
+    first = tag(script, path)
+    assert script.send("PUT", path, {"tags": ["odd", "seen"]}, if_match=first).json() == {"tags": ["odd", "seen"]}
+    problem(script.send("PUT", path, {"tags": []}, if_match=first), "changed")
+    assert script.send("PUT", path, {"tags": ["odd"]}, if_match=tag(script, path)).json() == {"tags": ["odd"]}
+    assert script.get(path).json() == {"tags": ["odd"]}

@@ -266,6 +266,7 @@ OPERATIONS: dict[str, Case] = {
     "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
     "stop_program": ("/runs/{by_hand}/turn/stop", {}, "program.stopped"),
     "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
+    "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
     "create_label": ("/labels", {"text": "blue", "units": []}, "label.created"),

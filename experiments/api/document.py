@@ -43,6 +43,7 @@ EDITS = frozenset(
         "edit_label",
         "delete_label",
         "set_tags",
+        "set_experiment_tags",
         "edit_view",
         "delete_view",
         "resolve_thread",
