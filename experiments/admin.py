@@ -40,7 +40,7 @@ class Site(admin.AdminSite):
 
     def password_change(  # type: ignore[override]
         self,
-        request: HttpRequest,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
         extra_context: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> HttpResponse:
         return redirect("settings-you")
