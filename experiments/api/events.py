@@ -22,13 +22,20 @@ from experiments.models import Event, Run
 router = Router(tags=["Events"])
 
 MOST, USUAL = 500, 100
+KINDS = (
+    "`started`, `reply`, `experiment`, `result`, `note` (ours to the agent), `trouble`, `halted` (waits for a person); "
+    "`concluded`, `limit_reached`, `cancelled`, `failed`. What people do: `paused` and `resumed` {round, who}, "
+    "`remark` {round, who, text}, `limits` {round, who, why, limits, before}, "
+    "`handed` {round, who, backbone, backbone_model, label}, `awaited` {round} (a person writes that round), "
+    "`forked` {round, who, run, changes} (what stands before it was copied from that run)."
+)
 
 
 class EventOut(Schema):
     """One thing that happened. Images appear in the payload as keys."""
 
     seq: int
-    kind: str
+    kind: str = Field(description=KINDS)
     time: datetime
     payload: dict[str, Any]
 
@@ -38,7 +45,7 @@ class Events(Schema):
 
     items: list[EventOut]
     after: int = Field(description="send this as `after` to go on")
-    over: bool = Field(description="whether the run has ended and nothing can follow")
+    over: bool = Field(description="whether the run has ended; one that failed or was stopped may be resumed")
 
 
 class After(Schema):
