@@ -39,9 +39,15 @@ function listed(known) {
     byId(spot.dataset.spot)?.querySelector(":scope > header")?.append(link(spot.dataset.spot, spot.dataset.comments));
     for (const image of spot.children) {
       for (const frame of panel.querySelectorAll(`.wide .shot a.frame[href*="${image.dataset.image}"]`))
-        frame.closest(".shot").querySelector("figcaption")?.append(link(spot.dataset.spot, image.dataset.comments));
+        if (logged(frame, spot.dataset.spot)) frame.closest(".shot").querySelector("figcaption")?.append(link(spot.dataset.spot, image.dataset.comments));
     }
   }
+}
+
+// Whether this experiment logged it: others may have logged the same image.
+function logged(frame, spot) {
+  const one = frame.closest(".one");
+  return one ? one.querySelector(`.where a[href$="#${spot}"]`) : frame.closest(`#${spot}`);
 }
 
 function link(spot, comments) {
