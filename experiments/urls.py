@@ -10,8 +10,8 @@ from experiments.consumers.run import RunConsumer
 from experiments.consumers.topics import TopicConsumer
 from experiments.network.addresses import Name, Number
 from experiments.views import (
-    audit,
     agreement,
+    audit,
     bulk,
     choices,
     choosing,

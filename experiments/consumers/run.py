@@ -3,9 +3,9 @@
 Connect, reload, reconnect, a lost bell, a late joiner: all are `catch_up`. The bell only says when to look; a look
 every few seconds needs no bell, so a dead Redis delays but hides nothing. Events are never taken from Redis.
 
-To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side", html},
-{"type": "state", status, stopping, round, may}, {"type": "draft", offset, text},
-{"type": "progress", what, done, total}, {"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
+To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side", html}, {"type":
+"state", status, stopping, round, may}, {"type": "draft", offset, text}, {"type": "progress", what, done, total},
+{"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
 """
 
 from __future__ import annotations
