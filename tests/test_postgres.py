@@ -42,7 +42,6 @@ ON_POSTGRES = (
     "test_sessions",
     "test_throttle",
     "test_steering",
-    "test_forks",
 )
 
 
