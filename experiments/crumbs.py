@@ -20,12 +20,7 @@ WORDS = {
     "run-limits": "Limits",
     "run-remark": "Remark",
     "experiment": "Experiment {n}",
-    "choices": "Two-way choices",
-    "choices-new": "New contest",
-    "choices-contest": "Contest {pk}",
     "review-queue": "Queue {pk}",
-    "choices-judge": "Judging",
-    "review-agreement": "Agreement",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",
 }

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments import access
@@ -27,9 +28,10 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     """The disagreements; the figures follow, or stand there at once with ?figures=now, for browsers without scripts."""
     user = access.require(request)
     queue = get_object_or_404(Queue, pk=pk)
+    way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]
+    context: dict[str, Any] = {"queue": queue, "crumbs": way}
     if not sight.may_see(user, queue):
-        return render(request, "agreement/hidden.html", {"queue": queue})
-    context: dict[str, Any] = {"queue": queue}
+        return render(request, "agreement/hidden.html", context)
     if request.headers.get("HX-Target") == FIGURES:
         return render(request, "agreement/figures.html", context | figures(user, queue, request.GET.get("line", "")))
     if request.GET.get("figures") == "now":

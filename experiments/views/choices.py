@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments import access, audit, live
@@ -38,6 +39,7 @@ def index(request: HttpRequest) -> HttpResponse:
     role = access.role_of(user) or Role.VIEWER
     rows = counted(Contest.objects.select_related("owner"), user)[:SHOWN]
     context = {
+        "crumbs": way(),
         "contests": [(row, [sources.words(key) for key in row.sources]) for row in rows],
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= MANAGES,
@@ -85,6 +87,7 @@ def offered(form: NewContest, draft: Draft | None, listed: list[sources.Source],
     model = str(form.data.get("model", ""))
     return {
         "form": form,
+        "crumbs": [*way(), ("New contest", reverse("choices-new"))],
         "draft": draft,
         "counts": {kind: draft.drawing.count(kind) for kind in Kind.values} if draft else {},
         "problems": problems,
@@ -108,6 +111,7 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
     mine = next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0)
     context = {
         "contest": row,
+        "crumbs": way(row),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
         "worker": live.reported("worker"),
@@ -127,6 +131,12 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
         "results": results.results(row) if row.closed else None,
     }
     return render(request, "choices/contest.html", context)
+
+
+def way(row: Contest | None = None) -> list[tuple[str, str]]:
+    """The breadcrumbs of the contests, and of one by its name."""
+    found = [("Review", reverse("review")), ("Two-way choices", reverse("choices"))]
+    return [*found, (row.name, row.get_absolute_url())] if row else found
 
 
 def judging_now(row: Contest) -> list[tuple[Any, dict[str, Any] | None]]:

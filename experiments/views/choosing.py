@@ -13,6 +13,7 @@ from experiments import access, audit
 from experiments.choices import judging
 from experiments.models import Contest
 from experiments.models.member import Role
+from experiments.views.choices import way
 
 AHEAD = 2
 """Pairs that a page holds: the one that is judged and the one behind it."""
@@ -30,6 +31,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     total, left = contest.pairs.count(), judging.pending(contest, user).count()
     context = {
         "contest": contest,
+        "crumbs": [*way(contest), ("Judging", request.path)],
         "pairs": judging.next_shown(contest, user, AHEAD),
         "total": total,
         "done": total - left,
