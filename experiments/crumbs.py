@@ -20,7 +20,6 @@ WORDS = {
     "run-limits": "Limits",
     "run-remark": "Remark",
     "experiment": "Experiment {n}",
-    "review-queue": "Queue {pk}",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",
 }
