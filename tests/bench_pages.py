@@ -147,7 +147,7 @@ def surroundings(environment: dict[str, str]) -> dict[str, str]:
 
 
 def seeded(environment: dict[str, str], size: int) -> dict[str, str]:
-    """The environment, its database filled unless it is."""
+    """The environment, once its database is filled."""
     for command in (["migrate", "--verbosity", "0"], ["seed_observations", str(size)]):
         began = time.monotonic()
         done = [sys.executable, "-W", "ignore", "manage.py", *command]
