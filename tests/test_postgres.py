@@ -27,6 +27,7 @@ ON_POSTGRES = (
     "test_search",
     "test_transfer",
     "test_api",
+    "test_api_turns",
     "test_comments",
     "test_tagging",
     "test_choices",
@@ -88,7 +89,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(480)
 def test_it_keeps_its_promises_on_postgresql(postgres: str) -> None:
     here = Path(__file__).parent
     files = [str(here / f"{name}.py") for name in ON_POSTGRES]
