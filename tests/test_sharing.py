@@ -8,8 +8,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from experiments.models import Image, Run
+from experiments.models import Image, Item, Queue, Run
 from experiments.sharing import pages
 from tests.builders import make_run, replied
 from tests.conftest import member
@@ -68,6 +69,15 @@ def test_names_and_comments_are_shown_where_they_were_asked_for(discussed: Run) 
     assert "Owner Fullname" in page
     assert "Too few, @owner-login." in page
     assert "Thought better." not in page
+
+
+def test_comments_wait_until_a_blind_review_is_over(discussed: Run) -> None:
+    queue = Queue.objects.create(name="first", owner=discussed.owner)
+    Item.objects.create(queue=queue, run=discussed, position=1)
+    path = link(discussed, **OPENLY).path
+    assert "Too few" not in opened(path)
+    Queue.objects.update(closed=timezone.now())
+    assert "Too few" in opened(path)
 
 
 @pytest.mark.parametrize("shows", [{}, OPENLY])

@@ -42,3 +42,8 @@ def blinded_runs(user: User) -> QuerySet[Item, int]:
 def is_blind(user: User, run: int) -> bool:
     """Whether that is so of one run."""
     return blinded_runs(user).filter(run_id=run).exists()
+
+
+def is_under_review(run: int) -> bool:
+    """Whether anybody is still to form an opinion of the run unseen: then no link to it tells what others say."""
+    return Item.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from experiments.comments import reading
+from experiments.review import blindness
 from experiments.models import Comment, Event, Run, Share
 from experiments.people import person
 from experiments.prose import MENTION
@@ -53,7 +54,8 @@ def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
     run = share.run
     page = Page.of(params, run.last_seq, PER_PAGE)
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
-    talks = threads(run, show_names=share.show_names) if share.show_comments else {}
+    speaks = share.show_comments and not blindness.is_under_review(run.pk)
+    talks = threads(run, show_names=share.show_names) if speaks else {}
     return {
         **html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
