@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from experiments.comments import reading
-from experiments.review import blindness
 from experiments.models import Comment, Event, Run, Share
 from experiments.people import person
 from experiments.prose import MENTION
+from experiments.review import blindness
 from experiments.run_page.pages import Page
 from experiments.sharing.discretion import Discretion
 from experiments.thumbnails import SIZES
