@@ -20,7 +20,9 @@ def test_a_scale_of_nothing_is_still_a_scale(values: list[float | None]) -> None
     assert Scale.of(values, None).view_box == "0 0 1 1"
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0.03, 0.03), (0.033, 0.04), (23.1, 30), (1, 1), (36.9, 40), (101, 200), (0, 1)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.03, 0.03), (0.033, 0.04), (23.1, 30), (1, 1), (36.9, 40), (101, 200), (0, 1)]
+)
 def test_the_axis_ends_at_a_round_number(value: float, expected: float) -> None:
     assert nice(value) == pytest.approx(expected)
 

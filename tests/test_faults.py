@@ -45,25 +45,75 @@ def wait_for_event(site: Installation, run: int, kind: str) -> None:
 
 
 def assert_whole(site: Installation, run: int) -> None:
-    """The run concluded; its events have no gap, and no reply or experiment stands there twice."""
+    """The run concluded, and its story is whole."""
     site.until(lambda: status(site, run) == "concluded", f"run {run} did not conclude", 90)
+    kinds = assert_one_story(site, run)
+    assert kinds.count("experiment") == kinds.count("result")
+
+
+def assert_one_story(site: Installation, run: int) -> list[str]:
+    """The run's events have no gap, and no reply or experiment stands there twice; their kinds."""
     events = site.rows(
         "SELECT seq, kind, payload ->> 'round' FROM experiments_event WHERE run_id = ? ORDER BY seq", run
     )
     assert [seq for seq, _, _ in events] == list(range(1, len(events) + 1))
     steps = Counter((kind, number) for _, kind, number in events if kind in ("reply", "experiment", "result"))
     assert set(steps.values()) == {1}
-    kinds = [kind for _, kind, _ in events]
-    assert kinds.count("experiment") == kinds.count("result")
+    return [kind for _, kind, _ in events]
 
 
 def test_a_run_goes_on_after_its_worker_was_killed(site: Installation) -> None:
     run = ask(site)
     wait_for_event(site, run, "result")
-    site.child("celery", "worker").kill()
-    # The lease would lapse in 30 s; the test does not wait for it.
-    site.change("UPDATE experiments_run SET lease_expires = ?, enqueued = ?", LONG_AGO, LONG_AGO)
+    kill_worker(site)
     assert_whole(site, run)
+
+
+STEER = """
+from django.contrib.auth.models import User
+from experiments import forks, steering
+from experiments.fork_form import ForkForm
+from experiments.models import Run
+from workers.jobs import queue
+by, run = steering.By(User.objects.get()), Run.objects.get(pk={run})
+{do}
+"""
+FORK = """
+fork = ForkForm(run, forks.cut(run, 1), {"remark": "Look again."}).save(by.user)
+queue.enqueue(fork.pk)
+print(fork.pk)
+"""
+
+
+def steer(site: Installation, run: int, do: str) -> str:
+    """What a person does to the run meanwhile, in a process of its own."""
+    return site.manage("shell", "-v0", "-c", STEER.format(run=run, do=do))
+
+
+def kill_worker(site: Installation) -> None:
+    """With kill -9; the lease would lapse in 30 s, which the test does not wait for."""
+    site.child("celery", "worker").kill()
+    site.change("UPDATE experiments_run SET lease_expires = ?, enqueued = ?", LONG_AGO, LONG_AGO)
+
+
+def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
+    run = ask(site, unit=12)
+    wait_for_event(site, run, "reply")
+    steer(site, run, "steering.pause(by, run.pk)")
+    kill_worker(site)
+    wait_for_event(site, run, "paused")
+    played = site.rows("SELECT rounds, experiment_count FROM experiments_run WHERE id = ?", run)[0]
+    assert played[0] == played[1], "the round under way was finished first"
+    kill_worker(site)
+    steer(site, run, "steering.remark(by, run.pk, 'Welcome back.')\nsteering.go_on(by, run.pk)")
+    fork = int(steer(site, run, FORK))
+    wait_for_event(site, fork, "started")
+    kill_worker(site)
+    for each, rounds in ((run, played[0] + 1), (fork, 2)):
+        query = "SELECT 1 FROM experiments_run WHERE id = ? AND rounds >= ?"
+        site.until(lambda: site.rows(query, each, rounds), f"run {each} did not go on", 90)  # noqa: B023
+    assert "resumed" in assert_one_story(site, run)
+    assert assert_one_story(site, fork)[:5] == ["started", "reply", "experiment", "result", "forked"]
 
 
 def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:

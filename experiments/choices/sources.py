@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from experiments.models import Label, Review, Unit
 from experiments.models.review import State
@@ -76,9 +76,10 @@ def keys_of(source: str, backbone: str, model: str) -> list[str]:
 def listed() -> list[Source]:
     """Every source that labels of units have, those of our own first."""
     counts: Counter[str] = Counter()
-    rows = Label.objects.order_by().values_list("pk", "source", "run__backbone", "run__backbone_model")
-    for _, source, backbone, model in rows.filter(units__isnull=False).distinct().iterator():
-        counts.update(keys_of(source, backbone or "", model or ""))
+    rows = Label.objects.filter(units__isnull=False).order_by()
+    kinds = rows.values_list("source", "run__backbone", "run__backbone_model").annotate(Count("pk", distinct=True))
+    for source, backbone, model, count in kinds:
+        counts.update(dict.fromkeys(keys_of(source, backbone or "", model or ""), count))
     if corrected := corrections().count():
         counts[CORRECTION] = corrected
     order = [*OURS]
@@ -106,7 +107,8 @@ def newest(some: Iterable[Statement]) -> Statement:
 
 def statements(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, Statement]]:
     """Unit, key and statement, of everything that these sources ever said."""
-    through = Label.units.through.objects.filter(unit__in=units.order_by().values("pk")).order_by("label_id")
+    rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"))
+    through = rows.filter(label__source__in=written(keys)).order_by("label_id")
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
     backbone = ("label__run__backbone", "label__run__backbone_model")
     for unit, label, text, source, run, *by in through.values_list(*names, *backbone).iterator():
@@ -115,6 +117,12 @@ def statements(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int
                 yield unit, key, Statement(text.strip(), label, label, run)
     if CORRECTION in keys:
         yield from corrected(units)
+
+
+def written(keys: Sequence[str]) -> set[str]:
+    """What labels of these sources have in their column `source`."""
+    of_runs = {"run"} if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys) else set()
+    return of_runs | {key.removeprefix(f"{IMPORT}:") for key in keys}
 
 
 def corrections() -> QuerySet[Review]:

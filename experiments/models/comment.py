@@ -40,9 +40,7 @@ def hangs_somewhere() -> Q:
     """That exactly the columns which name the place are filled."""
     condition = Q()
     for on, needed in NEEDS.items():
-        empty: dict[str, Any] = {
-            f"{name}__isnull": name not in needed for name in ("seq", "experiment", "observation")
-        }
+        empty: dict[str, Any] = {f"{name}__isnull": name not in needed for name in ("seq", "experiment", "observation")}
         condition |= Q(on=on, **empty)
     return condition
 
