@@ -16,6 +16,8 @@ from experiments.models.choice import Kind
 
 GAP = 10
 """Pairs, at least, between a pair and its repetition, as far as there are so many."""
+TRIES = 50
+"""Other units that are looked at for a label that says something else."""
 ONE_SOURCE = "units with labels of only one of the sources"
 SAME_WORDS = "comparisons of labels that say the same"
 NOTHING_TO_SEE = "units without exemplars yet, and without a known truth"
@@ -86,21 +88,18 @@ def plain(sources: Sequence[str], said: Said) -> list[Drawn]:
 
 def gold(said: Said, sources: Sequence[str], count: int, rng: Random) -> list[Drawn]:
     """Labels against what the same source says of another unit, so that its manner gives nothing away."""
-    places = [(unit, source) for unit, known in said.items() for source in sources if source in known]
+    of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
+    places = [(unit, source) for source, units in of_source.items() for unit in units]
     rng.shuffle(places)
     found: list[Drawn] = []
     for unit, source in places:
         if len(found) == count:
             break
-        right = said[unit][source]
+        others = rng.sample(of_source[source], min(TRIES, len(of_source[source])))
         own = said[unit].values()
-        others = [
-            known[source]
-            for other, known in said.items()
-            if other != unit and source in known and not any(same(known[source], each) for each in own)
-        ]
-        if others:
-            found.append(Drawn(Kind.GOLD, unit, (source, source), (right, rng.choice(others))))
+        wrong = (said[other][source] for other in others if other != unit)
+        if other := next((each for each in wrong if not any(same(each, mine) for mine in own)), None):
+            found.append(Drawn(Kind.GOLD, unit, (source, source), (said[unit][source], other)))
     return found
 
 
