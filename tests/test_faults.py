@@ -113,7 +113,8 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
         query = "SELECT 1 FROM experiments_run WHERE id = ? AND rounds >= ?"
         site.until(lambda: site.rows(query, each, rounds), f"run {each} did not go on", 90)  # noqa: B023
     assert "resumed" in assert_one_story(site, run)
-    assert assert_one_story(site, fork)[:5] == ["started", "reply", "experiment", "result", "forked"]
+    copied = ["started", "reply", "experiment", "result", "remark"]
+    assert assert_one_story(site, fork)[:7] == [*copied, "forked", "remark"]
 
 
 def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
