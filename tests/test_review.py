@@ -313,6 +313,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
     assert (counted.total, counted.complete, counted.writing) == (3, 0, 0)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
     call_command("seed_reviews", "41", verbosity=0)
     assert Review.objects.filter(state=State.SUBMITTED).count() == 41

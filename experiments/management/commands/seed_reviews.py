@@ -20,6 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         from experiments.review import seeding
+        from workers.jobs import bulk
         from workers.jobs.seeding import is_real
 
         if is_real() and not options["force"]:
@@ -31,6 +32,7 @@ class Command(BaseCommand):
         try:
             with line.until_ctrl_c():
                 made = seeding.seed(options["reviews"], line)
+                bulk.settle()
         except Cancelled as error:
             raise CommandError(f"{error} What was written stays; a fresh database is best.", returncode=130) from error
         self.stdout.write(f"Added {made.reviews:,} reviews in {made.queues:,} queues.")
