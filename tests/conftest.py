@@ -35,7 +35,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first."""
+    """The longest files first; of all tests every n-th, where TESTS_EVERY says so."""
+    items[:] = items[:: int(os.environ.get("TESTS_EVERY", "1"))]
     places = {f"test_{name}": place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 

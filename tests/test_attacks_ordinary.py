@@ -1,4 +1,4 @@
-"""The attacks once more, as an ordinary user, where the tests are run by root."""
+"""A quarter of the attacks once more, as an ordinary user, where the tests are run by root; `make bench` tries all."""
 
 import os
 import re
@@ -17,13 +17,13 @@ ATTACKS = sorted(str(path) for path in HERE.glob("test_attacks_*.py") if path.na
 OPTIONS = ["-q", "-p", "no:cacheprovider"]
 
 
-def attacked(attacks, folder):
+def attacked(attacks, folder, every):
     """A process that tries some of the attacks as an ordinary user, with a folder for its files."""
     os.chown(folder, NOBODY, NOBODY)
     return subprocess.Popen(
         [sys.executable, HERE / "as_ordinary_user.py", sys.executable, "-B", "-m", "pytest", *OPTIONS, *attacks],
         cwd=HERE.parent,
-        env={"MAIA_STATE": folder, "TMPDIR": folder, "HOME": folder},
+        env={"MAIA_STATE": folder, "TMPDIR": folder, "HOME": folder, "TESTS_EVERY": str(every)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -31,10 +31,11 @@ def attacked(attacks, folder):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the attacks have run as an ordinary user, since the tests do")
-def test_every_attack_fails_for_an_ordinary_user_too():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.bench)])
+def test_attacks_fail_for_an_ordinary_user_too(every):
     with ExitStack() as stack:
         folders = [stack.enter_context(tempfile.TemporaryDirectory(prefix="maia-attacks-")) for _ in range(2)]
-        started = [attacked(ATTACKS[half::2], folder) for half, folder in enumerate(folders)]
+        started = [attacked(ATTACKS[half::2], folder, every) for half, folder in enumerate(folders)]
         said = [process.communicate()[0] for process in started]
     if CANNOT in {process.returncode for process in started}:
         pytest.skip(f"the interpreter lies where only root may go, and {said[0].strip()}")
