@@ -108,7 +108,7 @@ def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     command = [sys.executable, "manage.py", "investigate"]
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
     with subprocess.Popen(
-        [*command, *UNIT], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *UNIT, "--max-rounds", "3"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
         while "Experiment 1: ok" not in process.stdout.readline():
@@ -122,8 +122,8 @@ def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     resumed = subprocess.run(
         [*command, "--resume", "1", "--json"], cwd=ROOT, env=fast, capture_output=True, text=True, check=True
     )
-    assert json.loads(resumed.stdout)["status"] == "concluded"
-    assert status_of(quick_state_copy) == ("concluded",)
+    assert json.loads(resumed.stdout)["status"] == "limit_reached"
+    assert status_of(quick_state_copy) == ("limit_reached",)
 
 
 def test_a_fork_goes_on_from_a_round_of_a_run_without_a_worker(capsys: pytest.CaptureFixture[str]) -> None:
