@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 
 from experiments import outlines, rendering, transcript
 from experiments.models import Event, Run
+from experiments.models.run import Status
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen, stored
 from workers.agent.events import (
@@ -312,3 +313,11 @@ def test_the_tail_says_how_many_runs_are_ahead(run: Run, owner: User) -> None:
     second = make_run(owner)
     assert "1 run ahead" in rendering.tail(second)
     assert "ahead" not in rendering.tail(run)
+
+
+def test_an_end_is_the_end_also_where_the_run_was_read_a_moment_before(run: Run) -> None:
+    event = transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
+    assert run.last_seq < event.seq
+    assert 'id="end"' in rendering.render_event(event, run)
+    transcript.resume(run.pk, "owner", of=[Status.CANCELLED])
+    assert 'id="end"' not in rendering.render_event(event, Run.objects.get(pk=run.pk))
