@@ -126,6 +126,7 @@ def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
     assert_whole(site, run)
 
 
+@pytest.mark.bench
 def test_nothing_is_left_of_an_installation_that_was_killed(quick_state_copy: Path) -> None:
     import psutil
 

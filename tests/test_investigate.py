@@ -108,7 +108,12 @@ def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     command = [sys.executable, "manage.py", "investigate"]
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
     with subprocess.Popen(
-        [*command, *UNIT, "--max-rounds", "3"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *UNIT, "--max-rounds", "3"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout
         while "Experiment 1: ok" not in process.stdout.readline():
