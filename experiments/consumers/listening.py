@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -36,7 +37,7 @@ LONGEST_HEARD = 100
 """Characters of one."""
 
 
-class Listener(AsyncWebsocketConsumer):
+class Listener(AsyncWebsocketConsumer, ABC):
     """One browser that listens. A subclass says to what, who may, what a bell means, and what is done without one."""
 
     # The bell is heard by a task of this class: were it Channels' own, a dead Redis would end the socket.
@@ -44,29 +45,29 @@ class Listener(AsyncWebsocketConsumer):
 
     # --- for subclasses ---
 
+    @abstractmethod
     def begin(self) -> bool:
         """Read the address; False for one that asks for too much."""
-        raise NotImplementedError
 
+    @abstractmethod
     def allowed(self) -> bool:
         """Whether the person may listen, asked in the first line and at every look. Touches the database."""
-        raise NotImplementedError
 
+    @abstractmethod
     def groups_heard(self) -> Sequence[str]:
         """The channel groups whose bells are heard."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def look(self) -> int:
         """What is done once and every few seconds; returns the code to close with once nothing can follow."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def joined(self) -> None:
         """What is done each time the groups were joined after bells may have been lost."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def answer(self, message: dict[str, Any]) -> None:
         """What a message of the groups means."""
-        raise NotImplementedError
 
     # --- the socket ---
 
