@@ -57,6 +57,15 @@ def test_an_entry_says_all_that_is_known_and_links_to_its_run(as_admin: Client, 
     assert "203.0.113.7" in page
 
 
+@pytest.mark.parametrize("details", [{"items": 3, "keys": "x", "values": None}, {}, [1], "text", 7])
+def test_details_are_shown_whatever_their_names(as_admin: Client, details: object) -> None:
+    entry(verb="queue.created", details=details)
+    page = as_admin.get("/settings/audit/")
+    assert page.status_code == 200
+    if isinstance(details, dict) and details:
+        assert "<dt>items</dt><dd>3</dd>" in page.content.decode()
+
+
 def test_a_run_that_is_gone_is_no_link(as_admin: Client) -> None:
     entry(row_kind="run", row_pk=7, row_words="run 7: toybox")
     page = as_admin.get("/settings/audit/").content.decode()

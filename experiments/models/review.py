@@ -128,7 +128,8 @@ class Review(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"review of item {self.item_id} by {self.reviewer_id}: {self.verdict or self.state}"
+        """Without the verdict: the audit and logs keep these words, and their readers may still be to review."""
+        return f"review of item {self.item_id} by {self.reviewer_id}: {self.state}"
 
     def holds(self, now: datetime | None = None) -> bool:
         """Whether the slot is the reviewer's: submitted there, or a draft whose reservation has not lapsed."""

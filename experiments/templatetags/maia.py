@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -117,6 +118,13 @@ def dollars(value: float | None) -> str:
 def counted(count: int, noun: str) -> str:
     """`3|counted:"image"` is "3 images"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@register.filter
+def pairs(stored: Any) -> list[tuple[str, Any]]:
+    """Names and values of stored data, whose keys are not ours: `stored.items` would look up a key of that name first.
+    Empty for what is no mapping."""
+    return [(str(name), value) for name, value in stored.items()] if isinstance(stored, Mapping) else []
 
 
 @register.filter
