@@ -36,6 +36,13 @@ OF_A_CLASS = {
     "bias": "In which contexts does {model} find “{name}” (unit {unit} of {layer}) more or less probable?",
     "spurious": "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
 }
+OF_A_CONCEPT = {
+    "describe": "What does this neuron respond to?",
+    "bias": "Is there a bias in what this neuron responds to?",
+    "spurious": "Does this neuron rely on a spurious feature?",
+    "free": "Which change to an image lowers this neuron's activation the most?",
+}
+"""For synthetic neurons: their layers and names would tell the agent what to find."""
 COMMAND_DEFAULTS = {
     "task": "describe",
     "data_set": settings.LAB_DATA_SET,
@@ -195,11 +202,19 @@ def listed(names: Any) -> str:
 
 
 def suggestions(layer: Layer, unit: int) -> dict[str, str]:
-    """A sensible question for each task. It names the class of a logit, and never the concept of a synthetic neuron."""
-    name = layer.name_of(unit) if layer.kind == "logit" else ""
-    texts = SUGGESTIONS | (OF_A_CLASS if name else {})
-    known = {"model": layer.model.name, "layer": layer.name, "unit": unit, "name": name}
-    return {task: text.format(**known) for task, text in texts.items()}
+    """A sensible question for each task; see `questions`."""
+    return questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
+
+
+def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> dict[str, str]:
+    """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
+
+    It names the class of a logit, and tells nothing of a synthetic neuron.
+    """
+    if kind == "concept":
+        return dict(OF_A_CONCEPT)
+    texts = SUGGESTIONS | (OF_A_CLASS if name and kind == "logit" else {})
+    return {task: text.format(model=model, layer=layer, unit=unit, name=name) for task, text in texts.items()}
 
 
 def first_choice(model: str = "") -> dict[str, Any]:

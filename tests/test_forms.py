@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from experiments import forms, kit
 from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
 from experiments.models.run import Status
+from workers import registry
 
 pytestmark = pytest.mark.django_db
 GOOD = {
@@ -125,7 +126,9 @@ def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_wha
     form = forms.QueryForm(GOOD | {"model": model.name, "layer": "mono", "unit": "a bus"})
     assert form.is_valid(), form.errors
     assert form.save(owner).system_kind == "synthetic"
-    assert not any("bus" in text for text in forms.suggestions(layer, 1).values())
+    suggested = forms.suggestions(layer, 1)
+    assert suggested.keys() == registry.TASKS.keys()
+    assert not any(word in text for text in suggested.values() for word in ("bus", "mono", "synthetic"))
 
 
 MISSING = {"available": False, "remedy": "It is not on this machine. Get it: hf download some/thing"}

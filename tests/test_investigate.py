@@ -17,9 +17,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments import live
+from experiments.management.commands.investigate import suggested
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.installation import ROOT
 from workers.jobs import laboratory as place
+from workers.jobs.systems import system_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
@@ -100,6 +102,14 @@ def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ..
     with pytest.raises(CommandError, match=says):
         investigate(*options)
     assert not Run.objects.exists()
+
+
+def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
+    for unit in ("38", "day"):
+        spec = system_named("toybox", "logits", unit)
+        assert "“day” (unit 38 of logits)" in suggested(spec, "bias")
+        assert "“day” (unit 38 of logits)" in suggested(spec, "spurious")
+    assert suggested(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
 
 
 def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:

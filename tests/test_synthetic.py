@@ -16,8 +16,11 @@ from PIL import Image
 from tests.single_thread import one_thread  # noqa: F401
 from tests.tiny_lab import TinyPictures
 from workers import registry
+from workers.agent.instructions import system_name
 from workers.errors import UnknownName
+from workers.lab import surface
 from workers.lab.laboratory import Laboratory
+from workers.lab.system import System
 from workers.protocols import Detection, LabSettings, SystemSpec
 from workers.vision_models import synthetic
 from workers.vision_models.synthetic import GRID, REACH, SyntheticModel
@@ -285,6 +288,25 @@ def test_a_silent_neuron_leaves_the_image_dark(laboratory: Laboratory) -> None:
 def test_asking_a_neuron_needs_no_index(laboratory: Laboratory) -> None:
     laboratory.subject(spec("or", 1)).respond(random_pictures(3, 0))
     assert not list(laboratory.settings.state.rglob("*.npz"))
+
+
+@pytest.mark.parametrize("layer", TABLE)
+def test_neither_the_agent_nor_its_programs_are_told_what_a_neuron_responds_to(
+    laboratory: Laboratory, layer: str
+) -> None:
+    named = registry.blind_name("synthetic", "synthetic:corners", layer, 0)
+    told = system_name(spec(layer, 0))
+    facts = surface.facts(System(laboratory.subject(spec(layer, 0)), {}))  # type: ignore[arg-type]  # remembers nothing
+    assert told == f"{named}, whose network is not named"
+    assert facts["system.unit"] == facts["system.neuron_num"] == int(named.removeprefix("neuron "))
+    assert "corners" not in f"{told} {facts}"
+    assert layer not in {*told.split(), *facts.values()}
+
+
+def test_each_neuron_has_a_blind_name_of_its_own_and_other_systems_need_none() -> None:
+    blind = {registry.blind_name("synthetic", "synthetic:x", kind, n) for kind in TABLE_A4 for n in range(45)}
+    assert len(blind) == 3 * 45
+    assert registry.blind_name("unit", "toybox", "layer4", 7) == ""
 
 
 def test_a_layer_of_another_kind_is_refused(laboratory: Laboratory) -> None:

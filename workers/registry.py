@@ -10,6 +10,7 @@ One that offers several models by name (a backbone, a generator) has a function 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
@@ -102,6 +103,18 @@ def choices(plugins: Plugins) -> list[tuple[str, str]]:
 def label(plugins: Plugins, key: str) -> str:
     """What people call a plug-in: its label, or the key itself for a member of a family."""
     return plugins[key][0] if key in plugins else key
+
+
+def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
+    """What a system is called before whoever must not know the answer yet: the agent, and judges of its conclusion.
+
+    Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to;
+    "" for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
+    """
+    if kind != "synthetic":
+        return ""
+    digest = sha256(f"{model} {layer} {unit}".encode("utf-8", "replace")).digest()
+    return f"neuron {100_000 + int.from_bytes(digest[:8]) % 900_000}"
 
 
 def load(plugins: Plugins, key: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
+from workers import registry
 from workers.agent.events import Limits, Task
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
@@ -41,7 +42,9 @@ def assignment(task: Task, question: str, system: SystemSpec, limits: Limits) ->
 
 
 def system_name(system: SystemSpec) -> str:
-    """The system in words, such as "unit 7 of layer4 in the model toybox"."""
+    """The system in words, such as "unit 7 of layer4 in the model toybox"; of a synthetic neuron only a number."""
+    if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
+        return f"{blind}, whose network is not named"
     return f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
 
 

@@ -8,7 +8,7 @@ from workers import registry
 from workers.errors import RequestError, UnknownName
 from workers.jobs import keys
 from workers.jobs.laboratory import laboratory
-from workers.protocols import SystemSpec
+from workers.protocols import LayerInfo, SystemSpec
 
 
 def system_named(model: str, layer: str, unit: str, data_set: str = "") -> SystemSpec:
@@ -21,6 +21,18 @@ def system_named(model: str, layer: str, unit: str, data_set: str = "") -> Syste
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
     options = {"data_set": data_set_named(data_set)} if data_set else {}
     return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
+
+
+def layer_of(spec: SystemSpec) -> LayerInfo:
+    """What is known of the system's layer. Raises UnknownName if it does not exist."""
+    laboratory().check(spec)
+    return next(info for info in laboratory().layers(spec.model) if info.name == spec.layer)
+
+
+def name_of(spec: SystemSpec) -> str:
+    """The name of the unit: a class, a concept; "" where units have none. Raises UnknownName."""
+    names = layer_of(spec).names
+    return names[spec.unit] if spec.unit < len(names) else ""
 
 
 def data_set_named(name: str) -> str:

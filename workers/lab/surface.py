@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from workers import registry
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Json
 
 Dialect = Literal["function", "script"]
 """How a program is written: a function of (system, tools), or a free-form script."""
+
+HIDDEN = "hidden"
+"""In place of a name that would tell the answer."""
 
 
 def calls(system: System, tools: Tools, dialect: Dialect) -> dict[str, Callable[..., Any]]:
@@ -44,10 +48,13 @@ def calls(system: System, tools: Tools, dialect: Dialect) -> dict[str, Callable[
 
 
 def facts(system: System) -> Mapping[str, Json]:
-    """The attributes of `system`."""
+    """The attributes of `system`; of a synthetic neuron they do not tell what it responds to."""
+    spec = system.subject.spec
+    blind = registry.blind_name(spec.kind, spec.model, spec.layer, spec.unit)
+    number = int(blind.split()[-1]) if blind else system.neuron_num
     return {
-        "system.model_name": system.model_name,
-        "system.layer": system.layer,
-        "system.neuron_num": system.neuron_num,
-        "system.unit": system.unit,
+        "system.model_name": HIDDEN if blind else system.model_name,
+        "system.layer": HIDDEN if blind else system.layer,
+        "system.neuron_num": number,
+        "system.unit": number,
     }

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from experiments import audit, forks, kit, steering
+from experiments import audit, forks, forms, kit, steering
 from experiments.fork_form import ForkForm
 from experiments.management import choices
 from experiments.management.supervisor import welcome
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--task", choices=registry.TASKS, default="describe")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
-        parser.add_argument("--question", help="default: what the unit responds to")
+        parser.add_argument("--question", help="default: the one that the New query page suggests")
         parser.add_argument("--seed", type=int, default=0)
         for name, most in LIMITS.items():
             kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
@@ -110,10 +110,10 @@ def asked(options: dict[str, Any]) -> Run:
     spec = choices.system_of(options)
     if problem := kit.misfit(options["backbone"], options["tool_set"]):
         raise CommandError(problem)
-    where = f"unit {spec.unit} of {spec.layer} in {spec.model}"
+    question = options["question"]
     run = Run(
         owner=welcome.owner()[0],
-        question=options["question"] if options["question"] is not None else f"What does {where} respond to?",
+        question=question if question is not None else suggested(spec, options["task"]),
         limits={name: options[f"max_{name}"] for name in LIMITS},
         system_kind=spec.kind,
         model=spec.model,
@@ -125,6 +125,13 @@ def asked(options: dict[str, Any]) -> Run:
     foreground.check(run)
     run.save()
     return run
+
+
+def suggested(spec: Any, task: str) -> str:
+    """The question that the New query page suggests for a `SystemSpec`. Raises UnknownName."""
+    from workers.jobs.systems import layer_of, name_of
+
+    return forms.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 
 def existing(run_id: int) -> Run:
