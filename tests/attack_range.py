@@ -111,10 +111,10 @@ def unharmed():
     @pytest.fixture
     def field(sandbox):
         field = Range(sandbox)
-        before = field.condition()
+        field.before = field.condition()
         yield field
         assert field.attack("print('well')").output == "well\n"
-        assert field.condition() == before
+        assert field.condition() == field.before
 
     return field
 

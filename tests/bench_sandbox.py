@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.sandbox_lab import children_of, zygote_pid
+from tests.sandbox_lab import children_of, zygote_of, zygote_pid
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import Bounds, LabSettings, SystemSpec
@@ -109,7 +109,7 @@ def test_fifteen_images_through_a_system(sandbox: ZygoteSandbox, table, quick_la
 
 @pytest.mark.bench
 def test_the_memory_of_an_idle_zygote(sandbox: ZygoteSandbox, table) -> None:
-    started, zygote = sandbox._launcher._zygote.process.pid, zygote_pid(sandbox)  # type: ignore[union-attr]
+    started, zygote = zygote_of(sandbox).process.pid, zygote_pid(sandbox)
     for pid, name in {zygote: "zygote", started: "the process it was started by"}.items():
         own, resident = (int(field_of(Path(f"/proc/{pid}/smaps_rollup"), word)[0]) for word in ("Pss", "Rss"))
         table(f"{name}, idle: proportional, resident memory", f"{own >> 10}, {resident >> 10} MiB")

@@ -62,9 +62,14 @@ def runner(sandbox, lab):
     return run
 
 
+def zygote_of(sandbox):
+    """The zygote that was started first; there are more where programs ran at the same time."""
+    return sandbox._launcher._zygotes[0]
+
+
 def zygote_pid(sandbox):
     """The process that children are forked from: in a namespace of its own it is a child of the one started."""
-    started = sandbox._launcher._zygote.process.pid
+    started = zygote_of(sandbox).process.pid
     inside = [pid for pid in born_of(started) if depth(pid) > depth(started)]
     return inside[0] if inside else started
 
@@ -102,7 +107,7 @@ def is_running(pid):
 
 def folder_of(sandbox):
     """Where the scratch folders are made."""
-    return sandbox._launcher._zygote.folder
+    return zygote_of(sandbox).folder
 
 
 @contextlib.contextmanager

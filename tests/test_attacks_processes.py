@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.attack_range import BOUNDS, REFUSALS, ranges, unharmed
+from workers.sandbox import jail
 from workers.sandbox.watch import field_of
 
 sandbox, field = ranges(), unharmed()
+
+RENAME = {"x86_64": 157, "aarch64": 167}
 
 
 # --- new processes ------------------------------------------------------------------------------------
@@ -124,6 +127,34 @@ for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, res
     field.must_fail(program, 8, by=("ValueError ",))
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="the kernel bounds no thread of root; test_attacks_ordinary runs this")
+def test_a_burst_of_threads_meets_a_wall_before_anybody_looks(field):
+    if "threads" not in {layer.name: layer for layer in jail.layers()}["rlimits"].detail:
+        pytest.skip("the kernel has no count of processes for each namespace")
+    burst = """
+threading.stack_size(32768)
+started = 0
+try:
+    for _ in range(1000):
+        threading.Thread(target=time.sleep, args=(99,), daemon=True).start()
+        started += 1
+finally:
+    os.write(1, str(started).encode())
+    tools.text2image([])
+"""
+    result = field.attack(burst)
+    assert result.status in {"killed", "program_error"}
+    assert int(result.output or 0) < jail.PROCESSES
+
+
+@pytest.mark.parametrize("name", ["b'\\xff\\xfe\\xff'", "b'\\x0bThreads:\\t1'", "b'harmless'"])
+def test_a_process_cannot_be_renamed(field, name):
+    field.must_fail(f"attempt('rename', raw, {RENAME[platform.machine()]}, 15, {name})", by=("PermissionError 1",))
+    field.must_fail(
+        f"attempt('comm', lambda: open('/proc/self/comm', 'wb').write({name}))", by=(*REFUSALS, "FileNotFoundError 2")
+    )
+
+
 def test_another_experiment_cannot_be_found_or_hurt(field):
     alive, done = threading.Event(), threading.Event()
     results = []
@@ -141,6 +172,7 @@ def test_another_experiment_cannot_be_found_or_hurt(field):
     thread.start()
     assert alive.wait(20)
     try:
+        field.attack("pass")  # beside the victim: this starts the second zygote, which stays
         (outside,) = set(field.condition()["children"])
         pids = {outside, int(field_of(Path(f"/proc/{outside}/status"), "NSpid")[-1])}
         ways = ("os.kill({}, 9)", "os.kill({}, 19)", "raw(434, {}, 0)", "open('/proc/{}/mem', 'rb').read(1)")
@@ -150,6 +182,7 @@ def test_another_experiment_cannot_be_found_or_hurt(field):
         done.set()
         thread.join()
     assert (results[0].status, results[0].output) == ("ok", "unhurt\n")
+    field.before |= {name: field.condition()[name] for name in ("processes", "descriptors")}
 
 
 # --- the kernel ---------------------------------------------------------------------------------------

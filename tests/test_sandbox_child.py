@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox_lab import BOUNDS, Lab, children_of, folder_of, is_running, runner, zygote_pid
+from tests.sandbox_lab import BOUNDS, Lab, children_of, folder_of, is_running, runner, zygote_of, zygote_pid
 from workers.errors import SandboxBroke
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
@@ -67,8 +67,38 @@ def test_it_says_that_the_machinery_broke_when_the_zygote_dies_under_a_program(r
     assert run("print('well')").output == "well\n"
 
 
+def test_a_program_that_brings_its_zygote_down_ends_no_other(lab):
+    """As two runs of one worker: the neighbour is under way when the zygote dies, and never hears of it."""
+    begun, over = threading.Event(), threading.Event()
+    results = []
+
+    def wait():
+        begun.set()
+        over.wait(20)
+
+    def kill_zygote():
+        os.kill(sandbox._launcher._zygotes[1].process.pid, signal.SIGKILL)
+
+    with ZygoteSandbox() as sandbox:
+        neighbour = threading.Thread(
+            target=lambda: results.append(
+                sandbox.run("tools.wait()\nprint('done')", {"tools.wait": wait}, {}, bounds=BOUNDS)
+            )
+        )
+        neighbour.start()
+        try:
+            assert begun.wait(20)
+            with pytest.raises(SandboxBroke):
+                sandbox.run("tools.kill()\nwhile True: pass", {"tools.kill": kill_zygote}, {}, bounds=BOUNDS)
+        finally:
+            over.set()
+            neighbour.join()
+        assert (results[0].status, results[0].output) == ("ok", "done\n")
+        assert len(sandbox._launcher._zygotes) == len(sandbox._launcher._idle) == 1
+
+
 @pytest.mark.parametrize("least", [False, True])
-@pytest.mark.parametrize("who", [zygote_pid, lambda sandbox: sandbox._launcher._zygote.process.pid])
+@pytest.mark.parametrize("who", [zygote_pid, lambda sandbox: zygote_of(sandbox).process.pid])
 def test_a_program_dies_with_the_zygote(lab, least, who):
     orphans = []
 
@@ -104,7 +134,7 @@ def test_it_shows_a_program_nothing_of_the_workers_environment(monkeypatch):
     with ZygoteSandbox() as fresh:
 
         def look():
-            pids = [fresh._launcher._zygote.process.pid, zygote_pid(fresh), *children_of(fresh)]
+            pids = [zygote_of(fresh).process.pid, zygote_pid(fresh), *children_of(fresh)]
             seen.extend(Path(f"/proc/{pid}/environ").read_text() for pid in pids)
 
         program = "import os\nprint(dict(os.environ))\ntools.look()"

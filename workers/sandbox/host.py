@@ -23,9 +23,10 @@ _EXIT_SECONDS = 0.5
 
 
 class ZygoteSandbox:
-    """Runs each program in a child of its own, forked from one clean interpreter.
+    """Runs each program in a child of its own, forked from a clean interpreter.
 
-    The interpreter starts with the first program and stops with `close` or the end of the `with` block. Programs
+    An interpreter starts with the first program, another with the first that runs beside it: what one program does to
+    the interpreter behind it, no other program feels. They stop with `close` or the end of the `with` block. Programs
     may run at the same time, from several threads. Where a required layer of the jail is missing no program runs,
     unless `override` says that the operator wants it so; `least` has no more used than the oldest kernel offers.
     """
@@ -40,7 +41,7 @@ class ZygoteSandbox:
         self.close()
 
     def close(self) -> None:
-        """Stop the interpreter and every program under way; nothing is left behind."""
+        """Stop the interpreters and every program under way; nothing is left behind."""
         self._launcher.close()
 
     def run(

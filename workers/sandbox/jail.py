@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import resource
 import signal
 import site
@@ -18,6 +19,7 @@ import sysconfig
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +28,8 @@ from workers.sandbox import kernel, landlock, namespaces, seccomp
 FILE_BYTES = 64 << 20
 DESCRIPTORS = 64
 PENDING_SIGNALS = 64
+PROCESSES = 128
+"""Threads and processes in one zygote's own user namespace: twice what `watch` lets a program have."""
 NICENESS = 5
 """A program gives way to the worker and the zygote."""
 RESERVE_BYTES = 64 << 20
@@ -126,7 +130,7 @@ def restrict(terms: Terms, parent: int, *, namespaced: bool) -> list[Layer]:
     return [
         _entered(namespaced),
         _shut("no_new_privs", "Use Linux 3.5 or newer.", _renounce),
-        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, terms)),
+        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, terms, namespaced)),
         _shut(
             "landlock",
             "Use Linux 5.13 or newer, booted with landlock among its security modules (lsm=landlock,…); "
@@ -185,10 +189,12 @@ def _renounce() -> str:
     return "no privileges and no way to gain any"
 
 
-def _limit(terms: Terms) -> str:
+def _limit(terms: Terms, namespaced: bool) -> str:
     os.nice(NICENESS)
     space = address_space() + terms.memory_bytes
+    counted = namespaced and _counts_by_namespace()
     for kind, soft, hard in (
+        *([(resource.RLIMIT_NPROC, PROCESSES, PROCESSES)] if counted else []),
         (resource.RLIMIT_AS, space, space + RESERVE_BYTES),
         (resource.RLIMIT_CPU, terms.cpu_seconds, terms.cpu_seconds + 1),
         (resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES),
@@ -200,7 +206,18 @@ def _limit(terms: Terms) -> str:
         most = resource.getrlimit(kind)[1]
         bounded = hard if most == resource.RLIM_INFINITY else min(hard, most)
         resource.setrlimit(kind, (min(soft, bounded), bounded))
-    return "memory, processor time, file size, descriptors, pending signals"
+    threads = ", threads" if counted and os.geteuid() else ""
+    return f"memory, processor time, file size, descriptors, pending signals{threads}"
+
+
+def _counts_by_namespace() -> bool:
+    """Whether the kernel counts processes for each user namespace, as Linux does since 5.14.
+
+    An older one counts all of a user's, and a program would be refused threads for what others do. Root of the machine
+    is never refused any: there `watch` and the container's own limit bound a program.
+    """
+    major, minor = platform.release().split(".")[:2]
+    return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)
 
 
 def _close_files(terms: Terms) -> str:

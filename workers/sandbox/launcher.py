@@ -1,6 +1,7 @@
-"""Starts the zygote, has it fork a child for each experiment, and sees every child to its end. Used by `host`.
+"""Starts zygotes, has one fork the child of an experiment, and sees every child to its end. Used by `host`.
 
-It knows nothing of programs or messages between host and guest.
+Experiments under way at the same time have a zygote each, so that one which brings its zygote down ends itself alone.
+Knows nothing of programs or messages between host and guest.
 """
 
 from __future__ import annotations
@@ -93,61 +94,86 @@ class Zygote:
 
 @dataclass
 class Launcher:
-    """Owns one zygote. Safe to share between threads. `override` and `least` are those of `jail.Terms`."""
+    """Owns the zygotes: as many as there ever were experiments at once. Each serves one experiment at a time.
+
+    Safe to share between threads. `override` and `least` are those of `jail.Terms`.
+    """
 
     override: bool = False
     least: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _zygote: Zygote | None = None
+    _zygotes: list[Zygote] = field(default_factory=list)
+    _idle: list[Zygote] = field(default_factory=list)
     _closed: bool = False
 
     @contextlib.contextmanager
     def child(self, memory_bytes: int, cpu_seconds: int) -> Iterator[Child]:
         """A fresh child with an empty scratch folder; both are gone afterwards. Raises SandboxBroke."""
-        child = None
         try:
-            try:
-                child = self._born(memory_bytes, cpu_seconds)
-            except (OSError, SandboxBroke):  # the zygote died since its last fork: one fresh zygote, one more attempt
-                child = self._born(memory_bytes, cpu_seconds)
+            zygote, child = self._born(memory_bytes, cpu_seconds)
+        except (OSError, SandboxBroke):  # the zygote died since its last fork: one fresh zygote, one more attempt
+            zygote, child = self._born(memory_bytes, cpu_seconds)
+        try:
             yield child
         finally:
-            if child is not None:
+            try:
                 _bury(child)
+            except BaseException:
+                self._discard(zygote)
+                raise
+            self._give_back(zygote)
 
     def close(self) -> None:
-        """Stop the zygote and with it every child; nothing is left behind."""
+        """Stop every zygote and with it its child; nothing is left behind."""
         with self._lock:
             self._closed = True
-            zygote, self._zygote = self._zygote, None
-        if zygote is not None:
-            zygote.stop()
+            zygotes = list(self._zygotes)
+        for zygote in zygotes:
+            self._discard(zygote)
 
-    def _born(self, memory_bytes: int, cpu_seconds: int) -> Child:
-        """A child of the running zygote. Raises OSError or SandboxBroke, and lets the zygote go, if that is dead."""
-        zygote = self._running()
+    def _born(self, memory_bytes: int, cpu_seconds: int) -> tuple[Zygote, Child]:
+        """A zygote that serves nobody else, and its child. Raises OSError or SandboxBroke, and lets a dead one go."""
+        zygote = self._take() or self._add(_start(self.least))
         try:
             scratch = Path(tempfile.mkdtemp(dir=zygote.folder))
-            return _fork(zygote, Terms(str(scratch), memory_bytes, cpu_seconds, self.override, self.least))
-        except (OSError, SandboxBroke):
+            terms = Terms(str(scratch), memory_bytes, cpu_seconds, self.override, self.least)
+            return zygote, _fork(zygote, terms)
+        except BaseException:
             self._discard(zygote)
             raise
 
-    def _running(self) -> Zygote:
+    def _take(self) -> Zygote | None:
+        """An idle zygote that lives, if there is one; the one used last, whose memory is still warm."""
+        while True:
+            with self._lock:
+                if self._closed:
+                    raise SandboxBroke("this sandbox is closed; make a new one")
+                zygote = self._idle.pop() if self._idle else None
+            if zygote is None or zygote.process.poll() is None:
+                return zygote
+            self._discard(zygote)
+
+    def _add(self, zygote: Zygote) -> Zygote:
         with self._lock:
-            if self._closed:
-                raise SandboxBroke("this sandbox is closed; make a new one")
-            if self._zygote is None or self._zygote.process.poll() is not None:
-                if self._zygote is not None:
-                    self._zygote.stop()
-                self._zygote = _start(self.least)
-            return self._zygote
+            self._zygotes.append(zygote)
+            closed = self._closed
+        if closed:  # while it was starting
+            self._discard(zygote)
+        return zygote
+
+    def _give_back(self, zygote: Zygote) -> None:
+        with self._lock:
+            if zygote in self._zygotes:
+                self._idle.append(zygote)
 
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
-            if self._zygote is zygote:
-                self._zygote = None
-                zygote.stop()
+            kept = zygote in self._zygotes
+            for each in (self._zygotes, self._idle):
+                if zygote in each:
+                    each.remove(zygote)
+        if kept:
+            zygote.stop()
 
 
 def _start(least: bool) -> Zygote:

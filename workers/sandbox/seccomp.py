@@ -53,7 +53,7 @@ ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 0), "aarch64": Architecture(
 
 _THREAD, _NEW_NAMESPACES = 0x00010000, 0x7E020000
 _UNNAMED_FILE = os.O_TMPFILE & ~os.O_DIRECTORY
-_SET_NAME, _GET_NAME = 15, 16
+_GET_NAME = 16
 _SOCKET_KINDS = 0xF
 
 
@@ -69,7 +69,7 @@ def conditions(pid: int) -> dict[str, tuple[Only, ...]]:
         "openat": (Only(2, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
         "fcntl": (Only(1, described),),
         "ioctl": (Only(1, devices),),
-        "prctl": (Only(0, (_SET_NAME, _GET_NAME)),),
+        "prctl": (Only(0, (_GET_NAME,)),),
         "prlimit64": (Only(0, (0, pid)),),
         "kill": (Only(0, (pid,)),),
         "tgkill": (Only(0, (pid,)),),

@@ -1,13 +1,15 @@
 """Bounds that the kernel does not keep for an ordinary user: threads, and what lies in the scratch folder in all.
 
 The zygote looks every so often; between two looks a program may overshoot. Programs cannot rename, so whatever
-is in the folder stays where it is looked for. Knows processes and folders, nothing else.
+is in the folder stays where it is looked for. What a living process keeps from being looked at counts as too much.
+Knows processes and folders, nothing else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,15 +24,22 @@ def excess(pidfd: int, scratch: str) -> str:
     """What the process behind `pidfd` did too much of; empty if nothing, or if it is gone."""
     try:
         process = Path("/proc", field_of(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
-        threads = int(field_of(process / "status", "Threads")[0])
+        if int(field_of(process / "status", "Threads")[0]) > THREADS:
+            return f"started more than {THREADS} threads"
+        nameless = [*_nameless(process)]
     except (OSError, ValueError):
-        return ""
-    if threads > THREADS:
-        return f"started more than {THREADS} threads"
+        return "" if _is_gone(pidfd) else "hid how many threads and files it has"
     try:
-        return _too_much([*_on_disk(scratch), *_nameless(process)])
+        return _too_much([*_on_disk(scratch), *nameless])
     except OSError:
         return "made folders that cannot be looked into"
+
+
+def _is_gone(pidfd: int) -> bool:
+    """Whether the process has ended; it may still wait to be reaped."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def _too_much(sizes: list[int]) -> str:
@@ -55,8 +64,8 @@ def _on_disk(scratch: str) -> Iterator[int]:
 
 
 def _nameless(process: Path) -> Iterator[int]:
-    """Bytes of each open file that was deleted."""
-    with contextlib.suppress(OSError), os.scandir(process / "fd") as entries:
+    """Bytes of each open file that was deleted. Raises OSError if nobody may look."""
+    with os.scandir(process / "fd") as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 found = Path(entry.path).stat()
@@ -65,9 +74,13 @@ def _nameless(process: Path) -> Iterator[int]:
 
 
 def field_of(path: Path, name: str) -> list[str]:
-    """The words of a line "name: words" of a file in /proc. Raises OSError, ValueError."""
-    for line in path.read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return value.split()
+    """The words of a line "name: words" of a file in /proc. Raises OSError, ValueError.
+
+    The file is read as bytes and split at line feeds alone, the one character that the kernel hides in the name of a
+    process: any other byte there is the program's choice.
+    """
+    for line in path.read_bytes().split(b"\n"):
+        key, _, value = line.partition(b":")
+        if key == name.encode():
+            return value.decode("utf-8", "replace").split()
     raise ValueError(f"{path} has no {name}")

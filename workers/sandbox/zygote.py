@@ -1,4 +1,4 @@
-"""The clean interpreter that every experiment is forked from. Started by `launcher`, one for each sandbox.
+"""The clean interpreter that experiments are forked from. Started by `launcher`, one for each experiment at a time.
 
 Runs with an empty environment and one descriptor, its control socket. Each message there asks for
 a fork and brings two sockets: the child's own, and one for its fate, on which the zygote tells the child's pid
