@@ -53,6 +53,11 @@ def present() -> list[dict[str, Any]] | None:
     ]
 
 
+def is_here() -> bool:
+    """Whether any worker was heard of in time; False also where Redis is away. Every page asks here."""
+    return any(state(each) != "late" for each in present() or ())
+
+
 def described(report: dict[str, Any]) -> dict[str, Any]:
     """A report with what only the page needs: its state, shares for bars, and words for what it does."""
     places = report.get("places", [])

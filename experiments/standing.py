@@ -145,7 +145,6 @@ def machinery() -> dict[str, Any]:
     parts = [part for kind in (Model, Backbone, ToolSet) for part in parts_of(kind)]
     return {
         "workers": None if told is None else [each | {"state": roster.state(each)} for each in told],
-        "seen": live.reported("worker"),
         "here": [label for label, available in parts if available],
         "missing": sum(not available for _, available in parts),
     }

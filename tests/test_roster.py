@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.django_db
 GIGA = 1 << 30
 NET = {"name": "hf:microsoft/resnet-152", "bytes": 3 * GIGA // 2, "used": 42.0, "busy": False}
 EYES = {"name": "toybox-eyes", "bytes": 300 * 1024, "used": 0.1, "busy": True}
+MESSAGE = "7-0f8fad5b-d9cb-469f-a165-70867728950e"
+OF_BEAT = ("f615a056-0b8e-4e6f-93f4-5d6a0b8c9d21", "12345678-1234-4234-8234-123456789012", "e2a19ead", "")
+"""Beat names its messages by UUIDs, some of which begin like a number."""
 REPORT = {
     "name": "lab:17",
     "device": "cuda:0",
@@ -143,18 +147,22 @@ def test_the_rail_leads_to_the_settings(as_owner: Client) -> None:
 
 def test_a_worker_says_what_it_does() -> None:
     here = Presence(3)
-    here.began("7-abc", "workers.jobs.rounds.advance")
-    here.began("0-def", "workers.jobs.sweep.sweep")
+    here.began(MESSAGE, "workers.jobs.rounds.advance")
+    here.began(f"0-{uuid4()}", "workers.jobs.sweep.sweep")
+    for ours in OF_BEAT:
+        here.began(ours, "workers.jobs.sweep.sweep")
     report = here.report()
     assert [(job["name"], job["row"]) for job in report["jobs"]] == [
         ("workers.jobs.rounds.advance", 7),
-        ("workers.jobs.sweep.sweep", None),
+        *[("workers.jobs.sweep.sweep", None)] * (1 + len(OF_BEAT)),
     ]
+    for ours in OF_BEAT:
+        here.ended(ours)
     assert report["threads"] == 3
     assert report["device"] == "cpu"
     assert 0 < report["memory"]["used"] < report["memory"]["total"]
-    here.ended("7-abc")
-    here.ended("7-abc")
+    here.ended(MESSAGE)
+    here.ended(MESSAGE)
     assert len(here.report()["jobs"]) == 1
     assert gist(here.report()) != gist(report)
 
@@ -184,15 +192,51 @@ def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.M
     monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
     worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
     try:
-        worker.job_began(task_id="9-xyz", task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+        worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
         wait_for(lambda: bool(seen()) and seen()[0]["jobs"])
         assert seen()[0]["threads"] == 5
-        worker.job_ended(task_id="9-xyz")
+        worker.job_ended(task_id=MESSAGE)
         wait_for(lambda: not seen()[0]["jobs"])
     finally:
         worker.gone()
     assert seen() == []
-    worker.job_began(task_id="9-xyz", task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+    worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+
+
+def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPatch, settings, caplog) -> None:
+    """As at a start with CUDA, while another thread imports PyTorch: the module is there, and half empty."""
+    monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
+    settings.LAB_DEVICE = "cuda"
+    half = ModuleType("torch")
+    half.cuda = ModuleType("torch.cuda")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", half)
+    worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    try:
+        wait_for(roster.is_here)
+        monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
+        wait_for(lambda: "presence goes on after a failure" in caplog.text)
+        roster.leave(here[0].name) if (here := worker.here) else None
+        monkeypatch.delattr(half, "cuda")
+        monkeypatch.setattr(here[0], "_last", float("-inf"))
+        wait_for(roster.is_here)
+    finally:
+        worker.gone()
+    assert not roster.is_here()
+    assert caplog.text.count("presence goes on after a failure") == 1
+
+
+def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:
+    def says() -> tuple[bool, bool, bool]:
+        rail = as_owner.get("/pulse/").content.decode()
+        overview = as_owner.get("/").content.decode()
+        workers = page(as_owner)
+        return "No worker seen" not in rail, ">Ready</span>" in overview, ">Ready</span>" in workers
+
+    assert says() == (False, False, False)
+    roster.tell("lab:17", REPORT)
+    assert says() == (True, True, True)
+    live.redis().expire("maia:worker:lab:17", roster.KEPT_SECONDS - roster.LATE_SECONDS - 5)
+    assert says() == (False, False, False)
 
 
 def seen() -> list[dict[str, object]]:

@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments import access, audit, live
+from experiments import access, audit, live, roster
 from experiments.choices import backbones, judging, results, sources, table
 from experiments.choices.form import MOST, USUAL, Draft, NewContest, drafted, make
 from experiments.models import Choice, Contest, Job, Judge, Layer, Model, Pair
@@ -114,7 +114,7 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
         "crumbs": way(row),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
-        "worker": live.reported("worker"),
+        "worker": roster.is_here(),
         "total": sum(kinds.values()),
         "may_judge": role >= Role.REVIEWER and row.closed is None,
         "may_manage": role >= MANAGES,

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, audit, live
+from experiments import access, audit, roster
 from experiments.models import DataSet, Index, Layer, Model
 from experiments.models.job import JobKind
 from experiments.models.member import Role
@@ -47,7 +47,7 @@ def around(role: Role, chosen: Any) -> dict[str, Any]:
         "layers": list(model.layers.defer("names")) if model else [],
         "picked": chosen.getlist("layers") if hasattr(chosen, "getlist") else [],
         "chosen": chosen,
-        "worker": live.reported("worker"),
+        "worker": roster.is_here(),
         "may_add": role >= Role.ADMIN,
         "may_index": role >= Role.RESEARCHER,
     }

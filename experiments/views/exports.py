@@ -18,7 +18,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, audit, live
+from experiments import access, audit, live, roster
 from experiments.models import Export, Job
 from experiments.models.job import MOVING, JobKind, JobStatus
 from experiments.models.transfer import NOUNS, Format, What
@@ -75,7 +75,7 @@ def listed(user: User) -> dict[str, Any]:
     return {
         "exports": [(row, told.get(row.pk)) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
-        "worker": live.reported("worker"),
+        "worker": roster.is_here(),
         "now": timezone.now(),
     }
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, live
+from experiments import access, live, roster
 from experiments.models import Import, Job, Model
 from experiments.models.job import JobKind, JobStatus
 from experiments.models.member import Role
@@ -59,7 +59,7 @@ def listed() -> dict[str, Any]:
     return {
         "imports": [(row, told.get(row.pk), row.arrivals.all()[:LINKS]) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
-        "worker": live.reported("worker"),
+        "worker": roster.is_here(),
     }
 
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments import access, audit, live
+from experiments import access, audit, live, roster
 from experiments.models import Backbone, Layer, Model, ToolSet
 from experiments.models.job import JobKind
 from experiments.models.member import Role
@@ -47,7 +47,7 @@ def around(role: Role) -> dict[str, Any]:
         "tool_sets": list(ToolSet.objects.all()),
         "looking": looking if under_way else None,
         "moving": told["moving"] or under_way or not models,
-        "worker": live.reported("worker"),
+        "worker": roster.is_here(),
         "may_add": role >= Role.ADMIN,
         "may_ask_work": role >= Role.RESEARCHER,
     }

@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
-from experiments import access, live, standing
+from experiments import access, roster, standing
 from experiments.models import Model
 from experiments.models.member import Role
 from experiments.review import queues
@@ -55,4 +55,4 @@ def pulse(request: HttpRequest) -> HttpResponse:
     """How many runs are alive and whether a worker is there; asked by every open page now and then."""
     access.require(request)
     models = list(Model.objects.filter(available=True).values_list("name", flat=True))
-    return render(request, "pieces/pulse.html", {"worker": live.reported("worker"), "models": models})
+    return render(request, "pieces/pulse.html", {"worker": roster.is_here(), "models": models})

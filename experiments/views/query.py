@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from experiments import access, audit, forks, forms, kit, live, units
+from experiments import access, audit, forks, forms, kit, live, roster, units
 from experiments.api import example
 from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
 from experiments.models.member import Role
@@ -145,7 +145,7 @@ def picked(values: dict[str, Any]) -> dict[str, Any]:
     """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
     models = list(Model.objects.all())
     if not any(each.available for each in models):
-        return {"models": [], "waiting": live.reported("worker"), "looking": live.reported("catalogue")}
+        return {"models": [], "waiting": roster.is_here(), "looking": live.reported("catalogue")}
     there = [each for each in models if each.available]
     chosen = next((each for each in there if each.name == values.get("model")), there[0])
     layers = list(chosen.layers.all())

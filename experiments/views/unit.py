@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from experiments import access, kit, live
+from experiments import access, kit, roster
 from experiments.charts import Scale
 from experiments.gallery import Shot
 from experiments.models import DataSet, Exemplar, Index, Label, Layer, Model, Profile, Run
@@ -37,7 +37,7 @@ def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpR
     role = access.role_of(access.require(request)) or Role.VIEWER
     row = find_layer(name, layer_name, number)
     context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
-    context |= {"may_ask": role >= Role.RESEARCHER, "worker": live.reported("worker")}
+    context |= {"may_ask": role >= Role.RESEARCHER, "worker": roster.is_here()}
     context |= measured(request, row, number)
     if request.headers.get("HX-Target") == MEASURED:
         return render(request, "units/measured.html", context)

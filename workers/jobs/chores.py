@@ -7,13 +7,12 @@ heartbeat, which the sweeper puts back into the queue.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
-from django.db import connection
 from django.utils import timezone
 
 from experiments import live
@@ -22,6 +21,7 @@ from experiments.models.job import JobKind, JobStatus
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
 from workers.jobs.queue import ask_for_work
+from workers.jobs.routine import Routine
 
 log = logging.getLogger(__name__)
 
@@ -89,22 +89,13 @@ class Reporter:
 @contextmanager
 def beating(job: Job) -> Iterator[None]:
     """Show that somebody is at it, for as long as the block takes."""
-    done = threading.Event()
-    heart = threading.Thread(target=beat, args=(job, done), name=f"heartbeat-job-{job.pk}", daemon=True)
-    heart.start()
-    try:
+    with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, partial(beat, job)):
         yield
-    finally:
-        done.set()
-        heart.join()
 
 
-def beat(job: Job, done: threading.Event) -> None:
-    try:
-        while not done.wait(lease.HEARTBEAT):
-            Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(beat=timezone.now())
-    finally:
-        connection.close()
+def beat(job: Job) -> bool:
+    Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(beat=timezone.now())
+    return True
 
 
 def sweep() -> None:

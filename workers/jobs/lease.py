@@ -12,13 +12,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.db.models import F, Q
 from django.utils import timezone
 
 from experiments.models import Run
 from experiments.models.run import ACTIVE, Status
+from workers.jobs.routine import Routine
 
 log = logging.getLogger(__name__)
 
@@ -57,28 +59,21 @@ def claim(run_id: int) -> Run | None:
 @contextmanager
 def held(run: Run) -> Iterator[threading.Event]:
     """Keep the lease of a claimed run alive; give it back at the end. Yields an event that is set once it is lost."""
-    done, lost = threading.Event(), threading.Event()
-    heart = threading.Thread(target=beat, args=(run, done, lost), name=f"heartbeat-{run.pk}", daemon=True)
-    heart.start()
+    lost = threading.Event()
     try:
-        yield lost
+        with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(beat, run, lost)):
+            yield lost
     finally:
-        done.set()
-        heart.join()
         Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_worker="", lease_expires=None)
 
 
-def beat(run: Run, done: threading.Event, lost: threading.Event) -> None:
-    """Renew until told to stop, or until the run belongs to somebody else."""
+def beat(run: Run, lost: threading.Event) -> bool:
+    """Renew; False once the run belongs to somebody else."""
     try:
-        while not done.wait(HEARTBEAT):
-            try:
-                renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=timezone.now() + LASTS)
-            except DatabaseError as error:  # a lapse is survived: the fence guards every step
-                log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
-                continue
-            if not renewed:
-                lost.set()
-                return
-    finally:
-        connection.close()
+        renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=timezone.now() + LASTS)
+    except DatabaseError as error:  # a lapse is survived: the fence guards every step
+        log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
+        return True
+    if not renewed:
+        lost.set()
+    return bool(renewed)

@@ -6,22 +6,20 @@ the laboratory and of PyTorch it says only what is there already.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from experiments import roster
 from workers.jobs.queue import row_of
-
-log = logging.getLogger(__name__)
+from workers.jobs.routine import Routine
 
 LOOK_EVERY = 1.0
 """Seconds between two looks."""
@@ -38,16 +36,16 @@ class Presence:
         self.up_since = time.time()
         self._jobs: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
-        self._gone = threading.Event()
-        self._thread = threading.Thread(target=self._stay, name="presence", daemon=True)
+        self._told: tuple[object, ...] = ()
+        self._last = float("-inf")
+        self._stay = ExitStack()
 
     def start(self) -> None:
-        self._thread.start()
+        self._stay.enter_context(Routine("presence", LOOK_EVERY, self.look))
 
     def leave(self) -> None:
         """Take the worker off the list."""
-        self._gone.set()
-        self._thread.join(2 * LOOK_EVERY)
+        self._stay.close()
         roster.leave(self.name)
 
     def began(self, message_id: str, job: str) -> None:
@@ -78,19 +76,13 @@ class Presence:
             "memory": memory(),
         }
 
-    def _stay(self) -> None:
-        told: tuple[object, ...] = ()
-        last = float("-inf")
-        try:
-            while not self._gone.wait(LOOK_EVERY):
-                report = self.report()
-                if gist(report) != told or time.monotonic() - last >= TELL_EVERY:
-                    roster.tell(self.name, report)
-                    told, last = gist(report), time.monotonic()
-        except Exception:
-            log.exception("This worker is no longer seen on the Workers page.")
-        finally:
-            connection.close()
+    def look(self) -> bool:
+        """Tell how this worker is, if it is time or anything is new."""
+        report = self.report()
+        if gist(report) != self._told or time.monotonic() - self._last >= TELL_EVERY:
+            roster.tell(self.name, report)
+            self._told, self._last = gist(report), time.monotonic()
+        return True
 
 
 def gist(report: dict[str, Any]) -> tuple[object, ...]:
@@ -115,10 +107,11 @@ def shelf() -> dict[str, Any]:
 
 def memory() -> dict[str, Any]:
     """Bytes used and there in all: of the CUDA device once it is in use, with its name, else of this machine."""
-    torch = sys.modules.get("torch")
-    if torch is not None and settings.LAB_DEVICE.startswith("cuda") and torch.cuda.is_initialized():
-        free, total = torch.cuda.mem_get_info(settings.LAB_DEVICE)
-        return {"of": torch.cuda.get_device_name(settings.LAB_DEVICE), "used": total - free, "total": total}
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)  # neither is whole while another thread imports it
+    begun = getattr(cuda, "is_initialized", None)
+    if cuda and begun and settings.LAB_DEVICE.startswith("cuda") and begun():
+        free, total = cuda.mem_get_info(settings.LAB_DEVICE)
+        return {"of": cuda.get_device_name(settings.LAB_DEVICE), "used": total - free, "total": total}
     return {"of": "", "used": resident(), "total": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 

@@ -6,6 +6,7 @@ With Redis away nothing is lost: a run stays queued in the database, and the swe
 from __future__ import annotations
 
 import logging
+import re
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
@@ -19,6 +20,8 @@ from redis import RedisError
 from experiments.models import Job, Run
 
 log = logging.getLogger(__name__)
+
+_OURS = re.compile(r"(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def enqueue(run_id: int, wait: float = 0) -> None:
@@ -63,5 +66,6 @@ def send(job: str, row: int | None = None, wait: float = 0) -> None:
 
 
 def row_of(message_id: str) -> int:
-    """The id of the row that a message is about."""
-    return int(message_id.partition("-")[0])
+    """The id of the row that a message of `send` is about; 0 for none, and for beat's messages, whose ids are UUIDs."""
+    found = _OURS.fullmatch(message_id)
+    return int(found[1]) if found else 0

@@ -13,7 +13,6 @@ from datetime import timedelta
 from celery import current_app, shared_task
 from django.utils import timezone
 
-from experiments import live
 from experiments.models import Run
 from experiments.models.run import ACTIVE
 from workers.jobs import chores, jail, thumbnails, transfer
@@ -28,7 +27,6 @@ GRACE = timedelta(seconds=10)
 @shared_task(name="workers.jobs.sweep.sweep")
 def sweep() -> None:
     """Enqueue every lost run again, and what people asked for on the settings pages."""
-    live.report("worker", "ready", 1, 1, seconds=60)
     jail.announce()
     now = timezone.now()
     lost = [

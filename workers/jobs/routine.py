@@ -1,0 +1,51 @@
+"""A thread of the worker that does the same thing again and again: heartbeats, and what the worker says of itself.
+
+Such a thread never ends unseen: a step that fails is written to the worker's output and tried again next time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from django.db import connection
+
+log = logging.getLogger(__name__)
+
+
+class Routine:
+    """Does `step` every so many seconds, from the start of a `with` block until its end, or until it answers False.
+
+    The step may raise anything. What it raises is logged with its traceback, and again only once it changes.
+    """
+
+    def __init__(self, name: str, every: float, step: Callable[[], bool]) -> None:
+        self._step = step
+        self._every = every
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name=name, daemon=True)
+
+    def __enter__(self) -> Routine:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _go_on(self) -> None:
+        trouble = ""
+        try:
+            while not self._over.wait(self._every):
+                try:
+                    if not self._step():
+                        return
+                    trouble = ""
+                except Exception as error:
+                    if trouble != repr(error):
+                        log.exception("The thread %s goes on after a failure.", self._thread.name)
+                    trouble = repr(error)
+        finally:
+            connection.close()
