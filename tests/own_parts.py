@@ -16,7 +16,7 @@ IMAGES = 10
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ResNet with the layers conv1, layer1 to layer4 and logits of 5 classes."""
+    """A ResNet with the layers conv1, stem, layer1 to layer4 and logits of 5 classes."""
     return resnet(tmp_path_factory.mktemp("models") / "own-resnet")
 
 

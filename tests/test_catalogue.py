@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, ToolSet, Unit
+from tests.builders import make_run
 from tests.checkpoints import CLASSES, resnet
 from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from workers import registry
@@ -45,6 +47,13 @@ def test_every_plug_in_has_a_row_and_what_is_missing_has_its_command() -> None:
     assert "OPENAI_API_KEY" in Backbone.objects.get(key="openai").remedy
     assert dict(ToolSet.objects.values_list("key", "available")) == {"toybox": True, "diffusion": False}
     assert ToolSet.objects.get(key="diffusion").remedy.count("hf download") == 2
+
+
+def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others() -> None:
+    assert "another unit" in Model(name="hf:microsoft/resnet-152").weights
+    assert registry.PAPER_RESNET in registry.weights_warning("hf:microsoft/resnet-50")
+    assert registry.weights_warning(registry.PAPER_RESNET) == registry.weights_warning("hf:microsoft/swin-tiny") == ""
+    assert "paper" in registry.label(registry.VISION_MODELS, registry.PAPER_RESNET)
 
 
 def test_with_a_key_the_backbone_is_there_with_its_models(settings) -> None:
@@ -86,6 +95,7 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
     assert (row.label, row.available, row.added is not None) == ("own-resnet", True, True)
     assert [(layer.name, layer.kind, layer.units) for layer in row.layers.all()] == [
         ("conv1", "conv", 8),
+        ("stem", "conv", 8),
         ("layer1", "conv", 16),
         ("layer2", "conv", 24),
         ("layer3", "conv", 32),
@@ -108,7 +118,7 @@ def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Pa
     row.refresh_from_db()
     assert not row.available
     assert "config.json" in row.remedy
-    assert row.layers.count() == 6
+    assert row.layers.count() == 7
     (tmp_path / "config.json").rename(copy / "config.json")
     catalogue.write_model(row.name)
     row.refresh_from_db()
@@ -132,6 +142,21 @@ def test_new_weights_make_what_was_measured_out_of_date(tmp_path: Path) -> None:
     assert Model.objects.get().revision != row.revision
     assert not Profile.objects.filter(pk=profile.pk).exists()
     assert not Index.objects.exists()
+
+
+def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoint: Path) -> None:  # noqa: F811
+    """Other weights bring the list of layers anew; what an older list called conv1 is the stem."""
+    row = additions.model(str(checkpoint))
+    row.layers.get(name="conv1").delete()
+    row.layers.filter(name="stem").update(name="conv1")
+    unit = Unit.objects.create(layer=row.layers.get(name="conv1"), number=3)
+    run = make_run(User.objects.create(username="asker"), model=row.name, layer="conv1")
+    Model.objects.update(revision="older")
+    catalogue.write_model(row.name)
+    assert [layer.name for layer in row.layers.all()][:3] == ["conv1", "stem", "layer1"]
+    unit.refresh_from_db()
+    run.refresh_from_db()
+    assert (unit.layer.name, run.layer) == ("stem", "stem")
 
 
 def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -37,7 +37,7 @@ def parts(checkpoint: Path, photographs: Path) -> tuple[Model, DataSet]:  # noqa
 def test_a_model_and_a_data_set_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:  # noqa: F811
     first, second = done("model", checkpoint, owner), done("data_set", photographs, owner, label="Photographs")
     assert (first.status, second.status) == (JobStatus.DONE, JobStatus.DONE), (first.result, second.result)
-    assert "6 layers" in first.result
+    assert "7 layers" in first.result
     assert (Model.objects.get().added_by, DataSet.objects.get().added_by) == (owner, owner)
     assert (DataSet.objects.get().label, DataSet.objects.get().key) == ("Photographs", f"folder:{photographs}")
 

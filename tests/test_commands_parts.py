@@ -35,7 +35,7 @@ def test_models_lists_what_is_installed_and_how_to_get_the_rest(checkpoint: Path
     found = {each["name"]: each for each in json.loads(said("models", "--json"))}
     assert found["toybox"]["installed"]
     assert not found["hf:microsoft/resnet-152"]["installed"]
-    assert found[f"hf:{checkpoint}"]["layers"] == 6
+    assert found[f"hf:{checkpoint}"]["layers"] == 7
     told = said("models")
     assert "hf download microsoft/resnet-152" in told
     assert f"hf:{checkpoint}" in told
@@ -47,8 +47,8 @@ def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
 ) -> None:
     monkeypatch.chdir(checkpoint.parent)
     lines = said("models", f"hf:{checkpoint.name}").splitlines()
-    assert [line.split() for line in lines][:2] == [["conv1", "conv", "8"], ["layer1", "conv", "16"]]
-    assert len(lines) == 6
+    assert [line.split() for line in lines][:2] == [["conv1", "conv", "8"], ["stem", "conv", "8"]]
+    assert len(lines) == 7
     assert Model.objects.get().name == f"hf:{checkpoint}"
     assert json.loads(said("models", str(checkpoint), "--json"))[-1]["names"][0] == "cat"
     said("models", str(checkpoint), "--remove")

@@ -23,6 +23,8 @@ FOR_PLUGINS = (
     "workers.registry",
     "workers.lab.imaging",
     "workers.toybox",
+    "workers.vision_models.own_network",  # no plug-in but what two of them are made on
+    "workers.vision_models.centre_crop",
 )
 HEAVY = ("torch", "panda3d", "transformers", "diffusers", "datasets", "openai", "safetensors")
 

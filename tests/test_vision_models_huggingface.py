@@ -17,7 +17,7 @@ from workers.errors import UnknownName
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 
 ARCHITECTURES = {
-    "resnet": ["conv1", "layer1", "layer2", "layer3", "layer4", "logits"],
+    "resnet": ["conv1", "stem", "layer1", "layer2", "layer3", "layer4", "logits"],
     "dino": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1"],
     "wide_dino": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1"],
     "vit": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1", "logits"],
@@ -62,9 +62,11 @@ def test_resnet_gives_what_its_stages_give(made) -> None:
     with torch.no_grad():
         expected = network(**prepared(folder, 3), output_hidden_states=True)
     found = checkpoints.model(folder).maps(noise(3), ARCHITECTURES["resnet"])
-    for layer, truth in zip(ARCHITECTURES["resnet"], expected.hidden_states, strict=False):
+    for layer, truth in zip(ARCHITECTURES["resnet"][1:], expected.hidden_states, strict=False):
         torch.testing.assert_close(found[layer], truth, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(found["logits"].flatten(1), expected.logits, atol=1e-4, rtol=1e-4)
+    raw = network.resnet.embedder.embedder.convolution(prepared(folder, 3)["pixel_values"]).detach()
+    torch.testing.assert_close(found["conv1"], raw, atol=1e-4, rtol=1e-4)
     assert checkpoints.model(folder).layers()[-1].names == CLASSES
 
 
@@ -100,7 +102,7 @@ def test_an_unknown_architecture_lists_all_that_gives_maps(made) -> None:
 def test_a_layer_that_is_no_map_is_refused_with_what_it_gives(made) -> None:
     model = checkpoints.model(made("resnet"))
     with pytest.raises(
-        UnknownName, match=r"'resnet.encoder' of hf:.* gives no tensor but .*Choose one of: conv1, layer1"
+        UnknownName, match=r"'resnet.encoder' of hf:.* gives no tensor but .*Choose one of: conv1, stem, layer1"
     ):
         model.maps(noise(1), ["resnet.encoder"])
     with pytest.raises(UnknownName, match=r"has no 'layer9'.*layer4, logits"):

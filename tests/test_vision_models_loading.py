@@ -50,7 +50,7 @@ def test_a_relative_folder_stays_found_when_the_process_moves(folder, monkeypatc
     monkeypatch.chdir(folder.parent)
     model = checkpoints.model("resnet")
     monkeypatch.chdir("/")
-    assert len(model.layers()) == 6
+    assert len(model.layers()) == 7
     assert model.name == "hf:resnet"
 
 
@@ -61,7 +61,7 @@ def test_a_cached_id_loads_as_a_folder_does(resnet, hub_cache) -> None:
     (place / "refs" / "main").write_text(COMMIT)
     assert missing("team/tiny-resnet") == ""
     model = checkpoints.model("team/tiny-resnet")
-    assert model.revision == COMMIT[:12]
+    assert model.revision.startswith(COMMIT[:12])
     expected = checkpoints.model(resnet).maps(noise(2), ["layer4"])["layer4"]
     torch.testing.assert_close(model.maps(noise(2), ["layer4"])["layer4"], expected)
 
@@ -209,7 +209,7 @@ def test_the_revision_needs_no_weights_loaded(folder) -> None:
     settings = LabSettings(Path("unused"))
     model = registry.load(registry.VISION_MODELS, f"hf:{folder}")(settings)
     assert model.revision
-    assert len(model.layers()) == 6
+    assert len(model.layers()) == 7
     assert settings.shelf.loaded() == []
     model.maps(noise(1), ["layer4"])
     assert [each.name for each in settings.shelf.loaded()] == [f"hf:{folder} {model.revision}"]

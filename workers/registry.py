@@ -12,15 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib import import_module
+from re import fullmatch
 from typing import Any
 
 from workers.errors import UnknownName
 
 Plugins = Mapping[str, tuple[str, str]]
 
+PAPER_RESNET = "torchvision:timm/resnet152.tv_in1k"
+"""The ResNet-152 that MAIA's paper studies."""
+
 VISION_MODELS: Plugins = {
     "toybox": ("toybox-net, a small network trained on toy scenes", "workers.vision_models.toybox.load"),
-    "hf:microsoft/resnet-152": ("ResNet-152, trained on ImageNet", "workers.vision_models.huggingface.load"),
+    PAPER_RESNET: (
+        "ResNet-152 of the paper: torchvision's IMAGENET1K_V1",
+        "workers.vision_models.torchvision_resnet.load",
+    ),
+    "hf:microsoft/resnet-152": (
+        "ResNet-152, timm's weights: not the paper's, other units",
+        "workers.vision_models.huggingface.load",
+    ),
     "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", "workers.vision_models.huggingface.load"),
     "hf:openai/clip-vit-base-patch32": ("CLIP ViT-B/32, its image side", "workers.vision_models.huggingface.load"),
     "clip-rn50:timm/resnet50_clip.openai": ("CLIP ResNet-50, its image side", "workers.vision_models.clip_rn50.load"),
@@ -30,6 +41,10 @@ VISION_MODELS: Plugins = {
         "workers.vision_models.synthetic.load",
     ),
     "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.load"),
+    "torchvision:": (
+        "A ResNet of torchvision, by file, folder or hub id",
+        "workers.vision_models.torchvision_resnet.load",
+    ),
     "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", "workers.vision_models.clip_rn50.load"),
     "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.load"),
 }
@@ -115,6 +130,21 @@ def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
         return ""
     digest = sha256(f"{model} {layer} {unit}".encode("utf-8", "replace")).digest()
     return f"neuron {100_000 + int.from_bytes(digest[:8]) % 900_000}"
+
+
+def weights_warning(model: str) -> str:
+    """Why what others have published of a model's units does not hold for the one of this key; "" if nothing is known.
+
+    microsoft/resnet-18 to -152 were converted from timm's weights, while MAIA, MILAN, CLIP-Dissect and most lists of
+    labels study torchvision's.
+    """
+    family, _, name = model.partition(":")
+    if family != "hf" or not fullmatch(r"microsoft/resnet-\d+", name):
+        return ""
+    return (
+        f"{name} holds weights that timm trained, not torchvision's IMAGENET1K_V1, which MAIA's paper and most "
+        f"published labels study: a unit's number means another unit there. Theirs is {PAPER_RESNET}."
+    )
 
 
 def load(plugins: Plugins, key: str) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from experiments.models.part import Part
+from workers import registry
 
 
 class Model(Part):
@@ -17,6 +18,7 @@ class Model(Part):
         max_length=200, unique=True, help_text="its key in the registry, as hf:microsoft/resnet-152"
     )
     revision = models.CharField(max_length=100, blank=True, help_text="of its weights, when its layers were listed")
+    about = models.TextField(blank=True, help_text="which weights they are, as far as the worker could tell")
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     added = models.DateTimeField(null=True, blank=True, help_text="empty for models of the registry")
 
@@ -30,6 +32,16 @@ class Model(Part):
     def other_name(self) -> str:
         """What a page adds to the name it shows: the key of one that was added, else the label."""
         return self.name if self.added else self.label
+
+    @property
+    def weights(self) -> str:
+        """Which weights it has; if units of publications mean others here, that."""
+        return registry.weights_warning(self.name) or self.about
+
+    @property
+    def note(self) -> str:
+        """What the form says beside its name."""
+        return " · ".join(each for each in (self.other_name, self.weights) if each)
 
 
 class Layer(models.Model):

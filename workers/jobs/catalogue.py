@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, ToolSet
+from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, Run, ToolSet
 from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
@@ -79,6 +79,8 @@ def look_at_model(key: str, **added: Any) -> Model:
     known = Model.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
     layers = [] if known else list(model.layers())
     here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
+    if not known:
+        here["about"] = about(model)
     with transaction.atomic():
         row, _ = Model.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
         if not known:
@@ -86,9 +88,16 @@ def look_at_model(key: str, **added: Any) -> Model:
     return row
 
 
+def about(model: VisionModel) -> str:
+    """Which weights it has, if it can tell."""
+    tell: Callable[[], str] | None = getattr(model, "about", None)
+    return tell() if tell else ""
+
+
 def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
     """Layers that stay keep their rows, which units and labels hang on; what other weights gave is out of date."""
-    kept = []
+    kept, layers = [], list(layers)
+    rename_layers(row, layers)
     for position, layer in enumerate(layers):
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
         known["names"] = list(layer.names)
@@ -98,6 +107,17 @@ def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) ->
         Profile.objects.filter(unit__layer__model=row).delete()
         Index.objects.filter(layer__model=row).delete()
         Model.objects.filter(pk=row.pk).update(revision=model.revision)
+
+
+def rename_layers(row: Model, layers: Iterable[LayerInfo]) -> None:
+    """A place in the network that has another name now takes its units, labels and runs along."""
+    there = {known.path: known for known in row.layers.all()}
+    taken = {known.name for known in there.values()}
+    for layer in layers:
+        known = there.get(layer.path)
+        if known and known.name != layer.name and layer.name not in taken:
+            Run.objects.filter(model=row.name, layer=known.name).update(layer=layer.name)
+            Layer.objects.filter(pk=known.pk).update(name=layer.name)
 
 
 # --- data sets --------------------------------------------------------------------------------------

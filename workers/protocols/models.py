@@ -30,7 +30,10 @@ class LayerInfo:
 
 
 class VisionModel(Protocol):
-    """A trained network. `maps` may be called from several threads: it holds the model's own lock."""
+    """A trained network. `maps` may be called from several threads: it holds the model's own lock.
+
+    It may have `about()`: in a sentence for people, which weights it has.
+    """
 
     name: str
     revision: str

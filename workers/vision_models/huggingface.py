@@ -28,6 +28,9 @@ from workers.vision_models.huggingface_parts.reading import evidence, read
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+READING = 2
+"""Counts up whenever a layer of a name is read elsewhere than before: what was measured by then is measured anew."""
+
 
 def load(settings: LabSettings, name: str) -> HuggingFaceModel:
     """The model by hub id or folder. Nothing is read yet, so nothing is refused yet."""
@@ -63,9 +66,9 @@ class HuggingFaceModel:
 
     @cached_property
     def revision(self) -> str:
-        """Of its files; half precision makes other weights of them."""
+        """Of its files; half precision makes other weights of them, and another reading gives other figures."""
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
-        return f"{self._checkpoint.revision}{short}"
+        return f"{self._checkpoint.revision}-{READING}{short}"
 
     def layers(self) -> Sequence[LayerInfo]:
         """In the order in which they are computed; the logits, if there are any, come last."""

@@ -36,7 +36,8 @@ MOST_NAMED = 40
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
-    (RESNET, r"embedder", "conv1"),  # ends in a max-pool, which keeps the maximum of every unit
+    (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
+    (RESNET, r"embedder", "stem"),
     (RESNET, r"encoder\.stages\.0", "layer1"),
     (RESNET, r"encoder\.stages\.1", "layer2"),
     (RESNET, r"encoder\.stages\.2", "layer3"),

@@ -1,0 +1,130 @@
+"""A model whose network is our own and whose weights are one published file: what such models have in common.
+
+A plug-in says which file, which network reads it, how images are cropped and which layers there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
+
+import torch
+from PIL import Image
+
+from workers import hub
+from workers.errors import MachineryError, UnknownName
+from workers.protocols import Box, LabSettings, LayerInfo
+from workers.shelf import Place, in_batches
+from workers.vision_models.centre_crop import CentreCrop
+
+Network = TypeVar("Network", bound=torch.nn.Module)
+
+
+@dataclass(frozen=True)
+class Opened(Generic[Network]):
+    """What is known once the file was read."""
+
+    place: Place[Network]
+    layers: Sequence[LayerInfo]
+    crop: CentreCrop
+
+
+def file_of(name: str) -> Path | None:
+    """The file of that path, if there is one."""
+    path = Path(name).expanduser()
+    return path.resolve() if path.is_file() else None
+
+
+class OwnNetwork(ABC, Generic[Network]):
+    """A `protocols.VisionModel` that crops. Safe for threads.
+
+    What first needs its file raises UnknownName or MissingPart if it is not there.
+    """
+
+    def __init__(self, settings: LabSettings, family: str, name: str, files: hub.Groups) -> None:
+        self.name = f"{family}:{name}"
+        self._settings = settings
+        self._file = file_of(name)
+        self._id = name
+        self._files = files
+        self._precision: torch.dtype = getattr(torch, settings.precision)
+        self._lock = Lock()
+        self._opened: Opened[Network] | None = None
+
+    @abstractmethod
+    def _network(self, path: Path) -> Network:
+        """The network with the weights in a file, on the CPU. Raises MissingPart."""
+
+    @abstractmethod
+    def _layers(self, network: Network) -> list[LayerInfo]: ...
+
+    @abstractmethod
+    def _crop(self, network: Network) -> CentreCrop: ...
+
+    @abstractmethod
+    def _maps(self, network: Network, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        """What every layer gives for prepared images (batch, 3, side, side)."""
+
+    @property
+    def revision(self) -> str:
+        """Of its file; half precision makes other weights of it."""
+        short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
+        return f"{hub.file_fingerprint(self._path())[:12]}{short}"
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """In the order in which they are computed."""
+        return self._open().layers
+
+    def seen(self, size: tuple[int, int]) -> Box:
+        """The part of an image of `size` (width, height) that is left after cropping."""
+        return self._open().crop.seen(size)
+
+    def maps(self, images: Sequence[Image.Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """What the layers make of the images; see `protocols.VisionModel.maps`.
+
+        Raises MachineryError if a layer gives NaN or infinities.
+        """
+        known = {info.name: info.units for info in self.layers()}
+        for layer in layers:
+            if layer not in known:
+                raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(known)}.")
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
+        return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
+
+    def _batch(self, images: Sequence[Image.Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+        opened = self._open()
+        pixels = opened.crop.pixels(images)
+        with opened.place as network, torch.no_grad():
+            ready = opened.crop.normalised(pixels.to(self._settings.device)).to(self._precision)
+            found = self._maps(network, ready)
+            maps = {layer: found[layer].float() for layer in layers}
+        for layer, each in maps.items():
+            if not torch.isfinite(each.sum()):
+                raise MachineryError(
+                    f"{layer} of {self.name} gives values that are no finite numbers. Its weights are damaged, or too "
+                    "large for half precision: fetch them again, or set MAIA_PRECISION=float32."
+                )
+        return maps
+
+    def _path(self) -> Path:
+        if self._file is None:
+            self._file = hub.files(hub.folder(self._id, self._files), self._files)[0]
+        return self._file
+
+    def _open(self) -> Opened[Network]:
+        """Its weights' place, its layers and its crop; found by the first call."""
+        with self._lock:
+            if self._opened is None:
+                place = self._settings.shelf.place(f"{self.name} {self.revision}", self._load)
+                with place as network:
+                    self._opened = Opened(place, self._layers(network), self._crop(network))
+            return self._opened
+
+    def _load(self) -> Network:
+        network = self._network(self._path())
+        return network.to(self._settings.device, self._precision).eval().requires_grad_(False)

@@ -1,0 +1,1 @@
+"""Parts of the plug-in `torchvision_resnet`: its network, and the files its weights come in."""
