@@ -98,6 +98,12 @@ while True:
     assert (result.status, "threads" in result.error) == ("killed", True), result
 
 
+@pytest.mark.parametrize("size", ["1, 3000", "3000, 1", "1, 2**22"])
+def test_no_slim_image_reaches_a_network(field, size):
+    result = field.attack(f"system.neuron([Image.new('RGB', ({size}))])")
+    assert (result.status, "too slim" in result.error) == ("tool_error", True), result
+
+
 def test_a_fork_bomb_never_goes_off(field):
     bomb = "while True:\n    try:\n        os.fork()\n    except OSError: pass"
     assert field.attack(bomb, SOON).status == "timeout"

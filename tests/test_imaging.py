@@ -93,6 +93,27 @@ def test_it_refuses_an_image_with_too_many_pixels_before_decoding_it(side):
         imaging.decode_image(header)
 
 
+@pytest.mark.parametrize("size", [(1, 51), (1, 3000), (3000, 1), (10, 501), (1, 16_777_216)])
+def test_it_refuses_a_slim_image_wherever_it_comes_in(size):
+    """Networks enlarge the shorter side to theirs: 1 x 3,000 pixels would become 224 x 672,000."""
+    image = Image.new("RGB", size)
+    with pytest.raises(ToolMisuse, match=r"image_list\[1\]: An image of .* is too slim"):
+        imaging.as_image(image, "image_list[1]")
+    if max(size) < 10_000:
+        data = encoded(image, "PNG")
+        text = base64.b64encode(data).decode()
+        for take in (imaging.from_base64, imaging.image_in, lambda text: imaging.as_image(text, "image")):
+            with pytest.raises(ToolMisuse, match="too slim"):
+                take(text)
+        with pytest.raises(ToolMisuse, match="too slim"):
+            imaging.decode_image(data)
+
+
+@pytest.mark.parametrize("size", [(1, 50), (1, 1), (500, 10)])
+def test_it_takes_a_narrow_image(size):
+    assert imaging.as_image(Image.new("RGB", size), "image").size == size
+
+
 def test_it_reads_back_the_base64_it_writes():
     image = picture()
     text = imaging.to_base64(image)

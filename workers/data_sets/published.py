@@ -25,7 +25,7 @@ import numpy as np
 from PIL import Image
 
 from workers.errors import MissingPart
-from workers.lab.imaging import MAX_PIXELS
+from workers.lab import imaging
 from workers.protocols import LabSettings, Picture, Published
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ class Layer:
         if found.ndim == 5 and found.shape[2] == 3 and found.shape[4] != 3:
             found = found.transpose(0, 1, 3, 4, 2)
         fits = found.ndim == 5 and found.shape[4] == 3 and found.size and found.dtype == np.uint8
-        if not fits or found.shape[2] * found.shape[3] > MAX_PIXELS:
+        if not fits or not imaging.fits(found.shape[3], found.shape[2]):
             raise MissingPart(
                 f"{path} is {found.dtype} of shape {found.shape}. Wanted: uint8 of shape (units, k, 3, height, width) "
-                "or (units, k, height, width, 3)."
+                f"or (units, k, height, width, 3), at most {imaging.MAX_PIXELS} pixels and {imaging.SLIMMEST} to 1."
             )
         return found
 

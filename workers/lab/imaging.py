@@ -49,6 +49,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class UnfitImage(ToolMisuse):
+    """Raised when something is an image, but of a size that nothing here takes."""
+
+
 def image_key(image: Image.Image) -> str:
     """SHA-256, in hex, of mode, size and pixels: encoders differ, pixels do not."""
     digest = hashlib.sha256(f"{image.mode} {image.width} {image.height}\n".encode())
@@ -69,7 +73,8 @@ def encode_png(image: Image.Image) -> bytes:
 def decode_image(data: bytes) -> Image.Image:
     """The image in untrusted bytes: upright, RGB, without metadata; the first frame of an animation.
 
-    Raises ToolMisuse if the bytes are no PNG, JPEG, WebP, GIF or BMP image, or hold over `MAX_PIXELS` pixels.
+    Raises ToolMisuse if the bytes are no PNG, JPEG, WebP, GIF or BMP image; UnfitImage if it has over `MAX_PIXELS`
+    pixels, or one side over `SLIMMEST` times as long as the other.
     """
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as image:
@@ -134,7 +139,7 @@ def to_base64(image: Image.Image) -> str:
 
 
 def from_base64(text: str) -> Image.Image:
-    """The image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to an image."""
+    """The image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as above."""
     if text.startswith("data:"):
         text = text.partition(",")[2]
     try:
@@ -147,9 +152,14 @@ def from_base64(text: str) -> Image.Image:
 
 
 def image_in(text: str) -> Image.Image | None:
-    """The image if the text is one in Base64, else None. Told by decoding it, never by its looks."""
+    """The image if the text is one in Base64, else None. Told by decoding it, never by its looks.
+
+    Raises UnfitImage if it is one of an impossible size: taken for words it would be a prompt.
+    """
     try:
         return from_base64(text)
+    except UnfitImage:
+        raise
     except ToolMisuse:
         return None
 
@@ -159,14 +169,16 @@ def as_image(value: Any, argument: str) -> Image.Image:
 
     Raises ToolMisuse naming `argument`, what came and what is wanted.
     """
-    if isinstance(value, Image.Image):
-        _check_size(value)
-        return to_rgb(value)
-    if isinstance(value, str):
-        try:
+    try:
+        if isinstance(value, Image.Image):
+            _check_size(value)
+            return to_rgb(value)
+        if isinstance(value, str):
             return from_base64(value)
-        except ToolMisuse as error:
-            raise ToolMisuse(f"{argument} must be an image, but is the text {_short(value)}. {_WANTED}") from error
+    except UnfitImage as error:
+        raise UnfitImage(f"{argument}: {error}") from error
+    except ToolMisuse as error:
+        raise ToolMisuse(f"{argument} must be an image, but is the text {_short(value)}. {_WANTED}") from error
     raise ToolMisuse(f"{argument} must be an image, but is a {type(value).__name__}. {_WANTED}")
 
 
@@ -203,6 +215,11 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
     small = image.copy()
     small.thumbnail((side, side), Image.Resampling.LANCZOS)
     return small
+
+
+def fits(width: int, height: int) -> bool:
+    """Whether an image of so many pixels is neither too large nor too slim, nor empty."""
+    return 0 < width * height <= MAX_PIXELS and max(width, height) <= SLIMMEST * min(width, height)
 
 
 def _check_file_size(width: int, height: int) -> None:
@@ -271,8 +288,14 @@ def _grown(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
 
 
 def _check_size(image: Image.Image) -> None:
-    if not 0 < image.width * image.height <= MAX_PIXELS:
-        raise ToolMisuse(f"An image of {image.width} x {image.height} pixels is too large: the limit is {MAX_PIXELS}.")
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise UnfitImage(f"An image of {width} x {height} pixels is too large: at most {MAX_PIXELS} in all are taken.")
+    if not fits(width, height):
+        raise UnfitImage(
+            f"An image of {width} x {height} pixels is too slim: at most {SLIMMEST} to 1 is taken. "
+            "Pad it, or crop it less narrowly."
+        )
 
 
 def _short(text: str) -> str:
