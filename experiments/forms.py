@@ -13,7 +13,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
-from experiments import kit, units
+from experiments import catalogue, kit, units
+from experiments.catalogue import listed
 from experiments.models import Backbone, DataSet, Layer, Model, Run, ToolSet
 from experiments.models.run import LIMITS, QUESTION_CHARS
 from workers import registry
@@ -126,9 +127,8 @@ class QueryForm(forms.Form):
         row: Any = kind.objects.filter(key=key).first()
         if row and not row.available:
             raise ValidationError(f"{row.label} cannot be used yet. {row.remedy}")
-        if key and row is None and kind is DataSet:
-            there = listed(kind.objects.values_list("key", flat=True))
-            raise ValidationError(f"There is no data set “{key}”. Choose one of: {there}.")
+        if kind is DataSet and row is None and (problem := catalogue.unknown_data_set(key)):
+            raise ValidationError(problem)
         return key
 
     def clean(self) -> dict[str, Any]:
@@ -178,8 +178,7 @@ def find_layer(model: str, layer: str) -> Layer:
     """A layer of a model that can be used. Raises Wrong."""
     found = Model.objects.filter(name=model).first()
     if found is None:
-        names = listed(Model.objects.filter(available=True).values_list("name", flat=True))
-        raise Wrong("model", f"There is no model “{model}”. Choose one of: {names}.")
+        raise Wrong("model", catalogue.no_model(model))
     if not found.available:
         raise Wrong("model", f"{model} cannot be used yet. {found.remedy}")
     place = found.layers.filter(name=layer).first()
@@ -195,10 +194,6 @@ def find_unit(layer: Layer, written: str) -> int:
         return units.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
     except UnknownName as error:
         raise Wrong("unit", str(error)) from None
-
-
-def listed(names: Any) -> str:
-    return ", ".join(names) or "none yet, the worker is still loading them"
 
 
 def suggestions(layer: Layer, unit: int) -> dict[str, str]:

@@ -18,7 +18,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.http import HttpRequest
 
-from experiments import access, audit, live, transcript
+from experiments import access, audit, catalogue, live, transcript
 from experiments import limits as words_of
 from experiments.models import Event, Run
 from experiments.models.member import Role
@@ -106,6 +106,8 @@ def go_on(by: By, run_id: int) -> bool:
             return False
         if run.has_ended and run.status not in REOPENED:
             raise Refused(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
+        if unknown := catalogue.find_unknown(run):
+            raise Refused(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
         if run.status in ACTIVE:
             Run.objects.filter(pk=run.pk).update(pause_requested="")
         elif not transcript.resume(run.pk, by.name):

@@ -296,7 +296,8 @@ def test_a_fork_stands_beside_its_parent_round_by_round(owner: User) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) -> None:
-    run = make_run(owner)
+    known = {"model": "tiny", "layer": "patches", "unit": 0, "tool_set": "tiny", "backbone": "tiny"}
+    run = make_run(owner, **known)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "failed", as_json(Ended("Why.")))
     steering.go_on(By(owner), run.pk)

@@ -103,7 +103,7 @@ def test_a_limit_is_a_number(value: str) -> None:
         ({"layer": "logits", "unit": "bal"}, "unit", NO_BAL),
         ({"layer": "logits", "unit": "crane"}, "unit", TWO_CRANES),
         ({"layer": "logits", "unit": "ball (9)"}, "unit", "There is no unit 9: logits of toybox has units 0 to 3."),
-        ({"data_set": "birds"}, "data_set", "There is no data set “birds”. Choose one of: toybox."),
+        ({"data_set": "birds"}, "data_set", "There is no dataset “birds”. Choose one of: toybox."),
     ],
 )
 def test_what_does_not_exist_is_named_with_what_does(changes: dict[str, str], field: str, words: str) -> None:

@@ -133,7 +133,7 @@ def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) ->
     row = {
         name: value for name, value in vars(run).items() if name not in {"_state", "id", "_prefetched_objects_cache"}
     }
-    first = bundled(run, path=tmp_path / "first.zip")
+    there, first = run.pk, bundled(run, path=tmp_path / "first.zip")
     forgotten(run)
     (taken,) = brought(first, teammate)
     again = Run.objects.get()
@@ -150,7 +150,8 @@ def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) ->
         list(Label.objects.values("text", "source", "position", "scores", "units", "run__tags__name")),
         bytes(again.experiments.get().state),
     ] == before
-    left = {"enqueued", "claims", "fence"}
+    assert again.owner == teammate
+    left = {"enqueued", "claims", "fence", "owner_id"}
     assert {name: value for name, value in vars(again).items() if name in row and name not in left} == {
         name: value for name, value in row.items() if name not in left
     }
@@ -160,6 +161,9 @@ def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) ->
         data = {name: one.read(name) for name in one.namelist() if name not in {"run.html", "manifest.json"}}
         assert {name: two.read(name) for name in data} == data
         assert one.namelist() == two.namelist()
+        number = "MAIA Web · run {}<"
+        page = one.read("run.html").decode().replace(number.format(there), number.format(again.pk))
+        assert two.read("run.html").decode() == page, "but for its number here"
 
 
 def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
@@ -177,15 +181,14 @@ def test_a_bundle_that_is_brought_twice_is_recognised(run: Run, owner: User, tmp
     assert Run.objects.count() == 1
 
 
-def test_an_unknown_owner_is_kept_by_name_and_the_importer_answers_for_the_run(
+def test_who_asked_is_kept_by_name_and_the_importer_answers_for_the_run(
     run: Run, teammate: User, tmp_path: Path
 ) -> None:
     number, path = run.pk, bundled(run, path=tmp_path / "run.zip")
     forgotten(run)
-    User.objects.filter(username="owner").update(username="somebody")
     brought(path, teammate)
     arrival = Arrival.objects.select_related("run").get()
-    assert (arrival.run.owner, arrival.owner, arrival.number) == (teammate, "owner", number)
+    assert (arrival.run.owner, arrival.owner, arrival.number) == (teammate, "owner", number), "of the same name or not"
     assert arrival.name == "run.zip"
 
 

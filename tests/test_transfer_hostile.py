@@ -188,6 +188,7 @@ def test_wrong_json_is_refused(files: Files, owner: User, tmp_path: Path, data: 
     assert "run.json" in refused(packed(files | {"run.json": data}, tmp_path / "x.zip"), owner)
 
 
+LABEL = {"text": "x", "source": "milan", "position": 1, "scores": {}}
 FIRST = ("payload", "entries", 0, "observations", 0)
 
 
@@ -207,6 +208,32 @@ FIRST = ("payload", "entries", 0, "observations", 0)
         ("run.json", put("labels", value=[7]), "7 is no label"),
         ("run.json", put("number", value=-4), "run.json: number is -4"),
         ("run.json", put("tags", value=["x" * 99]), "is no tag"),
+        ("run.json", put("tags", value=[f"tag {n}" for n in range(51)]), "51 tags, at most 50"),
+        ("run.json", put("tags", value=["x"] * 100_000), "no list of at most 50 tags"),
+        ("run.json", put("tags", value={"items": 1}), "run.json: tags is"),
+        ("run.json", put("labels", value=[LABEL] * 1_001), "labels is 1,001 things"),
+        ("run.json", put("labels", value=[LABEL | {"scores": {"items": "x"}}]), "'items' is 'x', and that is no score"),
+        ("run.json", put("labels", value=[LABEL | {"scores": []}]), "has no scores"),
+        ("run.json", put("labels", value=[LABEL | {"position": True}]), "position is True"),
+        ("run.json", put("labels", value=[LABEL | {"units": [["toybox", 4, 7]]}]), "is no unit such as"),
+        ("run.json", put("labels", value=[LABEL | {"units": [["toybox", "layer4", 7]] * 1_001}]), "1,001 things"),
+        ("run.json", put("run", "limits", value={"rounds": "many"}), "limits: rounds is 'many'"),
+        ("run.json", put("run", "limits", value={"cost": -5}), "limits: cost is -5"),
+        ("run.json", put("run", "limits", value={"seconds": [1]}), "limits: seconds is [1]"),
+        ("run.json", put("run", "limits", value={"tokens": 10**15}), "limits: tokens is 1000000000000000"),
+        ("run.json", put("run", "limits", value={"data_set": "x"}), "run.json: limits is {'data_set'"),
+        ("run.json", put("run", "options", value={"data_set": 5}), "the option 'data_set' is 5"),
+        ("run.json", put("run", "options", value={"data_set": {}}), "the option 'data_set' is {}"),
+        ("run.json", put("run", "options", value={"x": "y" * 501}), "the option 'x' is 'yyy"),
+        ("run.json", put("run", "question", value="x" * 4_001), "question has 4,001 characters"),
+        ("run.json", put("run", "seconds", value="long"), "seconds is 'long'"),
+        ("run.json", put("parent", value={"identity": 5}), "parent is {'identity': 5}"),
+        ("events.jsonl", put(0, "payload", "limits", "rounds", value=-1), "started: limits: rounds is -1"),
+        ("events.jsonl", put(0, "payload", "system", "options", value={"data_set": []}), "option 'data_set' is []"),
+        ("events.jsonl", put(5, "payload", "conclusion", "labels", value=["x"] * 101), "labels are over 100"),
+        ("events.jsonl", put(1, "payload", "usage", "cost", value=-1.0), "cost is -1.0, and that is below 0"),
+        ("events.jsonl", put(3, *FIRST, "activation", value=1e200), "activation is 1e+200"),
+        ("images.jsonl", put(0, "scene", value=["x"]), "scene is no small JSON object"),
         ("events.jsonl", put(0, "kind", value="odd"), "events.jsonl, line 1, 'odd': there is no such kind"),
         ("events.jsonl", put(1, "seq", value=7), "events.jsonl, line 2: seq is 7 where 2 is wanted"),
         ("events.jsonl", put(1, "payload", "round", value="x"), "events.jsonl, line 2, 'reply': Expected `int`"),

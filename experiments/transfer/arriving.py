@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,13 @@ from django.utils import timezone
 
 from experiments import transcript
 from experiments.models import Arrival, Image, Import, Label, Layer, Run, Tag, Unit
-from experiments.models.tag import TAG_CHARS
 from experiments.models.transfer import Brought
 from experiments.transcript import Step, storable
-from experiments.transfer import record
+from experiments.transfer import decoding, record
+from experiments.transfer.decoding import LabelTold, Told, moment, part, shown
 from experiments.transfer.laboratory import Laboratory, Progress, silent
-from experiments.transfer.looking import KEY, TEXT, look_at_events, look_at_images, look_at_rest, steps
+from experiments.transfer.looking import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.transfer.reading import Archive, Refused, opened
-from experiments.transfer.record import HIGHEST
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,22 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     """The run of one folder of the archive."""
     told = storable(archive.json(f"{folder}run.json"))
     if told.get("schema") != record.SCHEMA:
-        words = f"run.json is of schema {record.shown(told.get('schema'))}; this version reads schema {record.SCHEMA}."
+        words = f"run.json is of schema {shown(told.get('schema'))}; this version reads schema {record.SCHEMA}."
         raise Refused(f"{words} Update MAIA Web, or export the run again.")
     if there := known_run(told):
         return Taken(there, known=True)
-    run = record.run_from(told, owner_of(told, source.by))
+    run, said = record.run_from(told, source.by), decoding.decoded(told)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
         look_at_events(archive, folder, keys, laboratory, progress)
         look_at_rest(archive, folder)
         progress("Saving", 1, 2)
-        with transaction.atomic():
+        with stored(images, Path(waiting)), transaction.atomic():
             save_images(images)
             save(run, steps(archive, folder, keys, laboratory))
-            finish(run, told)
-            arrive(run, told, source)
-            store(images, Path(waiting))  # last: what went wrong before it leaves no file
+            finish(run, said)
+            arrive(run, told["identity"], said, source)
     return Taken(run, known=False)
 
 
@@ -99,18 +98,12 @@ def known_run(told: Mapping[str, Any]) -> Run | None:
         raise Refused("run.json has no identity, as runs of MAIA Web have.")
     if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
         return arrival.run
-    return born_here(identity, record.moment(record.part(told, "run", dict), "created"))
+    return born_here(identity, moment(part(told, "run", dict), "created"))
 
 
 def born_here(identity: str, created: datetime | None) -> Run | None:
     same = Run.objects.filter(created=created, arrival=None) if created else Run.objects.none()
     return next((run for run in same if record.identity(run) == identity), None)
-
-
-def owner_of(told: Mapping[str, Any], importer: User) -> User:
-    """The member of the team with the owner's name, else whoever imports it."""
-    name = record.part(told, "owner", str)
-    return User.objects.filter(username=name, member__isnull=False).first() or importer
 
 
 # --- rows ---------------------------------------------------------------------------------------------
@@ -125,11 +118,19 @@ def save_images(rows: Sequence[Image]) -> None:
     Image.objects.bulk_update(better, ["origin", "prompt", "seed", "scene", "raw", "original"], batch_size=100)
 
 
-def store(rows: Sequence[Image], waiting: Path) -> None:
-    """The files of images that are not in the store."""
-    for row in rows:
-        if not default_storage.exists(Image.path_of(row.key)):
-            default_storage.save(Image.path_of(row.key), ContentFile((waiting / row.key).read_bytes()))
+@contextmanager
+def stored(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
+    """Files of images that are not in the store, there before the block locks anything; gone again if it fails."""
+    paths = {row.key: Image.path_of(row.key) for row in rows}
+    fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
+    try:
+        for key in fresh:
+            default_storage.save(paths[key], ContentFile((waiting / key).read_bytes()))
+        yield
+    except BaseException:
+        for key in set(fresh) - set(Image.objects.filter(key__in=fresh).values_list("key", flat=True)):
+            default_storage.delete(paths[key])
+        raise
 
 
 def uploaded(keys: Sequence[str]) -> list[str]:
@@ -158,63 +159,49 @@ def closed(run: Run, events: Iterator[Step]) -> Iterator[Step]:
         yield Step("cancelled", transcript.end("It had not ended when it was exported, and cannot go on here."), last)
 
 
-def finish(run: Run, told: Mapping[str, Any]) -> None:
+def finish(run: Run, said: Told) -> None:
     """What the events do not tell: exact times, seconds of work, scores of labels, labels of others."""
-    row = told["run"]
-    seconds = row.get("seconds")
-    if isinstance(seconds, int | float) and 0 <= seconds < HIGHEST:
-        run.seconds = seconds
-    run.started = record.moment(row, "started") or run.started
-    run.ended = record.moment(row, "ended") or run.ended
+    run.seconds = said.seconds
+    run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
-    for each in record.part(told, "labels", list):
-        save_label(run, each)
-    for name in record.part(told, "tags", list):
-        if not isinstance(name, str) or not 0 < len(name) <= TAG_CHARS:
-            raise Refused(f"run.json: {record.shown(name)} is no tag.")
-        run.tags.add(Tag.objects.get_or_create(name=name)[0])
+    layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
+    for label in said.labels:
+        save_label(run, label, layers)
+    run.tags.set(tags_named(said.tags))
 
 
-def save_label(run: Run, told: Any) -> None:
-    """Raises Refused for what is no label."""
-    if not isinstance(told, dict) or not isinstance(told.get("text"), str) or not isinstance(told.get("source"), str):
-        raise Refused(f"run.json: {record.shown(told)} is no label.")
-    scores, position = told.get("scores"), told.get("position")
-    if not isinstance(scores, dict) or not isinstance(position, int) or not 0 <= position <= HIGHEST:
-        raise Refused(f"run.json: the label {record.shown(told['text'])} has no position, or no scores.")
-    if told["source"] == "run":
-        run.label_set.filter(source="run", position=position, text=told["text"]).update(scores=scores)
+def tags_named(names: Sequence[str]) -> list[Tag]:
+    """The rows of tags, made where they are new: three queries, however many they are."""
+    Tag.objects.bulk_create([Tag(name=name) for name in names], ignore_conflicts=True)
+    return list(Tag.objects.filter(name__in=names))
+
+
+def save_label(run: Run, told: LabelTold, layers: Mapping[tuple[str, str], Layer]) -> None:
+    """Scores of a label that the events tell of, or one more label; of units whose layer is not known here, nothing."""
+    if told.source == "run":
+        run.label_set.filter(source="run", position=told.position, text=told.text).update(scores=told.scores)
         return
     label = Label.objects.create(
-        run=run, text=told["text"][:TEXT], source=told["source"][:40], position=position, scores=scores
+        run=run, text=told.text, source=told.source, position=told.position, scores=told.scores
     )
-    label.units.set(unit for each in told.get("units", []) if (unit := unit_of(each)))
+    known = [(layers.get((model, layer)), number) for model, layer, number in told.units]
+    wanted = {(layer.pk, number) for layer, number in known if layer and number < layer.units}
+    Unit.objects.bulk_create([Unit(layer_id=layer, number=number) for layer, number in wanted], ignore_conflicts=True)
+    for layer in {layer for layer, _ in wanted}:
+        label.units.add(*Unit.objects.filter(layer=layer, number__in=[n for place, n in wanted if place == layer]))
 
 
-def unit_of(told: Any) -> Unit | None:
-    """The unit that [model, layer, number] names; None if its layer is not known here."""
-    if not isinstance(told, list) or len(told) != 3 or not isinstance(told[2], int):
-        raise Refused(f"run.json: {record.shown(told)} is no unit such as [model, layer, number].")
-    layer = Layer.objects.filter(model__name=str(told[0]), name=str(told[1]), units__gt=told[2]).first()
-    return Unit.objects.get_or_create(layer=layer, number=told[2])[0] if layer and told[2] >= 0 else None
-
-
-def arrive(run: Run, told: Mapping[str, Any], source: Source) -> None:
+def arrive(run: Run, identity: str, said: Told, source: Source) -> None:
     """Note where the run comes from; its parent is found again if it is here."""
-    parent, number = told.get("parent") or {}, told.get("number")
-    if not isinstance(parent, dict) or len(str(parent)) > 1000:
-        raise Refused("run.json: parent is no run.")
-    if not isinstance(number, int) or not 0 <= number < 2**63:
-        raise Refused(f"run.json: number is {record.shown(number)}, and that is no number of a run.")
     Arrival.objects.create(
         run=run,
         brought=source.row,
         kind=Brought.BUNDLE,
         name=source.name[:200],
-        identity=told["identity"],
-        owner=told["owner"][:150],
-        number=number,
-        parent=parent,
+        identity=identity,
+        owner=said.owner,
+        number=said.number,
+        parent=asdict(said.parent) if said.parent.identity else {},
         time=timezone.now(),
     )
     adopt(run)

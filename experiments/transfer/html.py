@@ -19,7 +19,7 @@ from django.utils.html import escape
 from experiments.charts import Scale
 from experiments.models import Event, Observation, Run
 from experiments.models.run import ENDED, Status
-from experiments.people import person
+from experiments.transfer.record import asked_by
 from workers import registry
 
 Small = Callable[[str], str]
@@ -68,7 +68,7 @@ def document(run: Run, events: Iterable[Event], small: Small) -> Iterator[str]:
 
 
 def head(run: Run) -> dict[str, Any]:
-    return {"run": run, "task": registry.TASKS.get(run.task, run.task), "asked_by": person(run.owner)}
+    return {"run": run, "task": registry.TASKS.get(run.task, run.task), "asked_by": asked_by(run)}
 
 
 def styles() -> str:

@@ -14,13 +14,17 @@ from typing import Any
 
 from experiments.models import Image
 from experiments.transcript import Step, storable
+from experiments.transfer.bounds import bound
+from experiments.transfer.decoding import shown, time_of
 from experiments.transfer.laboratory import Decoded, Laboratory, Progress
 from experiments.transfer.reading import IMAGE, Archive, Refused
-from experiments.transfer.record import HIGHEST, shown, time_of
+from experiments.transfer.record import dumped
 
 KEY = re.compile("[0-9a-f]{64}")
 ORIGINS = frozenset({"exemplar", "generated", "edited", "original", "uploaded"})
 TEXT = 100_000
+STATE = 16 << 20
+"""Bytes that a program leaves to the next."""
 
 
 def look_at_images(
@@ -69,7 +73,14 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
         raise Refused(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
         raise Refused(f"{where}: seed is {shown(known['seed'])}, and that is no seed.")
+    if not is_small(known["scene"]):
+        raise Refused(f"{where}: scene is no small JSON object.")
     return Image(**known)
+
+
+def is_small(scene: Any) -> bool:
+    """Whether it can be what a renderer notes down of a scene."""
+    return scene is None or (isinstance(scene, dict) and len(dumped(scene)) <= TEXT)
 
 
 def look_at_events(archive: Archive, folder: str, keys: set[str], laboratory: Laboratory, progress: Progress) -> None:
@@ -90,12 +101,12 @@ def step(told: Mapping[str, Any], where: str, keys: set[str], laboratory: Labora
     kind = told.get("kind")
     try:
         payload = laboratory.payload(str(kind), told.get("payload"))
+        bound(str(kind), payload)
         state = b64decode(told.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
-        raise Refused(f"{where}, {shown(kind)}: {error}") from None
-    for name in ("round", "number"):
-        if not 0 <= payload.get(name, 0) <= HIGHEST:
-            raise Refused(f"{where}: {name} is {payload[name]}, and that is out of range.")
+        raise Refused(f"{where}, {shown(kind)}: {error}.") from None
+    if len(state) > STATE:
+        raise Refused(f"{where}: the state it leaves has over {STATE >> 20} MB.")
     if kind == "result" and (unknown := [key for key in shown_in(payload) if key not in keys]):
         raise Refused(f"{where} shows the image {shown(unknown[0])}, and that is not in the bundle.")
     return Step(str(kind), payload, time_of(told.get("time"), f"{where}: time"), state)

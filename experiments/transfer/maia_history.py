@@ -26,6 +26,7 @@ from experiments.models.transfer import Brought
 from experiments.transcript import Step, storable
 from experiments.transfer import arriving, record
 from experiments.transfer.arriving import Source, Taken
+from experiments.transfer.decoding import shown
 from experiments.transfer.laboratory import Laboratory, Progress, silent
 from experiments.transfer.reading import IMAGE, Refused, check_size, parsed
 
@@ -67,9 +68,7 @@ class Pictures:
         """Raises Refused for what is no inline image."""
         head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
         if not head.startswith("data:image/") or not head.endswith(";base64") or not comma:
-            raise Refused(
-                f"{where}: the image is {record.shown(url)}. Only those within the file, as data URLs, are read."
-            )
+            raise Refused(f"{where}: the image is {shown(url)}. Only those within the file, as data URLs, are read.")
         if len(data) > IMAGE * 4 // 3:
             raise Refused(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:
@@ -96,13 +95,13 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
         turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
         run = run_of(turns, source, options)
         steps = list(steps_of(turns, run, laboratory))
-        with transaction.atomic():
-            arriving.save_images(list(pictures.rows.values()))
+        rows = list(pictures.rows.values())
+        with arriving.stored(rows, Path(waiting)), transaction.atomic():
+            arriving.save_images(rows)
             arriving.save(run, iter(steps))
             Arrival.objects.create(
                 run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
             )
-            arriving.store(list(pictures.rows.values()), Path(waiting))
     return Taken(run, known=False)
 
 
@@ -132,13 +131,13 @@ def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str
         if kind in {"text", "input_text", "output_text"}:
             text = part if isinstance(part, str) else part.get("text")
             if not isinstance(text, str):
-                raise Refused(f"{where}: a text is {record.shown(text)}.")
+                raise Refused(f"{where}: a text is {shown(text)}.")
             yield "text", text
         elif kind in {"image_url", "input_image"}:
             url = part.get("image_url")
             yield "image", pictures.key(url.get("url") if isinstance(url, dict) else url, where)
         else:
-            raise Refused(f"{where}: {record.shown(kind)} is no kind of part that is read: text and image_url are.")
+            raise Refused(f"{where}: {shown(kind)} is no kind of part that is read: text and image_url are.")
 
 
 def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:

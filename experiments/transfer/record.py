@@ -8,15 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 
 from experiments.models import Arrival, Label, Run
-from experiments.models.run import Status
+from experiments.models.run import QUESTION_CHARS, Status
+from experiments.people import person
 from experiments.transcript import storable
+from experiments.transfer import decoding
+from experiments.transfer.decoding import HIGHEST, moment, part, shown
 from experiments.transfer.reading import Refused
 
 Json = Mapping[str, Any]
@@ -32,7 +34,6 @@ TOLD = (
     *("cost", "seconds", "threshold", "best_activation", "versions", "conclusion"),
 )
 """What the events tell too; of this an import believes only the seconds."""
-HIGHEST = 2**31 - 1
 TIMES = ("created", "started", "ended")
 IDENTIFY = ("question", "task", "system_kind", "model", "layer", "unit", "backbone", "backbone_model", "seed")
 
@@ -66,12 +67,18 @@ def to_json(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "identity": identity(run),
         "number": arrival.number if arrival else run.pk,
-        "owner": arrival.owner if arrival else run.owner.get_username(),
+        "owner": asked_by(run),
         "parent": parent_of(run, arrival),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
         "labels": [label_json(label) for label in run.label_set.order_by("position", "pk")],
     }
+
+
+def asked_by(run: Run) -> str:
+    """The name of whoever asked, where the run took place."""
+    arrival = arrival_of(run)
+    return (arrival.owner if arrival else person(run.owner))[:150]
 
 
 def parent_of(run: Run, arrival: Arrival | None) -> dict[str, Any]:
@@ -97,49 +104,17 @@ def run_from(data: Json, owner: User) -> Run:
     row = storable(part(data, "run", dict))
     run = Run(owner=owner, status=Status.QUEUED, **{name: part(row, name, object) for name in ASKED})
     run.created = moment(row, "created") or run.created
+    for name in ("question", "model", "layer", "task", "backbone"):
+        part(row, name, str)
     try:
-        run.clean_fields(exclude=["owner", "limits", "conclusion", "versions"])
+        run.clean_fields(exclude=["owner", "limits", "options", "conclusion", "versions"])
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))
         raise Refused(f"run.json: {field} is {shown(row.get(field))}: {problems[0]}") from None
     for name in ("unit", "fork_round"):
         if (getattr(run, name) or 0) > HIGHEST:
             raise Refused(f"run.json: {name} is {shown(row[name])}, and that is too large.")
-    for name in ("options", "limits"):
-        part(row, name, dict)
-    for name in ("question", "model", "layer", "task", "backbone"):
-        part(row, name, str)
+    if len(run.question) > QUESTION_CHARS:
+        raise Refused(f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken.")
+    run.limits, run.options = decoding.limits(row["limits"]), decoding.options(row["options"])
     return run
-
-
-def part(data: Json, name: str, kind: type) -> Any:
-    """A field that must be there. Raises Refused."""
-    if name not in data:
-        raise Refused(f"run.json has no field {name}.")
-    if not isinstance(data[name], kind):
-        raise Refused(f"run.json: {name} is {shown(data[name])}, and that is no {kind.__name__}.")
-    return data[name]
-
-
-def moment(data: Json, name: str) -> datetime | None:
-    """A time with its zone, or None. Raises Refused."""
-    if data.get(name) is None:
-        return None
-    return time_of(data[name], f"run.json: {name}")
-
-
-def time_of(value: Any, where: str) -> datetime:
-    """Raises Refused for what is no time with a zone."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or found.tzinfo is None or not 1970 < found.year < 9999:
-        raise Refused(f"{where} is {shown(value)}, and that is no time such as 2026-01-31T12:00:00+00:00.")
-    return found
-
-
-def shown(value: Any) -> str:
-    """A value of a hostile file, short enough for a sentence."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -13,11 +13,12 @@ from importlib.metadata import version
 from threading import Event
 from typing import Any
 
+from experiments.catalogue import find_unknown_part, unoffered
 from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
-from workers.errors import Cancelled
+from workers.errors import Cancelled, UnknownName
 from workers.jobs import forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
@@ -37,21 +38,25 @@ POISON = (
 NotebookOf = Callable[[Run, ImagesInDatabase, Event], DatabaseNotebook]
 
 
-def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook) -> bool:
-    """Play one round. True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`."""
+def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook, *, any_model: bool = False) -> bool:
+    """Play one round; `any_model` lets it ask its backbone for a model of the provider that is not on offer.
+
+    True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
+    """
     images = ImagesInDatabase()
     notebook = notebook_of(run, images, lost)
     if run.claims > MOST_CLAIMS:
         notebook.append("failed", Ended(POISON.format(claims=run.claims - 1)))
         return False
-    backbone = attempt(notebook, run.rounds, partial(prepare, run, notebook))
+    backbone = attempt(notebook, run.rounds, partial(prepare, run, notebook, any_model))
     if backbone is None:
         return False
     return play_round(notebook, backbone, Runner(run, notebook, images, backbone), images.load)
 
 
-def prepare(run: Run, notebook: DatabaseNotebook) -> Backbone:
+def prepare(run: Run, notebook: DatabaseNotebook, any_model: bool) -> Backbone:
     """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
+    refuse_unknown(run, any_model)
     if run.started is None:
         first = first_event(run)
         if run.fork_round:
@@ -60,6 +65,15 @@ def prepare(run: Run, notebook: DatabaseNotebook) -> Backbone:
             notebook.append("started", first)
     backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
     return persons.with_reply(backbone, run) if run.backbone == persons.KEY else backbone
+
+
+def refuse_unknown(run: Run, any_model: bool) -> None:
+    """Raises UnknownName for what a form would not offer: a file that somebody brought may name anything."""
+    unknown = find_unknown_part(run)
+    if not unknown and not any_model:
+        unknown = unoffered(run, registry.offered(registry.BACKBONES, run.backbone, laboratory().settings))
+    if unknown:
+        raise UnknownName(unknown)
 
 
 def first_event(run: Run) -> Started:

@@ -80,7 +80,7 @@ def play_on(claimed: Run, lost: Flag, console: Console) -> bool:
 
     try:
         current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
-        return play(current, lost, partial(ConsoleNotebook, console=console))
+        return play(current, lost, partial(ConsoleNotebook, console=console), any_model=True)
     except MachineryError:  # the notebook has shown it
         time.sleep(RETRY_SECONDS)
         return True

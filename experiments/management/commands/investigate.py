@@ -123,6 +123,7 @@ def asked(options: dict[str, Any]) -> Run:
         **{name: options[name] for name in ("task", "tool_set", "backbone", "backbone_model", "seed")},
     )
     foreground.check(run)
+    foreground.look_at(run)
     run.save()
     return run
 
