@@ -102,12 +102,21 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
         ("layer4", "conv", 40),
         ("logits", "logit", 5),
     ]
-    assert row.layers.get(name="logits").names == list(CLASSES)
+    logits = row.layers.get(name="logits")
+    assert (logits.names, logits.scale) == (list(CLASSES), "softmax")
+    assert not row.layers.exclude(name="logits").exclude(scale="")
     place.build_laboratory.cache_clear()
     catalogue.write_model(row.name)
     assert place.laboratory().settings.shelf.loaded() == []
     row.refresh_from_db()
     assert row.available
+
+
+def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Path) -> None:  # noqa: F811
+    row = additions.model(str(checkpoint))
+    row.layers.update(scale="")
+    catalogue.write_model(row.name)
+    assert row.layers.get(name="logits").scale == "softmax"
 
 
 def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Path) -> None:  # noqa: F811

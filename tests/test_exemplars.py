@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,36 @@ def test_it_indexes_several_layers_in_one_pass(tmp_path):
     assert index.unit("logits", RED).activations == pytest.approx((0.25, 0.25, 0.05))
     assert sorted(path.name for path in index.folder.glob("*.npz")) == ["logits.npz", "patches.npz"]
     assert str(index.folder.relative_to(tmp_path)) == "index/tiny-1/squares-1"
+
+
+class Classes(TinyModel):
+    """The same, its logits being those of classes."""
+
+    scale = "sigmoid"
+
+    def layers(self):
+        patches, logits = super().layers()
+        return [patches, replace(logits, scale=self.scale)]
+
+
+def test_it_holds_probabilities_of_classes_apart_from_what_was_measured_on_another_scale(tmp_path):
+    index_of(tmp_path).layer("logits")
+    record = index_of(tmp_path, model=Classes()).unit("logits", RED)
+    assert record.activations == pytest.approx([1 / (1 + np.exp(-logit)) for logit in (0.25, 0.25, 0.05)], abs=1e-4)
+    assert record.maximum <= 1
+    other = index_of(tmp_path, model=type("Shared", (Classes,), {"scale": "softmax"})())
+    assert other.unit("logits", RED).activations[0] < record.activations[0]
+
+
+def test_a_pass_that_was_cut_short_on_another_scale_is_not_gone_on_with(tmp_path):
+    for model in (TinyModel(), Classes()):
+        with pytest.raises(Cancelled):
+            index_of(tmp_path, model=model).prepare(["logits"], stop_after(4))
+    again = index_of(tmp_path, model=Classes())
+    again.prepare(["logits"])
+    assert sorted(again._model.batches) == [2]
+    fresh = index_of(tmp_path / "fresh", model=Classes())
+    assert_same(again.layer("logits"), fresh.layer("logits"))
 
 
 def test_it_loads_what_was_saved_and_computes_nothing_again(tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from workers.errors import UnknownName
 from workers.lab.imaging import masked
 from workers.protocols import LabSettings, Picture, SystemSpec, silent
 from workers.toybox import nets
+from workers.toybox.render import render
+from workers.toybox.scenes import Scene, Thing
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 SETTINGS = LabSettings(Path("unused"), batch_size=4)
@@ -143,6 +146,38 @@ def test_units_and_models_without_probabilities_are_refused(resnet) -> None:
         load(SETTINGS, SystemSpec("logit", "tiny", "logits", 0), TinyModel(), index)
 
 
+def test_another_class_in_the_image_takes_nothing_from_a_class_that_is_judged_by_itself() -> None:
+    """Day stays day, however many toys stand in it."""
+    day = toybox.classes.index("day")
+    one = Thing("car", "red", "large", 0.0, 0.0)
+    crowd = [replace(one, x=x, colour=colour) for x, colour in ((-1.6, "blue"), (0.0, "red"), (1.6, "white"))]
+    images = [render(Scene(tuple(things), "grass", "day")) for things in ([], crowd)]
+    empty, crowded = (each.activation for each in logit(toybox, day).respond(images))
+    assert min(empty, crowded) > 0.95
+    night = render(Scene((one,), "grass", "night"))
+    assert logit(toybox, day).respond([night])[0].activation < 0.05
+
+
+@pytest.mark.parametrize(("problem", "scale"), [("multi_label_classification", "sigmoid"), (None, "softmax")])
+def test_a_checkpoint_says_how_its_logits_become_probabilities(tmp_path: Path, problem, scale) -> None:
+    folder = checkpoints.vit(tmp_path / "vit")
+    config = json.loads((folder / "config.json").read_text()) | {"problem_type": problem}
+    (folder / "config.json").write_text(json.dumps(config))
+    model = checkpoints.model(folder)
+    (logits,) = (layer for layer in model.layers() if layer.kind == "logit")
+    assert logits.scale == scale
+    values = model.maps(noise(3), ["logits"])["logits"].flatten(1)
+    shares = values.sigmoid() if scale == "sigmoid" else values.softmax(1)
+    np.testing.assert_allclose(model.evidence(noise(3), 2)[0], shares[:, 2], atol=1e-5)
+
+
+def test_the_value_of_a_regression_is_no_class(tmp_path: Path) -> None:
+    folder = checkpoints.vit(tmp_path / "vit")
+    config = json.loads((folder / "config.json").read_text()) | {"problem_type": "regression"}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert not [layer for layer in checkpoints.model(folder).layers() if layer.kind == "logit"]
+
+
 def test_toybox_names_its_classes_and_sees_them() -> None:
     """Its evidence is highest where layer4 is, weighted by what each unit adds to the class."""
     layers = toybox.layers()
@@ -150,7 +185,7 @@ def test_toybox_names_its_classes_and_sees_them() -> None:
     images = noise(5)
     probabilities, maps = toybox.evidence(images, 7)
     logits = toybox.maps(images, ["logits"])["logits"].flatten(1)
-    np.testing.assert_allclose(probabilities, logits.softmax(1)[:, 7], atol=1e-6)
+    np.testing.assert_allclose(probabilities, logits.sigmoid()[:, 7], atol=1e-6)
     weights = nets.load_net().logits.weight[7].detach().numpy()
     layer4 = toybox.maps(images, ["layer4"])["layer4"].numpy()
     np.testing.assert_allclose(maps, np.tensordot(layer4, weights, axes=([1], [0])).clip(0), atol=1e-4)

@@ -275,6 +275,16 @@ def test_the_page_shows_exemplars_histogram_and_neighbours(as_owner: Client, res
     assert f'data-masked="/images/{masked}.png"' in page_of(as_owner)
 
 
+def test_a_class_says_what_its_activation_is(as_owner: Client, resnet: Model, redis_url: str) -> None:
+    resnet.layers.filter(name="logits").update(scale="sigmoid")
+    measured(labelled(layer_of(resnet, "logits"), 7, "day"))
+    text = page_of(as_owner, layer="logits")
+    assert "the probability of a class by itself" in text
+    assert "it is active on" not in text, "every class has some probability on every image"
+    assert "by itself" in as_owner.get(reverse("units-model", args=[RESNET])).content.decode()
+    assert "by itself" not in page_of(as_owner)
+
+
 def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resnet: Model, redis_url: str) -> None:
     profile = measured(labelled(layer_of(resnet), 7))
     profile.exemplars.all().delete()

@@ -94,6 +94,12 @@ SYSTEMS: Plugins = {
 SYSTEM_OF_LAYER: Mapping[str, str] = {"conv": "unit", "mlp": "unit", "logit": "logit", "concept": "synthetic"}
 """Kind of layer -> kind of system that its units are studied as."""
 
+SCALES: Mapping[str, str] = {
+    "softmax": "the probability of a class, shared out over all classes (softmax)",
+    "sigmoid": "the probability of a class by itself, whatever else the image shows (sigmoid)",
+}
+"""How logits become probabilities: what the activation of a logit is."""
+
 # Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.backbones.scripted.load"),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Count, Sum
 from django.http import HttpRequest
-from ninja import Query, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
@@ -56,6 +56,7 @@ class LayerOut(Schema):
     path: str
     kind: str
     units: int
+    scale: str = Field(description="How logits become probabilities: softmax or sigmoid; empty for other layers.")
 
 
 class DataSetOut(Schema):

@@ -57,12 +57,21 @@ class Layer(models.Model):
         default=list, blank=True, help_text="of the units: classes or concepts, where they have some"
     )
 
+    scale = models.CharField(
+        max_length=10, blank=True, help_text="how logits become probabilities: softmax or sigmoid; empty for others"
+    )
+
     class Meta:
         ordering = ["model", "position"]
         constraints = [models.UniqueConstraint(fields=["model", "name"], name="one_layer_per_name")]
 
     def __str__(self) -> str:
         return f"{self.model} / {self.name}"
+
+    @property
+    def measure(self) -> str:
+        """What the activation of its units is, where that needs saying."""
+        return registry.SCALES.get(self.scale, "")
 
     def name_of(self, number: int) -> str:
         """The class or concept of a unit; "" if it has none."""

@@ -77,6 +77,7 @@ def look_at_model(key: str, **added: Any) -> Model:
     require(registry.VISION_MODELS, key)
     model = laboratory().model(key)
     known = Model.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
+    known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
     layers = [] if known else list(model.layers())
     here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
     if not known:
@@ -100,7 +101,7 @@ def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) ->
     rename_layers(row, layers)
     for position, layer in enumerate(layers):
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
-        known["names"] = list(layer.names)
+        known |= {"names": list(layer.names), "scale": layer.scale}
         kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
     row.layers.exclude(pk__in=kept).delete()
     if row.revision != model.revision:

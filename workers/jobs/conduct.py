@@ -165,6 +165,7 @@ def parts(run: Run) -> dict[str, str]:
     lab.equipment(run.tool_set)  # raises UnknownName
     _, generator, editor, describer = registry.TOOL_SETS[run.tool_set]
     data_set = str(run.options.get("data_set") or lab.settings.data_set)
+    scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
         "agent": backbone.label,
         "model": named(run.model, lab.model(run.model)),
@@ -173,7 +174,7 @@ def parts(run: Run) -> dict[str, str]:
         "generator": named(generator, lab.generator(generator)),
         "editor": named(editor, lab.editor(editor)),
         "describer": backbone.label if backbone.sees else describer,
-    }
+    } | ({"activation": registry.SCALES[scale]} if scale else {})
 
 
 def named(key: str, part: Any) -> str:

@@ -1,8 +1,9 @@
 """The exemplar index: what a data set says of every unit of a layer. Computed in one pass, saved, loaded next time.
 
-Files lie in `<state>/index/<model>-<revision>/<data set>-<revision>/<layer>.npz`. Threads and processes that want the
-same index wait for one another, so it is computed once, by `indexing`; where others have published the exemplars of a
-layer, theirs are taken. Masked images are not its business: a system makes them. Made by `laboratory`; systems read it.
+Files lie in `<state>/index/<model>-<revision>/<data set>-<revision>/<layer>.npz`, those of logits in
+`<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
+`indexing`; where others have published the exemplars of a layer, theirs are taken. Masked images are not its business:
+a system makes them. Made by `laboratory`; systems read it.
 """
 
 from __future__ import annotations
@@ -152,7 +153,9 @@ class ExemplarIndex:
         self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
-        return self.folder / f"{_file_name(layer)}.npz"
+        """Logits are indexed as probabilities: their scale is part of the name."""
+        scale = next((info.scale for info in self._model.layers() if info.name == layer), "")
+        return self.folder / f"{_file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
     def _stamp(self) -> NDArray[np.float64]:
         """What a saved index must agree with beside its name."""

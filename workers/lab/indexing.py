@@ -23,7 +23,7 @@ import numpy as np
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
 from workers.lab.records import Problem, Skipped, whole
 from workers.lab.tally import Tally
-from workers.protocols import DataSet, LabSettings, LayerInfo, Progress, VisionModel
+from workers.protocols import DataSet, LabSettings, LayerInfo, Progress, VisionModel, probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -67,6 +67,7 @@ class Pass:
         self._model = model
         self._data_set = data_set
         self._checkpoint = checkpoint
+        self._scales = {info.name: info.scale for info in model.layers()}
 
     def run(self, layers: Sequence[LayerInfo], progress: Progress) -> Work:
         """Go over the data set, or the rest of it. The checkpoint stays.
@@ -135,7 +136,12 @@ class Pass:
         images = [each for each in found if not isinstance(each, Problem)]
         broken = {each.position for each in problems}
         positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        return Seen(batch, positions, self._model.maps(images, layers) if images else {}, problems)
+        return Seen(batch, positions, self._measured(images, layers) if images else {}, problems)
+
+    def _measured(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+        """The maps of the layers; logits as the probabilities that their systems answer."""
+        maps = self._model.maps(images, layers)
+        return {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
 
     def _count(self, work: Work, seen: Seen) -> None:
         for name, maps in seen.maps.items():
@@ -173,7 +179,7 @@ class Pass:
 
     def _save(self, work: Work) -> None:
         """Write the checkpoint; the one before stays whole until then."""
-        layers = [[name, tally.units] for name, tally in work.tallies.items()]
+        layers = [[name, tally.units, self._scales[name]] for name, tally in work.tallies.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {
             f"{number}.{name}": value
@@ -193,8 +199,11 @@ class Pass:
 
     def _restored(self, saved: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> Work | None:
         about = json.loads(str(saved["about"]))
-        units = {str(name): int(count) for name, count in about["layers"]}
+        units = {str(name): int(count) for name, count, _ in about["layers"]}
+        scales = {str(name): str(scale) for name, _, scale in about["layers"]}
         if about["stamp"] != self._stamp() or not wanted.items() <= units.items():
+            return None
+        if not scales.items() <= self._scales.items():
             return None
         known = {info.name: info for info in self._model.layers()}
         work = Work({name: self._tally(known[name]) for name in units}, int(about["done"]))

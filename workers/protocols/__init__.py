@@ -35,8 +35,10 @@ from workers.protocols.models import (
     LayerInfo,
     Published,
     PublishedDataSet,
+    Scale,
     VisionModel,
     part_seen,
+    probabilities,
 )
 from workers.protocols.sandbox import (
     Bounds,
@@ -98,6 +100,7 @@ __all__ = [
     "Reply",
     "Response",
     "Sandbox",
+    "Scale",
     "Subject",
     "SystemSpec",
     "ToolCall",
@@ -106,5 +109,6 @@ __all__ = [
     "Usage",
     "VisionModel",
     "part_seen",
+    "probabilities",
     "silent",
 ]

@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+Scale = Literal["", "softmax", "sigmoid"]
+"""How logits become probabilities; "" for values that are no logits of classes.
+
+"softmax" for classes of which an image shows one: they share out a probability of 1. "sigmoid" for classes of which
+it may show any number: each has a probability of its own, whatever else the image shows."""
+
+
+def probabilities(logits: torch.Tensor, scale: Scale) -> torch.Tensor:
+    """In [0, 1], of logits (batch, classes, ...); what is on no scale stays as it is."""
+    if not scale:
+        return logits
+    return logits.sigmoid() if scale == "sigmoid" else logits.softmax(1)
+
+
 @dataclass(frozen=True)
 class LayerInfo:
     """A named place in a model."""
@@ -27,6 +41,7 @@ class LayerInfo:
     units: int
     names: tuple[str, ...] = ()
     """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
+    scale: Scale = ""
 
 
 class VisionModel(Protocol):
@@ -76,7 +91,7 @@ class Classifier(VisionModel, Protocol):
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of the class for each image, (batch,) in [0, 1], and a map of the regions that speak for it.
 
-        The maps are (batch, height, width), 0 and more. The probabilities are the softmax over all classes.
+        The maps are (batch, height, width), 0 and more. The probabilities are on the scale of the logits' `LayerInfo`.
         """
         ...
 

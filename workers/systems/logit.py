@@ -1,7 +1,8 @@
 """The probability of a class: what a search for biases studies.
 
-Its activation is the softmax probability of the class over all classes of the model; its masked image shows the
-region that speaks for the class. Both depend on the image alone. Loaded by `lab.laboratory` through the registry.
+Its activation is the class's probability on the scale of the model: shared out over all classes (softmax), or of the
+class by itself (sigmoid); its masked image shows the region that speaks for the class. Both depend on the image alone.
+Loaded by `lab.laboratory` through the registry.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Logit:
         ]
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
-        """The images with the highest logits in the order of their probabilities; empty if all logits are equal."""
+        """The images with the highest probabilities, highest first; empty if all are equal."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
             if self._exemplars is None:

@@ -11,7 +11,7 @@ import torch
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.protocols import LabSettings, LayerInfo
+from workers.protocols import LabSettings, LayerInfo, Scale, probabilities
 from workers.shelf import in_batches
 from workers.toybox import nets
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 def load(settings: LabSettings) -> ToyboxModel:
     """The model with its committed weights. Raises MachineryError if they are missing."""
     return ToyboxModel(nets.NET_FILE, settings)
+
+
+SCALE: Scale = "sigmoid"
+"""A scene shows any number of classes, and the network is trained on each by itself (`toybox.courses`)."""
 
 
 class ToyboxModel:
@@ -43,7 +47,7 @@ class ToyboxModel:
         """conv1 and layer1 to layer4, read after their ReLU, then the logits."""
         widths = nets.ToyboxNet.WIDTHS.items()
         convolutions = [LayerInfo(name, name, "conv", units) for name, units in widths]
-        return [*convolutions, LayerInfo("logits", "logits", "logit", len(self.classes), self.classes)]
+        return [*convolutions, LayerInfo("logits", "logits", "logit", len(self.classes), self.classes, SCALE)]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """What the layers make of the images; see `protocols.VisionModel.maps`."""
@@ -67,8 +71,8 @@ class ToyboxModel:
         with self._place as network:
             weights = network.logits.weight[unit].float()
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
-        probabilities = found["logits"].flatten(1).softmax(1)[:, unit]
-        return probabilities.numpy(force=True), maps.numpy(force=True)
+        shares = probabilities(found["logits"].flatten(1), SCALE)[:, unit]
+        return shares.numpy(force=True), maps.numpy(force=True)
 
     def _load(self) -> nets.ToyboxNet:
         return nets.load_net(self._weights).to(self._settings.device, self._precision)

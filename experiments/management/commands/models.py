@@ -71,7 +71,7 @@ def removed(name: str) -> str:
 
 
 def told(layer: Layer) -> dict[str, Any]:
-    return {"name": layer.name, "kind": layer.kind, "units": layer.units, "names": layer.names}
+    return {"name": layer.name, "kind": layer.kind, "units": layer.units, "names": layer.names, "scale": layer.scale}
 
 
 def as_json(found: object) -> str:
@@ -79,9 +79,11 @@ def as_json(found: object) -> str:
 
 
 def in_lines(layers: list[Layer]) -> str:
-    """A line for each layer: name, kind, units."""
+    """A line for each layer: name, kind, units, and how its logits become probabilities."""
     width = max((len(layer.name) for layer in layers), default=0)
-    return "\n".join(f"{layer.name:{width}}  {layer.kind:7}  {layer.units:6}" for layer in layers)
+    return "\n".join(
+        f"{layer.name:{width}}  {layer.kind:7}  {layer.units:6}  {layer.scale}".rstrip() for layer in layers
+    )
 
 
 def in_words(found: list[dict[str, Any]]) -> str:

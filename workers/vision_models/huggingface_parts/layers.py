@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from workers.errors import UnknownName
-from workers.protocols import LayerInfo
+from workers.protocols import LayerInfo, Scale
 from workers.vision_models.huggingface_parts.forms import (
     Form,
     Size,
@@ -165,10 +165,23 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
     logits = getattr(result, "logits", None)
     if "ForImageClassification" not in type(network).__name__ or not isinstance(logits, torch.Tensor):
         return None
-    units = logits.shape[1]
+    units, scale = logits.shape[1], scale_of(network.config)
+    if not scale:
+        return None
     names = tuple(str(network.config.id2label.get(unit, f"class {unit}")) for unit in range(units))
     heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
-    return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names)
+    return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names, scale)
+
+
+def scale_of(config: Any) -> Scale:
+    """How the logits become probabilities, as the checkpoint was trained; "" if they are no classes.
+
+    A single logit has nothing to be shared out, so it is a class by itself.
+    """
+    kind = getattr(config, "problem_type", None)
+    if kind == "regression":
+        return ""
+    return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
 
 
 def _evidence(wide: dict[str, Tap], outputs: Mapping[str, Any], size: Size, patch: int) -> Tap | None:

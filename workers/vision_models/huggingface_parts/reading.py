@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from workers.errors import MachineryError
+from workers.protocols import probabilities
 from workers.vision_models.huggingface_parts.forms import laid_out, tensor_in
 from workers.vision_models.huggingface_parts.layers import LOGITS, Layout, Tap, arguments
 
@@ -63,10 +64,10 @@ def evidence(
         laid_out(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient)
     )
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
-    probabilities = logits.detach().softmax(1)[:, unit]
-    _check(probabilities, LOGITS, model)
+    shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
+    _check(shares, LOGITS, model)
     _check(maps, tap.info.name, model)
-    return probabilities, maps
+    return shares, maps
 
 
 def _taps(layout: Layout, layers: Sequence[str]) -> Iterator[tuple[str, Tap]]:
