@@ -192,6 +192,11 @@ LAB_GENERATOR = text("MAIA_GENERATOR", "stable-diffusion-v1-5/stable-diffusion-v
 LAB_EDITOR = text("MAIA_EDITOR", "timbrooks/instruct-pix2pix")
 LAB_IMAGE_BATCH = int(number("MAIA_IMAGE_BATCH", 4))
 LAB_IMAGE_STEPS = int(number("MAIA_IMAGE_STEPS", 0))
+LAB_IMAGE_GUIDANCE = number("MAIA_IMAGE_GUIDANCE", 0)
+LAB_IMAGE_SIZE = int(number("MAIA_IMAGE_SIZE", 0))
+LAB_EDIT_STEPS = int(number("MAIA_EDIT_STEPS", 0))
+LAB_EDIT_GUIDANCE = number("MAIA_EDIT_GUIDANCE", 0)
+LAB_EDIT_SIZE = int(number("MAIA_EDIT_SIZE", 0))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
 WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4))
 

@@ -199,9 +199,27 @@ def never(what, done, total):
     raise AssertionError(f"{what}: {done} of {total}")
 
 
-def test_flux_draws(tmp_path):
-    found = generator(pipelines.flux(tmp_path / "flux"), tmp_path, image_steps=1)
-    (picture,) = found.generate(["a" * 100], [0])
+@pytest.fixture(scope="module")
+def flux(tmp_path_factory) -> Path:
+    return pipelines.flux(tmp_path_factory.mktemp("flux"))
+
+
+def test_flux_draws_at_the_size_and_guidance_of_the_settings(flux, tmp_path):
+    from diffusers import FluxPipeline
+
+    bare = FluxPipeline.from_pretrained(flux, low_cpu_mem_usage=False)
+    seed = torch.Generator("cpu").manual_seed(4)
+    (wanted,) = bare("a cat", generator=seed, num_inference_steps=1, guidance_scale=5.5, width=64, height=64).images
+    asked = {"image_steps": 1, "image_size": 64, "edit_guidance": 9, "edit_steps": 9, "edit_size": 128}
+    found = generator(flux, tmp_path, image_guidance=5.5, **asked).generate(["a cat"], [4])
+    assert same(found, [Picture(wanted)])
+    other = generator(flux, tmp_path, image_guidance=1, **asked).generate(["a cat"], [4])
+    assert other[0].image.size == (64, 64)
+    assert not same(found, other), "another guidance is another request, and another picture"
+
+
+def test_flux_draws_as_its_authors_chose(flux, tmp_path):
+    (picture,) = generator(flux, tmp_path, image_steps=1).generate(["a" * 100], [0])
     assert picture.image.size == (512, 512)
     assert picture.remark == ""  # the second text encoder reads 512 tokens
 
@@ -256,7 +274,23 @@ def test_an_edit_stops_between_steps(editing, tmp_path):
         editor(editing, tmp_path).edit([Picture(noise(32, 32))], ["make it blue"], [0], stop)
 
 
-def test_kontext_edits(tmp_path):
-    found = editor(pipelines.flux(tmp_path / "kontext", kontext=True), tmp_path, image_steps=1)
-    (picture,) = found.edit([Picture(noise(60, 40))], ["make it blue"], [0])
+@pytest.fixture(scope="module")
+def kontext(tmp_path_factory) -> Path:
+    return pipelines.flux(tmp_path_factory.mktemp("kontext"), kontext=True)
+
+
+def test_kontext_edits(kontext, tmp_path):
+    (picture,) = editor(kontext, tmp_path, image_steps=1).edit([Picture(noise(60, 40))], ["make it blue"], [0])
     assert picture.image.size == (60, 40)
+
+
+def test_kontext_works_at_the_size_and_guidance_of_the_settings(kontext, tmp_path):
+    from diffusers import FluxKontextPipeline
+
+    image, size = noise(80, 80), (64, 64)
+    bare = FluxKontextPipeline.from_pretrained(kontext, low_cpu_mem_usage=False)
+    called = {"num_inference_steps": 1, "guidance_scale": 7.0, "max_area": 64 * 64, "_auto_resize": False}
+    small, seed = image.resize(size, Image.Resampling.LANCZOS), torch.Generator("cpu").manual_seed(5)
+    (wanted,) = bare(small, "make it blue", width=64, height=64, generator=seed, **called).images
+    found = editor(kontext, tmp_path, image_steps=3, image_guidance=2, edit_steps=1, edit_guidance=7, edit_size=64)
+    assert same(found.edit([Picture(image)], ["make it blue"], [5]), [Picture(wanted.resize((80, 80), 1))])

@@ -52,6 +52,16 @@ class LabSettings:
     """Images that a pipeline makes at a time."""
     image_steps: int = 0
     """Denoising steps; 0 means what the pipeline's authors chose."""
+    image_guidance: float = 0
+    """How strictly a drawing follows its prompt; 0 means what the pipeline's authors chose."""
+    image_size: int = 0
+    """Side in pixels of the squares that are drawn; 0 means what the pipeline's authors chose."""
+    edit_steps: int = 0
+    """Denoising steps of an edit; 0 means `image_steps`."""
+    edit_guidance: float = 0
+    """How strictly an edit follows its instruction; 0 means what the pipeline's authors chose."""
+    edit_size: int = 0
+    """Side in pixels of a square as large as what an edit is worked on at; 0 means what the network was trained at."""
     batch_size: int = 64
     data_set_images: int = 0
     """Images of a data set that are used, from its first on; 0 means all. A few make a quick trial."""

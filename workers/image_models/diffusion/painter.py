@@ -74,9 +74,9 @@ class Painter:
         self._source = source
         self._settings = settings
         self._batch_size = max(1, settings.image_batch) if source.batches else 1
-        self._calls = dict(source.defaults)
-        if settings.image_steps:
-            self._calls["num_inference_steps"] = settings.image_steps
+        self._side = settings.edit_size if source.use == "edit" else settings.image_size
+        self._chosen = _chosen(source, settings)
+        self._calls = source.defaults | self._chosen | ({"side": self._side} if self._side else {})
         self._store = Store(settings.state / "generated")
         self._place = settings.shelf.place(f"{self.name} {self.revision[:12]}", partial(load, source, settings))
 
@@ -135,16 +135,25 @@ class Painter:
             "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
             "output_type": "np",
         }
-        if self._settings.image_steps and self._source.takes("num_inference_steps"):
-            arguments["num_inference_steps"] = self._settings.image_steps
+        arguments |= self._chosen
         if self._source.takes("callback_on_step_end"):
             arguments["callback_on_step_end"] = partial(_stepped, meter, len(batch))
         originals = [each.original.convert("RGB") for each in batch if each.original]
         if originals:
-            size = working_size(pipeline, originals[0].size)
+            size = working_size(pipeline, originals[0].size, self._side)
             arguments["image"] = [each.resize(size, Image.Resampling.LANCZOS) for each in originals]
-            if self._source.takes("width") and self._source.takes("height"):
-                arguments["width"], arguments["height"] = size
+            arguments |= self._sized(size)
+        elif self._side:
+            arguments |= self._sized(working_size(pipeline, (self._side, self._side), self._side))
+        return arguments
+
+    def _sized(self, size: tuple[int, int]) -> dict[str, Any]:
+        """Arguments that ask for images of `size` (width, height), where the pipeline leaves a choice."""
+        arguments: dict[str, Any] = {}
+        if self._source.takes("width") and self._source.takes("height"):
+            arguments["width"], arguments["height"] = size
+        if self._side and self._source.takes("max_area"):  # Kontext otherwise scales to a megapixel
+            arguments |= {"max_area": size[0] * size[1], "_auto_resize": False}
         return arguments
 
     def _values(self, result: Any) -> NDArray[np.float32]:
@@ -176,6 +185,15 @@ class Painter:
             f"The safety checker of {self.name} withheld what was made for {named}. Ask for it in other words; "
             "the other images are kept, and asking for them again costs nothing."
         )
+
+
+def _chosen(source: Source, settings: LabSettings) -> dict[str, int | float]:
+    """What the settings want otherwise than the pipeline's authors, of what its call takes."""
+    steps, guidance = settings.image_steps, settings.image_guidance
+    if source.use == "edit":
+        steps, guidance = settings.edit_steps or steps, settings.edit_guidance
+    wanted = {"num_inference_steps": steps, "guidance_scale": guidance}
+    return {name: value for name, value in wanted.items() if value and source.takes(name)}
 
 
 def _stepped(meter: Meter, images: int, pipeline: Any, step: int, time: Any, tensors: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
