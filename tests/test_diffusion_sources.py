@@ -50,6 +50,16 @@ def refused(name, state) -> str:
     return refusal(registry.IMAGE_GENERATORS, name, state)
 
 
+def test_weights_that_are_there_in_half_precision_alone_are_read(folder, tmp_path):
+    settings = LabSettings(tmp_path, image_steps=1)
+    (wanted,) = registry.load(registry.IMAGE_GENERATORS, f"diffusion:{folder}")(settings).generate(["a cat"], [0])
+    for path in folder.glob("*/*.safetensors"):
+        path.rename(path.with_suffix(".fp16.safetensors"))
+    assert registry.missing(registry.IMAGE_GENERATORS, f"diffusion:{folder}", settings) == ""
+    (found,) = registry.load(registry.IMAGE_GENERATORS, f"diffusion:{folder}")(settings).generate(["a cat"], [0])
+    assert found.image == wanted.image
+
+
 def test_a_snapshot_of_the_hub_is_found_by_its_id(whole, cache, tmp_path):
     snapshot = cache / "models--toys--drawing" / "snapshots" / COMMIT
     shutil.copytree(whole, snapshot)
@@ -137,7 +147,7 @@ def respell(folder: Path, **entries) -> None:
 
 def test_weights_that_are_not_there_are_named(folder, tmp_path):
     (folder / "text_encoder" / "model.safetensors").rename(folder / "text_encoder" / "pytorch_model.bin")
-    assert "text_encoder/model.safetensors is missing" in refused(folder, tmp_path)
+    assert "text_encoder/ has its weights as .bin alone, which may run code" in refused(folder, tmp_path)
     shutil.rmtree(folder / "scheduler")
     assert "scheduler/ is missing" in refused(folder, tmp_path)
 

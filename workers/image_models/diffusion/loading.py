@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workers.image_models.diffusion.source import Source, library
+from workers.image_models.diffusion.source import Source, library, variant_of
 from workers.protocols import LabSettings
 from workers.weights import first_line, out_of_memory
 
@@ -42,7 +42,7 @@ def _module(source: Source, name: str, dtype: torch.dtype) -> Any:
 
 def _read(kind: type[Any], folder: Path, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
     diffusers = library()
-    more = {}
+    more: dict[str, Any] = {"variant": variant_of(folder)}
     if issubclass(kind, diffusers.ModelMixin):
         more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()
     return kind.from_pretrained(

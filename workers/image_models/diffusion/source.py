@@ -30,6 +30,9 @@ _OTHER_TRADES = {
 }
 """Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
 
+HALF = "fp16"
+"""What diffusers calls the files of weights in half precision."""
+
 _AN_IMAGE_A_PROMPT = {
     "StableDiffusionInstructPix2PixPipeline",
     "StableDiffusionXLInstructPix2PixPipeline",
@@ -209,6 +212,12 @@ def _with_weights(classes: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
     return {part: kind for part, kind in classes.items() if issubclass(kind, nn.Module)}
 
 
+def variant_of(folder: Path) -> str | None:
+    """ "fp16" if the weights of a component are there in that form alone, as some publish them; else None."""
+    names = [path.name for path in folder.glob("*.safetensors*")]
+    return HALF if names and all(f".{HALF}" in name for name in names) else None
+
+
 def _fault(folder: Path, module: type[Any] | None) -> str:
     """What is wrong with the files of a component; "" if nothing is. Weights are read from safetensors alone."""
     if not folder.is_dir() or not any(folder.iterdir()):
@@ -216,11 +225,14 @@ def _fault(folder: Path, module: type[Any] | None) -> str:
     if module is None:
         return ""
     of_diffusers = issubclass(module, library().ModelMixin)
-    wanted = {"diffusion_pytorch_model.safetensors" if of_diffusers else "model.safetensors"}
-    for index in folder.glob("*.safetensors.index.json"):
+    half = f".{HALF}" if variant_of(folder) else ""
+    wanted = {f"{'diffusion_pytorch_model' if of_diffusers else 'model'}{half}.safetensors"}
+    for index in folder.glob(f"*.safetensors.index{half}.json"):
         try:
             wanted = set(json.loads(index.read_text())["weight_map"].values())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return f"{folder.name}/{index.name} cannot be read"
     gone = [file for file in sorted(wanted) if not (folder / file).is_file()]
+    if gone and any(folder.glob("*.bin")):
+        return f"{folder.name}/ has its weights as .bin alone, which may run code; {gone[0]} is wanted"
     return f"{folder.name}/{gone[0]} is missing" if gone else ""
