@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.single_thread import one_thread  # noqa: F401
 from workers import registry
-from workers.detectors.grounding_dino import Box, Dino, Sam
+from workers.detectors.grounding_dino import PUBLISHED, Box, Dino, GroundingDino, Manner, Sam
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Detection, Detector, LabSettings
 from workers.vision_models.synthetic import SyntheticModel
@@ -112,6 +112,26 @@ def detector(folders: tuple[Path, Path]) -> Detector:
 @pytest.fixture(scope="module")
 def found(detector: Detector) -> Found:
     return detector.detect(IMAGES, CONCEPTS)
+
+
+def test_the_detectors_of_the_published_code_are_asked_as_there(folders: tuple[Path, Path], found: Found) -> None:
+    """Squares of 224 pixels, and another threshold; the index of other thresholds is another."""
+    ours, published = load(*folders), GroundingDino(*folders, SETTINGS, "paper", PUBLISHED)
+    assert published.revision != ours.revision
+    assert published.name == "grounding-dino:paper"
+    told = registry.missing(registry.VISION_MODELS, "synthetic:grounding-dino:paper", SETTINGS)
+    assert "hf download IDEA-Research/grounding-dino-tiny" in told
+    assert "hf download facebook/sam-vit-huge" in told
+    with published._dino as dino:
+        square = IMAGES[0].convert("RGB").resize((224, 224), Image.Resampling.LANCZOS)
+        boxes = dino.boxes(square, CONCEPTS, PUBLISHED)
+        best = max(each.confidence for here in boxes for each in here)
+        assert not any(dino.boxes(square, CONCEPTS, Manner(best, 0, 224)))
+    seen = published.detect(IMAGES[:1], CONCEPTS)[0]
+    assert [len(each) for each in seen.values()] == [len(each) for each in boxes]
+    assert all(each.confidence > 0.25 for here in boxes for each in here)
+    shapes = {each.mask.shape for here in seen.values() for each in here}
+    assert all(height == width for height, width in shapes)
 
 
 # --- what is found --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from workers.protocols import Detection, LabSettings, SystemSpec
 from workers.vision_models import synthetic
 from workers.vision_models.synthetic import GRID, REACH, SyntheticModel
 from workers.vision_models.synthetic_neurons.neuron import Neuron, neurons
+from workers.vision_models.synthetic_neurons.release import RELEASE
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
 from workers.vision_models.synthetic_neurons.toys import TOYS
 
@@ -235,6 +236,28 @@ def test_table_a4_is_whole() -> None:
     assert all(
         len(neuron.concepts) == (1 if kind == "mono" else 2) for kind, each in TABLE_A4.items() for neuron in each
     )
+
+
+def test_the_neurons_of_the_published_code_stand_under_its_numbers() -> None:
+    assert {kind: len(each) for kind, each in RELEASE.items()} == {"mono": 47, "or": 18, "and": 20}
+    names = {kind: [neuron.name for neuron in each] for kind, each in RELEASE.items()}
+    assert (names["mono"][5], names["mono"][12], names["mono"][46]) == ("bird", "pink", "spiral")
+    assert (names["or"][15], names["and"][4]) == ("train or instrument", "red | orange")
+    assert all(len(set(each)) == len(each) for each in names.values())
+
+
+def test_masks_of_the_published_code_are_dilated_by_eighteen_pixels_of_224() -> None:
+    ellipse = [(row, column) for row in (-1, 0, 1) for column in range(-2, 3)] + [(-2, 0), (2, 0)]
+    mask = np.zeros((224, 224), dtype=bool)
+    mask[100, 120] = mask[3, 3] = True
+    wide = np.pad(mask, 32)
+    for _ in range(9):
+        wide = np.logical_or.reduce([np.roll(wide, each, (0, 1)) for each in ellipse])
+    wide = wide[32:-32, 32:-32]
+    assert (wide[100, 102], wide[100, 101], wide[118, 120], wide[119, 120]) == (True, False, True, False)
+    model = SyntheticModel(Corners(), TABLE, 4, published=True)
+    assert np.array_equal(model._on_grid([mask]), wide.reshape(56, 4, 56, 4).any((1, 3)))
+    assert model.revision != SyntheticModel(Corners(), TABLE, 4).revision
 
 
 def test_toys_are_all_there_in_a_dozen_pairs_of_each_kind() -> None:

@@ -36,8 +36,12 @@ VISION_MODELS: Plugins = {
     "hf:openai/clip-vit-base-patch32": ("CLIP ViT-B/32, its image side", "workers.vision_models.huggingface.load"),
     "clip-rn50:timm/resnet50_clip.openai": ("CLIP ResNet-50, its image side", "workers.vision_models.clip_rn50.load"),
     "synthetic:toybox-eyes": ("Synthetic neurons of toys, on toybox-eyes", "workers.vision_models.synthetic.load"),
+    "synthetic:grounding-dino:paper": (
+        "Synthetic neurons of MAIA's code, by its numbers, on its detectors",
+        "workers.vision_models.synthetic.load",
+    ),
     "synthetic:grounding-dino": (
-        "Synthetic neurons of the paper, on Grounding DINO and SAM",
+        "Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM",
         "workers.vision_models.synthetic.load",
     ),
     "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.load"),
@@ -81,6 +85,7 @@ TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
 DETECTORS: Plugins = {
     "toybox-eyes": ("toybox-eyes", "workers.detectors.toybox_eyes.load"),
     "grounding-dino": ("Grounding DINO and SAM", "workers.detectors.grounding_dino.load"),
+    "grounding-dino:paper": ("Grounding DINO and SAM of MAIA's code", "workers.detectors.grounding_dino.load"),
     "grounding-dino:": ("Any Grounding DINO and SAM: two hub ids or folders", "workers.detectors.grounding_dino.load"),
 }
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL.Image import Image
+from PIL.Image import Image, Resampling
 
 from workers import hub
 from workers.errors import MissingPart, UnknownName
@@ -27,10 +27,10 @@ from workers.protocols import Detection, LabSettings
 from workers.shelf import in_batches
 
 DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
-BOX_THRESHOLD = 0.3
-TEXT_THRESHOLD = 0.25
-"""The paper's. A box is kept if a word of the prompt matches it better than the first, and one of the concept itself,
-not the full stop behind it, better than the second."""
+PAPER = "paper"
+"""Names the two networks of MAIA's published code, at work as there."""
+PAPERS_TWO = "IDEA-Research/grounding-dino-tiny,facebook/sam-vit-huge"
+"""Grounding DINO with a Swin-T, and SAM with a ViT-H."""
 
 _DINO_FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json", "vocab.txt"), ("tokenizer_config.json",))
 _LONGEST = 100
@@ -43,10 +43,31 @@ _BOXES = 64
 Bools = NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How boxes are found and kept.
+
+    A box is kept if a word of the prompt matches it better than `box`, and one of the concept itself, not the full stop
+    behind it, better than `text`.
+    """
+
+    box: float
+    text: float
+    side: int = 0
+    """Images are squeezed into squares of so many pixels, and looked at in that size; 0 means as the processor says."""
+
+
+OURS = Manner(0.3, 0.25)
+"""Thresholds of the paper's text."""
+PUBLISHED = Manner(0.25, 0.0, 224)
+"""The published code's; its threshold for words, 0.3, is left out: there it words a box that is kept, no more."""
+
+
 def load(settings: LabSettings, names: str = DEFAULT) -> GroundingDino:
     """The detector of two hub ids or folders, separated by a comma. Raises UnknownName, MissingPart."""
     dino, sam = _two(names)
-    return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names)
+    manner = PUBLISHED if names == PAPER else OURS
+    return GroundingDino(hub.folder(dino, _DINO_FILES), hub.folder(sam, hub.CHECKPOINT), settings, names, manner)
 
 
 def missing(settings: LabSettings, names: str = DEFAULT) -> str:
@@ -57,7 +78,7 @@ def missing(settings: LabSettings, names: str = DEFAULT) -> str:
 
 
 def _two(names: str) -> tuple[str, str]:
-    dino, comma, sam = (part.strip() for part in names.partition(","))
+    dino, comma, sam = (part.strip() for part in (PAPERS_TWO if names == PAPER else names).partition(","))
     if not (dino and comma and sam) or "," in sam:
         raise UnknownName(f"grounding-dino:{names} does not name two models. Write it like grounding-dino:{DEFAULT}.")
     return dino, sam
@@ -73,9 +94,15 @@ class Box:
 class GroundingDino:
     """See `protocols.Detector`. Each of the two networks has a place of its own, and so a lock."""
 
-    def __init__(self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT) -> None:
-        self.name = "grounding-dino" if names == DEFAULT else f"grounding-dino:{dino.name},{sam.name}"
+    def __init__(
+        self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT, manner: Manner = OURS
+    ) -> None:
+        named = names if names == PAPER else f"{dino.name},{sam.name}"
+        self.name = "grounding-dino" if names == DEFAULT else f"grounding-dino:{named}"
         self.revision = f"{hub.fingerprint(dino, _DINO_FILES)}-{hub.fingerprint(sam, hub.CHECKPOINT)}"
+        if manner != OURS:
+            self.revision += f"-{manner.box:g}-{manner.text:g}-{manner.side}"
+        self._manner = manner
         self._dino = settings.shelf.place(f"Grounding DINO {dino.name}", lambda: Dino.load(dino, settings))
         self._sam = settings.shelf.place(f"SAM {sam.name}", lambda: Sam.load(sam, settings))
 
@@ -84,8 +111,10 @@ class GroundingDino:
         for concept in concepts:
             if not concept.strip(" .") or "." in concept or len(concept) > _LONGEST:
                 raise UnknownName(f"{concept!r} is not a concept. Name it in a few words, without full stops.")
+        if side := self._manner.side:
+            images = [image.convert("RGB").resize((side, side), Resampling.LANCZOS) for image in images]
         with self._dino as dino:
-            boxes = [dict(zip(concepts, dino.boxes(image, concepts), strict=True)) for image in images]
+            boxes = [dict(zip(concepts, dino.boxes(image, concepts, self._manner), strict=True)) for image in images]
         with self._sam as sam:
             return [sam.detections(image, found) for image, found in zip(images, boxes, strict=True)]
 
@@ -108,12 +137,17 @@ class Dino:
         return cls(network, _part(GroundingDinoImageProcessorPil, folder), _part(BertTokenizer, folder))
 
     @torch.no_grad()
-    def boxes(self, image: Image, concepts: Sequence[str]) -> list[list[Box]]:
+    def boxes(self, image: Image, concepts: Sequence[str], manner: Manner = OURS) -> list[list[Box]]:
         """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
-        pixels = self.processor(images=[image], return_tensors="pt").to(self.network.device)
-        return in_batches(concepts, _PROMPTS, lambda some: self._boxes(pixels, [f"{each.lower()}." for each in some]))
+        as_it_is = {"do_resize": False} if manner.side else {}
+        pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
 
-    def _boxes(self, pixels: Any, prompts: list[str]) -> list[list[Box]]:
+        def work(some: Sequence[str]) -> list[list[Box]]:
+            return self._boxes(pixels, [f"{each.lower()}." for each in some], manner)
+
+        return in_batches(concepts, _PROMPTS, work)
+
+    def _boxes(self, pixels: Any, prompts: list[str], manner: Manner) -> list[list[Box]]:
         words = self.tokenizer(prompts, padding=True, return_tensors="pt").to(self.network.device)
         found = self.network(
             pixel_values=pixels["pixel_values"].to(self.network.dtype).expand(len(prompts), -1, -1, -1),
@@ -127,7 +161,7 @@ class Dino:
         named = ~torch.isin(words["input_ids"], torch.tensor(delimiters, device=self.network.device))
         of_concept = (match[:, :, : named.shape[1]] * named[:, None]).amax(2)  # (prompts, boxes)
         confidence = match.amax(2)
-        kept = (confidence > BOX_THRESHOLD) & (of_concept > TEXT_THRESHOLD)
+        kept = (confidence > manner.box) & (of_concept > manner.text)
         corners = _corners(found.pred_boxes.float())
         return [
             [

@@ -21,22 +21,27 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import Detection, Detector, LabSettings, LayerInfo
 from workers.vision_models.synthetic_neurons.neuron import Neuron, Seen, Table
+from workers.vision_models.synthetic_neurons.release import RELEASE
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
 from workers.vision_models.synthetic_neurons.toys import TOYS
 
-TABLES: Mapping[str, Table] = {"toybox-eyes": TOYS}
-"""Detector -> its neurons; those of the paper for all others."""
+PAPER = "grounding-dino:paper"
+"""The detectors of the published code, with its thresholds; the masks are dilated as there."""
+TABLES: Mapping[str, Table] = {"toybox-eyes": TOYS, PAPER: RELEASE}
+"""Detector -> its neurons; those of the paper's Table A4 for all others."""
 
 GRID = 56
 """Side of the maps. The image is divided into as many rows and columns, whatever its shape."""
 REACH = 2
 """Cells by which masks are dilated. The paper gives no number; this is 1/28 of the image to each side."""
+PUBLISHED_SIDE, PUBLISHED_STEPS = 224, 9
+"""The published code dilates masks of this side so many times by an ellipse that reaches 2 pixels, 18 in all."""
 
 
 def load(settings: LabSettings, name: str) -> SyntheticModel:
     """The neurons on the detector called `name`. Raises UnknownName, with the detectors there are, and MissingPart."""
     detector: Detector = registry.load(registry.DETECTORS, name)(settings)
-    return SyntheticModel(detector, TABLES.get(name, TABLE_A4), settings.batch_size)
+    return SyntheticModel(detector, TABLES.get(name, TABLE_A4), settings.batch_size, published=name == PAPER)
 
 
 def missing(settings: LabSettings, name: str) -> str:
@@ -45,11 +50,16 @@ def missing(settings: LabSettings, name: str) -> str:
 
 
 class SyntheticModel:
-    """A `protocols.ConceptModel` with the layers "mono", "or" and "conditional". The detector holds its own lock."""
+    """A `protocols.ConceptModel` with the layers of its table. The detector holds its own lock.
 
-    def __init__(self, detector: Detector, table: Table, batch_size: int) -> None:
+    `published`: masks are dilated as by the published code, not by `REACH`.
+    """
+
+    def __init__(self, detector: Detector, table: Table, batch_size: int, *, published: bool = False) -> None:
         self.name = f"synthetic:{detector.name}"
-        self.revision = f"{detector.revision}-{sha256(f'{table} {GRID} {REACH}'.encode()).hexdigest()[:8]}"
+        made = f"{table} {GRID} {f'{PUBLISHED_SIDE} {PUBLISHED_STEPS}' if published else REACH}"
+        self.revision = f"{detector.revision}-{sha256(made.encode()).hexdigest()[:8]}"
+        self._on_grid = _dilated_as_published if published else _on_grid
         self._detector = detector
         self._table = table
         self._batch_size = batch_size
@@ -83,14 +93,13 @@ class SyntheticModel:
         found: list[dict[str, Seen]] = []
         for start in range(0, len(images), self._batch_size):
             places = self._detector.detect(images[start : start + self._batch_size], concepts)
-            found += [{concept: _seen(here) for concept, here in each.items() if here} for each in places]
+            found += [{concept: self._seen(here) for concept, here in each.items() if here} for each in places]
         return found
 
-
-def _seen(detections: Sequence[Detection]) -> Seen:
-    """A concept that was found in at least one place."""
-    value = sum(each.confidence for each in detections) / len(detections)
-    return Seen(value, _on_grid(each.mask for each in detections))
+    def _seen(self, detections: Sequence[Detection]) -> Seen:
+        """A concept that was found in at least one place."""
+        value = sum(each.confidence for each in detections) / len(detections)
+        return Seen(value, self._on_grid(each.mask for each in detections))
 
 
 def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -99,6 +108,17 @@ def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     together = torch.stack(cells).amax(0)  # (1, 56, 56)
     wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
     dilated: NDArray[np.bool_] = wide[0].numpy() > 0
+    return dilated
+
+
+def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """The same, (56, 56), but dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
+    pool, side = torch.nn.functional.max_pool2d, (PUBLISHED_SIDE, PUBLISHED_SIDE)
+    scaled = [torch.nn.functional.interpolate(torch.from_numpy(mask).float()[None, None], side) for mask in masks]
+    wide = torch.cat(scaled).amax(0)
+    for _ in range(PUBLISHED_STEPS):  # the ellipse: three rows of 5 pixels, and one pixel above and below
+        wide = torch.maximum(pool(wide, (3, 5), 1, (1, 2)), pool(wide, (5, 1), 1, (2, 0)))
+    dilated: NDArray[np.bool_] = torch.nn.functional.adaptive_max_pool2d(wide, GRID)[0].numpy() > 0
     return dilated
 
 
