@@ -166,6 +166,54 @@ def test_a_published_transcript_becomes_a_run(layer: Layer, owner: User, tmp_pat
     assert Run.objects.count() == 1
 
 
+def display(*parts: Any) -> dict[str, Any]:
+    """A message as the published code of 2025 appends it for each call of `display`."""
+    return {"role": "user", "content": [text(part) if isinstance(part, str) else part for part in parts]}
+
+
+@pytest.mark.parametrize(
+    ("messages", "wanted", "left"),
+    [
+        (
+            [display(url(1), "Exemplar 1 - Activation: 36.92"), display(url(2), "Exemplar 2 - Activation: -0.5")],
+            [("Exemplar 1", 36.92, 1), ("Exemplar 2", -0.5, 2)],
+            0,
+        ),
+        (
+            [display(url(1), "prompt 0 - Activation: 10.5", url(2), "prompt 1 - Activation: 20.5", url(3), "c: 30.5")],
+            [("prompt 0", 10.5, 1), ("prompt 1", 20.5, 2)],
+            1,
+        ),
+        (
+            [display("Best activation: 40"), display(url(1), "a - Activation: 1"), display("Done")],
+            [("a", 1.0, 1)],
+            0,
+        ),
+        ([display("Edits", url(1), "a, activation 2", url(2), "b, activation 3")], [("a", 2.0, 1), ("b", 3.0, 2)], 0),
+        ([display("a, activation: 2", url(1), "b, activation: 3", url(2))], [("a", 2.0, 1), ("b", 3.0, 2)], 0),
+        ([display(url(1), url(2), "Activations: 1 and 2")], [], 2),
+        ([display(url(1))], [], 1),
+    ],
+    ids=["a call each", "one call", "with output", "after a title", "before", "two for one text", "alone"],
+)
+def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
+    owner: User, tmp_path: Path, messages: list[Any], wanted: list[Any], left: int
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([*HISTORY[:3], *messages, *HISTORY[4:]]))
+    (taken,) = [maia_history.take(path, Source(path.name, owner), ABOUT, transfer.laboratory())]
+    keys = {
+        n: maia_history.Pictures(transfer.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "") for n in (1, 2)
+    }
+    rows = Observation.objects.order_by("position").values_list("title", "activation", "image")
+    assert list(rows) == [(title, activation, keys[shade]) for title, activation, shade in wanted]
+    says = transfer.told([taken])
+    assert (f"Of its {left + len(wanted)} images {left} are left out" in says) == bool(left)
+    assert [each for each in taken.run.events.values_list("kind", flat=True) if each == "note"] == ["note"], "none more"
+    words = taken.run.events.get(kind="result").payload["entries"][0]["text"]
+    assert all(word in words for word in ("Done", "Best activation: 40")) == (len(messages) == 3)
+
+
 def test_a_transcript_without_an_end_says_so(owner: User, tmp_path: Path) -> None:
     run = told(tmp_path / "x.json", HISTORY[:3], owner)
     assert (run.status, run.reason) == ("cancelled", "The transcript ends with a program whose result is not in it.")

@@ -47,6 +47,8 @@ class Taken:
 
     run: Run
     known: bool
+    left: str = ""
+    """What of the file is not in it, in words."""
 
 
 def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = silent) -> list[Taken]:

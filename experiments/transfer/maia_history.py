@@ -9,18 +9,18 @@ it.
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.models import Arrival, Image, Run
+from experiments.models import Arrival, Image, Layer, Run
 from experiments.models.run import QUESTION_CHARS, Status
 from experiments.models.transfer import Brought
 from experiments.transcript import Step, storable
@@ -28,16 +28,13 @@ from experiments.transfer import arriving, record
 from experiments.transfer.arriving import Source, Taken
 from experiments.transfer.decoding import shown
 from experiments.transfer.laboratory import Laboratory, Progress, silent
+from experiments.transfer.pairing import paired
 from experiments.transfer.reading import IMAGE, Refused, check_size, parsed
+from workers import registry
 
 LARGEST = 256 << 20
 """Bytes of a transcript: it is read in one piece."""
 MESSAGES = 2_000
-ACTIVATION = re.compile(
-    r"activations?(?: value| score)?\s{0,3}(?::|=|is|of)?\s{0,3}"
-    r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-]?[0-9]{1,2})?)",
-    re.IGNORECASE,
-)
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 AGENT = "published"
 Json = Mapping[str, Any]
@@ -102,7 +99,17 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
             Arrival.objects.create(
                 run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
             )
-    return Taken(run, known=False)
+    return Taken(run, known=False, left=left_out(turns, steps))
+
+
+def left_out(turns: Sequence[Turn], steps: Sequence[Step]) -> str:
+    """What of the images of the file is not in the run, in words; "" if all are."""
+    there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
+    logged = [each for step in steps if step.kind == "result" for each in step.payload["entries"]]
+    kept = sum(len(entry["observations"]) for entry in logged)
+    if there == kept:
+        return ""
+    return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
 
 
 def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn]:
@@ -152,7 +159,7 @@ def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
         | {
             "question": asked[:QUESTION_CHARS],
             "task": str(options.get("task") or "describe"),
-            "system_kind": "unit",
+            "system_kind": kind_of(system["model"], system["layer"]),
             "options": {},
             "limits": {},
             "tool_set": AGENT,
@@ -166,6 +173,12 @@ def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
     return run
 
 
+def kind_of(model: str, layer: str) -> str:
+    """How the units of a layer are studied here; as units of a network where the layer is not known."""
+    known = Layer.objects.filter(model__name=model, name=layer).first()
+    return registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"
+
+
 def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterator[Step]:
     """The events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
@@ -176,8 +189,9 @@ def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterato
         return Step(kind, laboratory.payload(kind, payload), now)
 
     yield step("started", **started(turns[:first], run))
-    for turn in turns[first:]:
-        if turn.role == "assistant":
+    for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
+        group = list(some)
+        for turn in group if by_agent else ():
             replies += 1
             said = laboratory.parse(turn.text)
             author = run.backbone_model or "Agent of the published transcript"
@@ -186,11 +200,13 @@ def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterato
             if open_program:
                 number += 1
                 yield step("experiment", round=replies, number=number, code=said["code"])
-        elif open_program:
-            yield step("result", **result(turn, replies, number))
+        if not by_agent and open_program:
+            yield step("result", **result(group, replies, number))
             open_program = False
-        elif turn.text:
-            yield step("note", round=replies, reason="continue", text=turn.text)
+        elif not by_agent:
+            for turn in group:
+                if turn.text:
+                    yield step("note", round=replies, reason="continue", text=turn.text)
     if conclusion and not open_program:
         yield step("concluded", conclusion=conclusion)
     else:
@@ -208,34 +224,13 @@ def started(turns: Sequence[Turn], run: Run) -> dict[str, Any]:
     return {**asked, **told, "limits": limits, "reference": "", "versions": {}}
 
 
-def result(turn: Turn, round_number: int, number: int) -> dict[str, Any]:
-    """What came of a program: each image with the last activation named before it; the other words are its text."""
-    observations, before, rest = [], "", []
-    for kind, words in turn.parts:
-        if kind == "text":
-            before = f"{before}\n{words}".strip()
-            continue
-        found = list(ACTIVATION.finditer(before))
-        if found:
-            title = titled(before, found[-1])
-            observations.append({"title": title, "activation": float(found[-1].group(1)), "image": words})
-        else:
-            rest.append(f"{before}\n[An image of which the transcript tells no activation is left out.]".strip())
-        before = ""
-    words = "\n".join(part for part in [*rest, before] if part)
+def result(turns: Sequence[Turn], round_number: int, number: int) -> dict[str, Any]:
+    """What came of a program: the images that have an activation; the other words are its text."""
+    found = paired([turn.parts for turn in turns])
+    observations = [{"title": each.title, "activation": each.activation, "image": each.image} for each in found.shown]
+    words = found.text
     failed = "Traceback (most recent call last)" in words
     entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
     status = "program_error" if failed else "ok"
     told = {"round": round_number, "number": number, "status": status, "entries": entries}
     return told | {"error": words if failed else ""}
-
-
-def titled(words: str, activation: re.Match[str]) -> str:
-    """The title of an image: the line that names its activation, without it, else the line above."""
-    start = words.rfind("\n", 0, activation.start()) + 1
-    end = words.find("\n", activation.end())
-    line = (
-        f"{words[start : activation.start()]} {words[activation.end() :] if end < 0 else words[activation.end() : end]}"
-    )
-    above = words[:start].strip().rpartition("\n")[2]
-    return re.sub(r"^[\s\"'(:,;.-]+|[\s\"'(:,;.\[-]+$", "", line)[:300] or above.strip(" \"':,;")[:300]

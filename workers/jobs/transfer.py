@@ -136,7 +136,8 @@ def told(taken: Sequence[Taken]) -> str:
     fresh = [f"run {each.run.pk}" for each in taken if not each.known]
     known = [f"run {each.run.pk}" for each in taken if each.known]
     parts = [f"Imported as {listed(fresh)}."] if fresh else []
-    return " ".join(parts + ([f"Here already, and left as it is: {listed(known)}."] if known else []))
+    parts += [f"Here already, and left as it is: {listed(known)}."] if known else []
+    return " ".join([*parts, *(each.left for each in taken if each.left)])
 
 
 def listed(names: Sequence[str]) -> str:
