@@ -18,6 +18,7 @@ from django.views.generic import RedirectView
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
+from experiments import bodies
 from experiments.api import (
     asking,  # noqa: F401 - its operations are those of runs
     catalogue,
@@ -128,7 +129,7 @@ def bounded(request: HttpRequest) -> None:
         raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
     length = request.META.get("CONTENT_LENGTH") or "0"
     most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if not length.isdigit() or (most is not None and int(length) > most):
+    if bodies.refused(request) or not length.isdigit() or (most is not None and int(length) > most):
         raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
 
 

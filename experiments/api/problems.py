@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
@@ -95,7 +96,7 @@ def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse
         return answer("forbidden", str(error) or "You may not do this.")
     if isinstance(error, RequestDataTooBig):
         return answer("too-large", str(error))
-    if isinstance(error, SuspiciousOperation):
+    if isinstance(error, SuspiciousOperation | MultiPartParserError | UnreadablePostError):
         return answer("unreadable", str(error))
     log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
