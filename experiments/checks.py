@@ -55,6 +55,16 @@ def state_folder_can_be_written(**_: Any) -> list[CheckMessage]:
 
 
 @register(Tags.security)
+def state_folder_is_private(**_: Any) -> list[CheckMessage]:
+    """Sessions lie in the database, and whoever reads them is signed in."""
+    state: Path = settings.STATE
+    if not state.is_dir() or not state.stat().st_mode & 0o007:
+        return []
+    words = f"Every user of this machine can look into the state folder {state}."
+    return [checks.Warning(words, hint=f"Run: chmod 700 {state}", id="maia.W007")]
+
+
+@register(Tags.security)
 def sandbox_is_whole(**_: Any) -> list[CheckMessage]:
     """Pages work without, so nothing is stopped here; programs are refused where they would run."""
     found: list[CheckMessage] = [

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
+from maia_web.state import umask_for
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -153,6 +155,7 @@ def database(url: str, password: str = "") -> dict[str, object]:
 # --- the installation -------------------------------------------------------------------------------
 
 STATE = Path(text("MAIA_STATE", str(BASE_DIR / "var"))).resolve()
+os.umask(umask_for(STATE))
 DEBUG = switch("MAIA_DEBUG", default=False)
 SECRET_KEY = secret_key(STATE)
 ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")

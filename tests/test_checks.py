@@ -38,6 +38,14 @@ def test_a_state_folder_that_is_a_file_is_an_error(settings, tmp_path: Path) -> 
     assert found() == {}
 
 
+def test_a_state_folder_that_others_may_read_is_told(settings, tmp_path: Path) -> None:
+    settings.STATE = tmp_path
+    tmp_path.chmod(0o755)
+    assert f"chmod 700 {tmp_path}" in str(found()["maia.W007"].hint)
+    tmp_path.chmod(0o770)
+    assert found() == {}
+
+
 def test_a_worker_without_a_thread_is_an_error(settings) -> None:
     settings.WORKER_THREADS = 0
     assert found()["maia.E003"].is_serious()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from maia_web import settings
+from maia_web import settings, state
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +31,34 @@ def test_a_number_is_finite_and_not_negative(monkeypatch: pytest.MonkeyPatch, ra
 def test_a_list_is_split_at_commas_and_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAIA_TRIAL", " a.example.org , ,b.example.org")
     assert settings.words("MAIA_TRIAL") == ["a.example.org", "b.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "before", "after", "umask"),
+    [
+        ("secret_key", 0o755, 0o700, 0o077),  # made by an earlier version
+        ("maia.sqlite3", 0o777, 0o770, 0o007),
+        ("", 0o755, 0o700, 0o077),  # a fresh volume
+        ("images", 0o2775, 0o2770, 0o007),  # web and worker under two users of a group
+        ("notes.txt", 0o755, 0o755, 0o077),  # somebody else's: MAIA_STATE is mistyped
+    ],
+)
+def test_the_state_folder_is_shut_to_others(tmp_path: Path, holds: str, before: int, after: int, umask: int) -> None:
+    if holds:
+        (tmp_path / holds).touch()
+    tmp_path.chmod(before)
+    assert state.umask_for(tmp_path) == umask
+    assert tmp_path.stat().st_mode & 0o7777 == after
+
+
+def test_a_new_state_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    """Whatever starts first: every command, the web and the worker read the settings."""
+    made = tmp_path / "deep" / "state"
+    words = "import os; from django.conf import settings; settings.DEBUG; print(oct(os.umask(0)))"
+    environment = {"DJANGO_SETTINGS_MODULE": "maia_web.settings", "MAIA_STATE": str(made), "MAIA_SECRET_KEY": "x" * 50}
+    done = subprocess.run([sys.executable, "-c", words], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0o77\n", "")
+    assert made.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_secret_key_is_made_once_and_only_its_owner_may_read_it(
