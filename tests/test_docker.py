@@ -6,13 +6,19 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.test_docs import settings_in_code, settings_in_readme
+from workers.sandbox import watch
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKER = ROOT / "docker"
@@ -22,7 +28,8 @@ OURS = [name for name, service in SERVICES.items() if str(service["image"]).star
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
 ONLY_WORKER = (DOCKER / "only-in-the-worker.txt").read_text().split()
-READ_BY_COMPOSE = {"MAIA_PORT", "MAIA_DATA"}
+ONLY_DEVELOPMENT = (DOCKER / "only-for-development.txt").read_text().split()
+READ_BY_COMPOSE = {"MAIA_PORT", "MAIA_DATA", "MAIA_WORKER_MEMORY"}
 
 
 def example() -> dict[str, str]:
@@ -58,10 +65,29 @@ def test_every_lasting_service_says_how_it_is_and_comes_back(name: str) -> None:
 
 def test_secrets_come_from_files_and_the_providers_key_goes_to_the_worker_alone() -> None:
     for name, service in SERVICES.items():
-        plain = {key for key in service.get("environment", {}) if re.search("KEY|PASSWORD", key)}
-        assert {key for key in plain if not key.endswith("_FILE")} == set()
+        given = service.get("environment", {})
+        plain = {key for key in given if re.search("KEY|PASSWORD|SECRET", key) and not key.endswith("_FILE")}
+        own = {"worker": "OPENAI_API_KEY", "web": "MAIA_OIDC_CLIENT_SECRET"}.get(name)
+        assert {key: given[key] for key in plain} == {key: f"${{{key}:-}}" if key == own else "" for key in plain}
+        assert not service.get("env_file") or plain == {"OPENAI_API_KEY", "MAIA_OIDC_CLIENT_SECRET"}
         assert ("openai_api_key" in service.get("secrets", [])) == (name == "worker")
         assert set(service.get("secrets", [])) <= COMPOSE["secrets"].keys()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_bounded_and_without_privileges(name: str) -> None:
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["pids_limit"] > 0
+    assert service["mem_limit"]
+    assert name in OURS or service["user"]
+
+
+def test_what_programs_write_in_the_worker_is_bounded() -> None:
+    (temporary,) = SERVICES["worker"]["tmpfs"]
+    assert temporary.startswith("/tmp:size=2g")
+    assert SERVICES["worker"]["pids_limit"] > 4 * watch.THREADS
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -99,9 +125,40 @@ def test_the_image_has_the_python_that_the_packages_are_locked_on() -> None:
     assert asked[1] == oldest[1]
 
 
-def test_what_the_web_leaves_out_is_pinned() -> None:
-    unknown = [pattern for pattern in ONLY_WORKER if not any(re.fullmatch(pattern, line) for line in LOCK)]
-    assert unknown == []
+def test_what_the_images_leave_out_is_pinned() -> None:
+    patterns = [*ONLY_WORKER, *ONLY_DEVELOPMENT]
+    assert [each for each in patterns if not any(re.fullmatch(each, line) for line in LOCK)] == []
+    assert set(ONLY_WORKER) & set(ONLY_DEVELOPMENT) == set()
+
+
+def test_the_images_hold_what_the_program_needs_and_nothing_that_only_tests_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = needed(project["dependencies"])
+    left_out = {line for line in LOCK if any(re.fullmatch(each, line) for each in ONLY_DEVELOPMENT)}
+    names = {canonicalize_name(re.split("[=; ]", line)[0]) for line in left_out}
+    everything = {canonicalize_name(re.split("[=; ]", line)[0]) for line in LOCK if ";" not in line}
+    assert names == everything - wanted
+    for image in ("web", "worker"):
+        _, _, stage = DOCKERFILE.partition(f"FROM base AS {image}\n")
+        assert "/tmp/only-for-development.txt" in stage.partition("\nFROM ")[0]
+
+
+def needed(wanted: list[str]) -> set[str]:
+    """The names of these packages and of all that they need, as installed here."""
+    left, found = [Requirement(each) for each in wanted], {}
+    while left:
+        asked = left.pop()
+        key = canonicalize_name(asked.name), *sorted(asked.extras)
+        if key in found or not (asked.marker is None or asked.marker.evaluate({"extra": ""})):
+            continue
+        found[key] = key[0]
+        with suppress(PackageNotFoundError):
+            for each in (Requirement(line) for line in distribution(asked.name).requires or []):
+                extras = [extra for extra in asked.extras if each.marker and each.marker.evaluate({"extra": extra})]
+                if extras:
+                    each.marker = None
+                left.append(each)
+    return set(found.values())
 
 
 WITHOUT = """
@@ -130,7 +187,11 @@ sys.exit(answer.status_code != 200)
 
 
 def test_the_web_runs_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    names = ",".join(line.partition("==")[0] for line in LOCK if any(re.fullmatch(each, line) for each in ONLY_WORKER))
+    names = ",".join(
+        line.partition("==")[0]
+        for line in LOCK
+        if any(re.fullmatch(each, line) for each in (*ONLY_WORKER, *ONLY_DEVELOPMENT))
+    )
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "maia_web.settings",
