@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Max, Min
 
 from experiments import outlines, rendering
@@ -18,6 +19,7 @@ from experiments.charts import Scale
 from experiments.figures import MINUS, figure
 from experiments.gallery import Shot
 from experiments.models import Event, Experiment, Observation, Run
+from experiments.review import verdicts
 from experiments.run_page.experiments import Listed, listed
 from experiments.templatetags.maia import compact, dollars, took
 from workers import registry
@@ -77,9 +79,12 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 )
 
 
-def facts(runs: Sequence[Run]) -> list[Line]:
-    """Lines of words."""
-    return [Line(name, kind, [Cell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
+def facts(runs: Sequence[Run], viewer: User | None) -> list[Line]:
+    """Lines of words; the last says what reviewers made of the runs, as far as the viewer may see it."""
+    lines = [Line(name, kind, [Cell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
+    seen = verdicts.of(runs, viewer)
+    said = [Cell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
+    return [*lines, Line("Verdict", "text", said)]
 
 
 def figures(runs: Sequence[Run], base: Run) -> list[Line]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 
 from experiments.models import Run
 from experiments.models.run import ACTIVE, Status
+from experiments.review import verdicts
 from experiments.search import read as read_words
 from experiments.search import runs_matching
 from workers import registry
@@ -26,6 +29,7 @@ NEWEST = "-created"
 
 SORTS: Mapping[str, str] = {
     "created": "created",
+    "number": "pk",
     "status": "status",
     "system": "model",
     "owner": "owner__username",
@@ -35,9 +39,12 @@ SORTS: Mapping[str, str] = {
     "cost": "cost",
     "tokens": "tokens_used",
     "seconds": "seconds",
+    "seed": "seed",
+    "agent": "backbone",
+    "verdict": "verdict_rank",
 }
 """Name in the address -> what is sorted by; a minus before the name turns the order round."""
-MAY_LACK = frozenset({"best"})
+MAY_LACK = frozenset({"best", "verdict"})
 """Of these, those that a run may have no value of."""
 
 
@@ -55,10 +62,12 @@ class Filtered:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def runs_from(params: Mapping[str, str]) -> Filtered:
-    """The runs that the parameters of an address choose, sorted."""
+def runs_from(params: Mapping[str, str], viewer: User | None = None) -> Filtered:
+    """The runs that the parameters of an address choose, sorted; verdicts are those that the viewer may see, without a
+    viewer those that everybody may."""
     runs, values, problems = Run.objects.all(), {}, {}
-    for name, condition in FILTERS.items():
+    conditions: Mapping[str, Callable[[str], Q]] = {**FILTERS, "verdict": partial(by_verdict, viewer=viewer)}
+    for name, condition in conditions.items():
         text = params.get(name, "").strip()
         if not text:
             continue
@@ -73,13 +82,15 @@ def runs_from(params: Mapping[str, str]) -> Filtered:
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
         sort = NEWEST
-    return Filtered(ordered(runs, sort), values, sort, problems)
+    return Filtered(ordered(runs, sort, viewer), values, sort, problems)
 
 
-def ordered(runs: QuerySet[Run], sort: str) -> QuerySet[Run]:
+def ordered(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
     """In this order; runs without a value come last, and of equals the newest first."""
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
     name = sort.removeprefix("-")
+    if name == "verdict":
+        runs = verdicts.ranked(runs, viewer)
     # Said only where it makes a difference: PostgreSQL does not read an index in an order that it was not made in.
     last = True if name in MAY_LACK else None
     column = F(SORTS[name])
@@ -99,6 +110,13 @@ def by_task(text: str) -> Q:
     if text not in registry.TASKS:
         raise Senseless(f"There is no task “{text[:40]}”. Choose one of: {', '.join(registry.TASKS)}.")
     return Q(task=text)
+
+
+def by_verdict(text: str, viewer: User | None) -> Q:
+    known = [key for key, _ in verdicts.CHOICES]
+    if text not in known:
+        raise Senseless(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
+    return verdicts.chosen(text, viewer)
 
 
 def by_unit(text: str) -> Q:
@@ -168,5 +186,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "tag": lambda text: Q(tags__name=text),
     "since": lambda text: Q(created__gte=day(text)),
     "until": lambda text: Q(created__lt=next_day(text)),
+    "verdict": partial(by_verdict, viewer=None),
 }
-"""Name in the address -> the condition that its text states. Each raises Senseless."""
+"""Name in the address -> the condition that its text states; the verdict as everybody may see it. Each raises
+Senseless."""

@@ -84,6 +84,8 @@ RESEARCH = {
     "imports": "/imports/",
     "run-shares": "/runs/{run}/shares/",
     "comments-people": "/comments/people/",
+    "review-new": "/review/new/",
+    "run-review": "/runs/{run}/review/",
 }
 WRITE = {
     "query": "/query/",
@@ -110,8 +112,9 @@ ASK = {
     "comment-delete": "/comments/{comment}/delete/",
     "thread-reply": "/threads/{thread}/reply/",
     "thread-resolve": "/threads/{thread}/resolve/",
+    "review-close": "/review/{queue}/close/",
 }
-"""What a researcher may ask of a worker, or say."""
+"""What a researcher may ask of a worker, or say, or close of their own."""
 ADMIN = {
     "settings-models-add": "/settings/models/add/",
     "settings-models-remove": "/settings/models/{model}/remove/",
@@ -152,7 +155,7 @@ REVIEW = {
     "choices-ask": "/choices/{contest}/ask/",
     "choices-stop": "/choices/{contest}/judges/1/stop/",
     "review-undo": "/review/{queue}/undo/",
-    "review-close": "/review/{queue}/close/",
+    "review-final": "/review/{queue}/items/1/final/",
 }
 """What takes a reviewer, or an admin."""
 REVIEW_READ = {
@@ -160,7 +163,6 @@ REVIEW_READ = {
     "review-ahead": "/review/{queue}/items/1/ahead/",
     "choices-new": "/choices/new/",
     "choices-judge": "/choices/{contest}/judge/",
-    "review-new": "/review/new/",
 }
 
 

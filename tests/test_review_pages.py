@@ -108,9 +108,22 @@ def test_a_queue_that_makes_no_sense_is_refused_with_words(admin, owner, fields,
     assert not Queue.objects.exists()
 
 
-def test_a_reviewer_makes_and_closes_no_queue(first, owner):
+def test_who_is_no_admin_queues_runs_of_their_own_alone_and_closes_no_queue_of_others(first, owner):
     client = signed_in(first)
-    queue = queue_of(owner)
+    queue, mine = queue_of(owner), make_run(first, status="concluded")
+    assert client.post(f"/review/{queue.pk}/close/").status_code == 403
+    assert "1 run, of which 1 has ended. 2 runs of others left out" in client.get("/review/new/").content.decode()
+    client.post("/review/new/", {"name": "Mine", "reviewers_per_item": 1, "only_ended": "on"})
+    own = Queue.objects.get(name="Mine")
+    assert list(own.items.values_list("run", flat=True)) == [mine.pk]
+    assert client.post(f"/review/{own.pk}/close/").status_code == 302
+    own.refresh_from_db()
+    assert own.closed
+    assert not Queue.objects.get(pk=queue.pk).closed
+
+
+def test_a_viewer_makes_and_closes_no_queue(teammate, owner):
+    client, queue = signed_in(teammate), queue_of(owner)
     assert client.get("/review/new/").status_code == 403
     assert client.post(f"/review/{queue.pk}/close/").status_code == 403
     assert "Queue for review" not in client.get("/runs/").content.decode()
@@ -288,9 +301,10 @@ def test_the_rail_and_the_overview_tell_what_waits(first, owner, teammate):
 
 @pytest.mark.parametrize("path", ["/review/", "/review/{}/", "/review/{}/items/1/", "/review/{}/items/1/line/"])
 def test_a_page_asks_as_often_however_much_there_is(first, owner, path, django_assert_max_num_queries):
-    few, many = queue_of(owner, runs=1), queue_of(owner, runs=30, reviewers_per_item=2)
+    few, many = (queue_of(owner, runs=runs, reviewers_per_item=2) for runs in (1, 30))
     for name in ("third", "fourth"):
-        reviewed(many, member(name, "REVIEWER"))
+        for queue in (few, many):
+            reviewed(queue, User.objects.filter(username=name).first() or member(name, "REVIEWER"))
     client = signed_in(first)
     counts = []
     for queue in (few, many):

@@ -1,11 +1,16 @@
-"""The items on which reviewers differ, most first: by the verdict, then by the lines of the rubric together."""
+"""The items on which reviewers differ, most first: by the verdict, then by the lines of the rubric together.
+
+A 4 beside a 5 is no disagreement: scores are, that lie 2 or more apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Case, Count, F, IntegerField, Max, Min, QuerySet, Value, When
+from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
 
 from experiments.models import Item, Review
 from experiments.models.review import Verdict
@@ -14,10 +19,12 @@ from experiments.review.overview import Row
 
 ORDER = (Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT)
 """Verdicts by how far they are from each other."""
+APART = 2
+"""Scores that differ so much disagree."""
 
 
 def items(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
-    """Ids of the items with two opinions or more that differ in anything, most first."""
+    """Ids of the items with two opinions or more that differ by the verdict, or on a line by `APART`; most first."""
     verdict = Case(
         *(When(verdict=value, then=Value(place)) for place, value in enumerate(ORDER)),
         output_field=IntegerField(),
@@ -26,7 +33,8 @@ def items(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
     grouped = reviews.order_by().values("item_id").annotate(opinions=Count("pk"), **ranges)
     grouped = grouped.annotate(apart=Max(verdict) - Min(verdict)).filter(opinions__gte=2)
     total = sum((F(f"range_{name}") for name in rubric.NAMES), Value(0))
-    ordered = grouped.annotate(total=total, all=F("apart") + F("total")).filter(all__gt=0)
+    differs = reduce(or_, (Q(**{f"range_{name}__gte": APART}) for name in rubric.NAMES), Q(apart__gt=0))
+    ordered = grouped.annotate(total=total).filter(differs)
     return ordered.order_by("-apart", "-total", "item_id").values("item_id")
 
 

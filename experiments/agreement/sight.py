@@ -1,6 +1,7 @@
 """Who may see how far reviewers of a queue agree, and of which reviews: figures tell of opinions too.
 
-While a blind queue is open: admins, and reviewers who have submitted all that is blind to them. Afterwards everybody.
+While a blind queue is open: reviewers who have submitted all that is blind to them, and admins. An admin who may still
+review there sees the figures of the reviews that are open to them, as anybody else. Afterwards everybody sees all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from experiments.access import role_of
 from experiments.models import Queue, Review
 from experiments.models.member import Role
 from experiments.models.review import State
-from experiments.review import blindness
+from experiments.review import blindness, reservation
 
 
 def may_see(user: User, queue: Queue) -> bool:
@@ -25,5 +26,15 @@ def may_see(user: User, queue: Queue) -> bool:
 
 def reviews(user: User, queue: Queue) -> QuerySet[Review]:
     """The submitted reviews that count for this person, who may see the agreement."""
-    rows = Review.objects if role_of(user) == Role.ADMIN else blindness.visible(user)
+    sees_all = role_of(user) == Role.ADMIN and not may_review(user, queue)
+    rows = Review.objects if sees_all else blindness.visible(user)
     return rows.filter(item__queue=queue, state=State.SUBMITTED)
+
+
+def left_out(user: User, queue: Queue) -> int:
+    """Opinions that are submitted and not counted for this person, since they may still review what they are of."""
+    return Review.objects.filter(item__queue=queue, state=State.SUBMITTED).count() - reviews(user, queue).count()
+
+
+def may_review(user: User, queue: Queue) -> bool:
+    return reservation.queues_of(user).filter(pk=queue.pk).exists()

@@ -72,12 +72,12 @@ class ComparisonOut(Schema):
 @router.get("/comparisons", response=ComparisonOut, summary="Compare runs")
 def compare_runs(request: HttpRequest, wanted: Query[Wanted]) -> ComparisonOut:
     """What was asked and what came of it line by line, and eight rounds."""
-    allow(request)
+    user = allow(request)
     runs = chosen(wanted.run)
     base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
     if base is None:
         raise Refusal("invalid", f"The baseline {wanted.base} is not among these runs.")
-    lines = [*comparison.facts(runs), *comparison.figures(runs, base)]
+    lines = [*comparison.facts(runs, user), *comparison.figures(runs, base)]
     last = wanted.first + comparison.ROUNDS - 1
     found = comparison.rounds(runs, comparison.scale_of(runs), wanted.first, last, only_differences=False)
     return ComparisonOut(

@@ -152,6 +152,7 @@ def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOu
     user = allow(request)
     item = find(ITEMS.all(), queue=pk, position=number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
+    blindness.note_shown(user, [item.pk])
     return [review_out(row) for row in rows]
 
 

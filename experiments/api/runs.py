@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
@@ -15,6 +16,7 @@ from experiments.api.fields import Day, Id, UnitNumber, Words, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.models import Hypothesis, Run
 from experiments.models.run import Status
+from experiments.review import projection, verdicts
 
 router = Router(tags=["Runs"])
 
@@ -24,6 +26,16 @@ class Conclusion(Schema):
     labels: list[str] = []
     reasoning: str = ""
     bias: str = ""
+
+
+class VerdictOut(Schema):
+    """What reviewers made of a run, as far as you may see it."""
+
+    value: str = Field(description="accept, revise, reject, or split where less than half agree")
+    final: bool = Field(description="whether one person settled it, with a reason")
+    opinions: int
+    agreeing: int = Field(description="opinions with this verdict")
+    corrected_labels: list[str] = Field(description="given instead of the run's, the final one first")
 
 
 class RunOut(Schema):
@@ -66,6 +78,9 @@ class RunOut(Schema):
     conclusion: Conclusion
     versions: dict[str, Any]
     tags: list[str]
+    verdict: VerdictOut | None = Field(
+        None, description="null before there is one, or while you are to review it unseen"
+    )
 
 
 class HypothesisOut(Schema):
@@ -92,6 +107,7 @@ class RunFilters(Schema):
     owner: Words | None = None
     label: Words | None = Field(None, description="words of its labels")
     tag: Words | None = None
+    verdict: Words | None = Field(None, description="accept, revise, reject, split, final, reviewed or none")
     since: Day | None = Field(None, description="asked on this day or later")
     until: Day | None = Field(None, description="asked on this day or earlier")
 
@@ -124,8 +140,22 @@ def run_out(run: Run) -> RunOut:
     )
 
 
-def read(pk: int) -> RunOut:
-    return run_out(find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk))
+def read(pk: int, viewer: User | None = None) -> RunOut:
+    """A run; its verdict as the viewer may see it, without one as everybody may."""
+    found = run_out(find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk))
+    fill_verdicts([found], viewer)
+    return found
+
+
+def fill_verdicts(shown: list[RunOut], viewer: User | None) -> None:
+    """Add the verdicts that this person may see."""
+    judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
+    seen = verdicts.of(judged.only(*projection.COLUMNS), viewer)
+    for run in shown:
+        if found := seen.get(run.id):
+            figures: dict[str, Any] = {"final": found.is_final, "opinions": found.opinions}
+            labels = list(dict.fromkeys(each.text for each in found.corrections))
+            run.verdict = VerdictOut(value=found.value, **figures, agreeing=found.agreeing, corrected_labels=labels)
 
 
 @router.get("/runs", response=Page[RunOut], summary="List runs")
@@ -133,19 +163,21 @@ def list_runs(
     request: HttpRequest, asked: Query[RunFilters], order: Query[RunOrder], paging: Query[Paging]
 ) -> Page[RunOut]:
     """Filtered as on the page Runs."""
-    allow(request)
-    found = filters.runs_from({name: str(value) for name, value in asked.model_dump(exclude_none=True).items()})
+    user = allow(request)
+    given = {name: str(value) for name, value in asked.model_dump(exclude_none=True).items()}
+    found = filters.runs_from(given, user)
     if found.problems:
         errors = [FieldError(field=name, message=words) for name, words in found.problems.items()]
         raise Refusal("invalid", "The filters make no sense: see errors.", errors)
     rows = found.runs.select_related("owner").prefetch_related("tags")
-    return page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, run_out)
+    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, run_out)
+    fill_verdicts(shown.items, user)
+    return shown
 
 
 @router.get("/runs/{pk}", response=RunOut, summary="Read a run")
 def read_run(request: HttpRequest, pk: Id) -> RunOut:
-    allow(request)
-    return read(pk)
+    return read(pk, allow(request))
 
 
 @router.get("/runs/{pk}/hypotheses", response=Page[HypothesisOut], summary="List the hypotheses of a run")

@@ -20,7 +20,7 @@ from experiments.models.member import Member
 from experiments.models.notification import Notification
 from experiments.models.part import Backbone, ToolSet
 from experiments.models.passage import Gist, Passage
-from experiments.models.review import Item, Queue, Review
+from experiments.models.review import Adjudication, Item, Queue, Review
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
 from experiments.models.session import Session
@@ -30,6 +30,7 @@ from experiments.models.transfer import Arrival, Export, Import
 from experiments.models.turn import Turn
 
 __all__ = [
+    "Adjudication",
     "ApiToken",
     "Arrival",
     "Attempts",

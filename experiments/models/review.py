@@ -108,6 +108,9 @@ class Review(models.Model):
     saved = models.DateTimeField(default=timezone.now)
     submitted = models.DateTimeField(null=True, blank=True)
     reserved_until = models.DateTimeField(null=True, blank=True)
+    opinions_shown = models.DateTimeField(
+        null=True, blank=True, help_text="when the reviewer, having submitted, first saw what others say of the item"
+    )
 
     class Meta:
         ordering = ["item", "pk"]
@@ -138,3 +141,22 @@ class Review(models.Model):
         if self.state == State.SUBMITTED:
             return True
         return self.reserved_until is not None and self.reserved_until > (now or timezone.now())
+
+
+class Adjudication(models.Model):
+    """The final verdict on an item, given by one person who has read its opinions. A later one stands in its place;
+    the earlier ones are kept."""
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="adjudications")
+    adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    corrected_label = models.CharField(max_length=LABEL_CHARS, blank=True)
+    reason = models.TextField(help_text="why, for the author and the reviewers")
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        """Without the verdict, as with reviews."""
+        return f"final verdict on {self.item}"

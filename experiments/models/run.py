@@ -21,6 +21,15 @@ class Status(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
+class Outcome(models.TextChoices):
+    """What reviewers made of a run's conclusion: as `review.Verdict`, or that they do not agree."""
+
+    ACCEPT = "accept", "Accepted"
+    REVISE = "revise", "To be revised"
+    REJECT = "reject", "Rejected"
+    SPLIT = "split", "Disputed"
+
+
 ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Status.FAILED})
 ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 
@@ -102,12 +111,19 @@ class Run(models.Model):
     versions = models.JSONField(default=dict, blank=True)
     conclusion = models.JSONField(default=dict, blank=True)
 
+    # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
+    verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)
+    verdict_final = models.BooleanField(default=False, help_text="whether one person settled it, with a reason")
+    verdict_opinions = models.PositiveSmallIntegerField(default=0, help_text="submitted opinions of the run")
+    verdict_agreeing = models.PositiveSmallIntegerField(default=0, help_text="of these, those with this verdict")
+
     class Meta:
         ordering = ["-created", "-pk"]
         # How the runs of a unit stand, and its newest: neither reads a row too many, however often it was asked about.
         indexes = [
             models.Index(fields=["model", "layer", "unit", "status"], name="runs_of_a_unit"),
             models.Index(fields=["model", "layer", "unit", "-created", "-id"], name="newest_runs_of_a_unit"),
+            models.Index(fields=["verdict", "-id"], condition=~models.Q(verdict=""), name="reviewed_runs"),
         ]
 
     def __str__(self) -> str:

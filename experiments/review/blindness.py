@@ -1,13 +1,17 @@
 """Who may see whose opinion. Every page, answer of the API, export and figure that shows reviews of others asks here.
 
 In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
-complete or its queue closed, save for who still writes a draft of it. Drafts are their writer's alone.
+complete or its queue closed, save for who still writes a draft of it. Drafts are their writer's alone. Whatever shows
+somebody the opinions of others says so with `note_shown`: from then on their own submission stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from experiments.models import Item, Review
 from experiments.models.review import State
@@ -47,3 +51,22 @@ def is_blind(user: User, run: int) -> bool:
 def is_under_review(run: int) -> bool:
     """Whether anybody is still to form an opinion of the run unseen: then no link to it tells what others say."""
     return Item.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
+
+
+def note_shown(user: User, items: Iterable[int]) -> None:
+    """Keep that this person, who has submitted their own review of these items unseen, was shown what others say."""
+    others = Review.objects.filter(item=OuterRef("item"), state=State.SUBMITTED).exclude(reviewer=user).order_by()
+    mine = Review.objects.filter(reviewer=user, item__in=items, state=State.SUBMITTED, opinions_shown=None)
+    mine.filter(Exists(others), item__queue__blind=True).update(opinions_shown=timezone.now())
+
+
+def has_hidden_verdict(user: User | None) -> Q:
+    """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
+    back what they submitted of it. Without a person: so of anybody."""
+    blind = Item.objects.filter(queue__blind=True, queue__closed=None)
+    recent = Review.objects.filter(item__in=blind.filter(queue__reviewers_per_item__gt=1), state=State.SUBMITTED)
+    recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - reservation.UNDO).order_by()
+    if user is None:
+        anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
+        return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))
+    return Q(pk__in=blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))

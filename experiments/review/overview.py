@@ -88,6 +88,13 @@ def row(item: Item, reviews: Sequence[Review], seen: set[int], user: User) -> Ro
     return Row(item, reviews, opinions, mine, blindness.hears(user, item, mine))
 
 
+def note_shown(rows: Sequence[Row], user: User) -> None:
+    """Keep of whom these rows showed the opinions of others; nothing is written twice."""
+    new = [row.item.pk for row in rows if row.mine and not row.mine.opinions_shown and len(row.opinions) > 1]
+    if new:
+        blindness.note_shown(user, new)
+
+
 def around(queue: Queue, position: int, user: User) -> dict[str, Any]:
     """The items near one, for the side of focus mode; and how many lie before and after them."""
     near = queue.items.filter(position__range=(position - BEFORE, position + AFTER)).order_by("position")

@@ -8,26 +8,31 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments import notifications
+from experiments.access import role_of
 from experiments.models import Item, Queue, Review, Run
 from experiments.models.member import Role
 from experiments.models.notification import Kind
 from experiments.models.review import State
 from experiments.models.run import ENDED
 from experiments.people import person
-from experiments.review import reservation
+from experiments.review import projection, reservation
 
-MAKES = Role.ADMIN
-"""Who makes and closes queues."""
+MAKES = Role.RESEARCHER
+"""Who makes queues: of any runs an admin, of their own everybody else."""
 MOST = 10_000
 """Runs of one queue."""
 BATCH = 1_000
 SHOWN = 5
 """Queues that the Overview names."""
+
+
+class Refused(Exception):
+    """Raised when a run is not put up for review; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,7 @@ def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
         batch_size=BATCH,
     )
     words = f"{person(owner)} asks you to review {len(rows):,} run{'' if len(rows) == 1 else 's'} in “{queue.name}”."
-    for reviewer in plan.reviewers:
-        if reviewer.pk != owner.pk:
-            notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
+    tell_reviewers(queue, owner, words)
     return queue
 
 
@@ -71,9 +74,50 @@ def reviewable(runs: QuerySet[Run], only_ended: bool) -> QuerySet[Run]:
     return runs.filter(status__in=ENDED) if only_ended else runs
 
 
+def allowed(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
+    """Of these runs those that this person may put up for review: an admin any, others their own."""
+    return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
+
+
+def may_close(user: User, queue: Queue) -> bool:
+    """An admin, and who made the queue."""
+    return queue.closed is None and (role_of(user) == Role.ADMIN or queue.owner_id == user.pk)
+
+
+@transaction.atomic
+def put_up(user: User, run: Run, queue: int) -> Item:
+    """Add a run that has ended to an open queue, as its last item; the reviewers it names are told. Raises Refused."""
+    row = Queue.objects.select_for_update().filter(pk=queue, closed=None).first()
+    if row is None:
+        raise Refused("This queue is closed, or there is none of this number. Choose an open one.")
+    if not allowed(Run.objects.filter(pk=run.pk), user).exists():
+        raise Refused("Put up runs of your own; an admin may put up any.")
+    if not run.has_ended:
+        raise Refused("This run has not ended: it can be reviewed once it has.")
+    if row.items.filter(run=run).exists():
+        raise Refused(f"Run {run.pk} is in this queue already.")
+    last = row.items.aggregate(Max("position"))["position__max"] or 0
+    if last >= MOST:
+        raise Refused(f"This queue holds {MOST:,} runs, and takes no more. Choose another.")
+    item = Item.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
+    tell_reviewers(row, user, f"{person(user)} has put {notifications.about(run)} up for review in “{row.name}”.")
+    return item
+
+
+def tell_reviewers(queue: Queue, user: User, words: str) -> None:
+    """Those whom the queue names, but for who did it."""
+    for reviewer in queue.reviewers.exclude(pk=user.pk):
+        notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
+
+
+@transaction.atomic
 def close(queue: Queue) -> bool:
-    """No more reviews. False if somebody else closed it first."""
-    return bool(Queue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()))
+    """No more reviews, and those that there are count. False if somebody else closed it first."""
+    if not Queue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
+        return False
+    begun = queue.items.filter(complete=False, reviews__state=State.SUBMITTED).distinct()
+    projection.project(begun.values_list("run_id", flat=True))
+    return True
 
 
 def with_items(queues: QuerySet[Queue]) -> QuerySet[Any]:

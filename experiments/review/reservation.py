@@ -18,9 +18,12 @@ from django.utils import timezone
 from experiments.models import Item, Member, Queue, Review
 from experiments.models.member import Role
 from experiments.models.review import State
+from experiments.review import projection
 
 LENGTH = timedelta(minutes=20)
 """How long a reservation lasts after the last sign of its reviewer."""
+UNDO = timedelta(minutes=10)
+"""How long a submission can be taken back, by who has not seen what others say."""
 TRIES = 20
 """Items that are tried before it is said that others hold them all: somebody may be quicker at each."""
 
@@ -115,6 +118,9 @@ def let_go(review: Review) -> None:
 
 def settle(item: Item) -> None:
     """Keep in step whether the item has all the opinions that its queue asks for."""
+    was_complete = item.complete
     submitted = item.reviews.filter(state=State.SUBMITTED, slot__isnull=False).count()
     item.complete = submitted >= item.queue.reviewers_per_item
     item.save(update_fields=["complete"])
+    if was_complete or item.complete:
+        projection.project([item.run_id])

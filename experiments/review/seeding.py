@@ -17,7 +17,7 @@ from django.utils import timezone
 from experiments.models import Item, Member, Queue, Review, Run
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
-from experiments.review import queues, rubric
+from experiments.review import projection, queues, rubric
 
 PER_QUEUE = 5_000
 """Runs of one queue."""
@@ -47,6 +47,8 @@ def seed(count: int, progress: Callable[[str, int, int], None]) -> Seeded:
         queue = queue_of(runs[:size], people, number)
         with transaction.atomic():
             made = submitted(queue, people, count - done, chance)
+            judged = queue.items.filter(complete=True).values_list("run_id", flat=True)
+            projection.project(judged, by=people[0])
             done += made
         progress("reviews", done, count)
     return Seeded(len(sizes), done)

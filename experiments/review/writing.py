@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -14,10 +14,8 @@ from django.utils import timezone
 from experiments.models import Item, Queue, Review
 from experiments.models.review import State
 from experiments.review import reservation, rubric
-from experiments.review.reservation import LENGTH
+from experiments.review.reservation import LENGTH, UNDO
 
-UNDO = timedelta(minutes=10)
-"""How long a submission can be taken back."""
 REASON_CHARS = 1_000
 
 
@@ -138,12 +136,13 @@ def undo(queue: Queue, user: User) -> Outcome:
     """Take back this person's last submission in the queue: a draft again, in the same place."""
     last = undoable(queue, user)
     if last is None:
-        minutes = int(UNDO.total_seconds() // 60)
-        return Outcome(None, "late", f"There is no submission of yours from the last {minutes} minutes to undo.")
+        return Outcome(None, "late", why_not_undone(queue, user))
     with reservation.locked(last.item_id) as row:
         review = row.reviews.get(pk=last.pk)
         if review.state != State.SUBMITTED:
             return Outcome(review, "none", "That submission has been taken back already.")
+        if review.opinions_shown:
+            return Outcome(review, "late", why_not_undone(queue, user))
         review.state, review.submitted = State.DRAFT, None
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
         review.version += 1
@@ -153,6 +152,26 @@ def undo(queue: Queue, user: User) -> Outcome:
 
 
 def undoable(queue: Queue, user: User) -> Review | None:
-    """The submission that `undo` would take back."""
+    """The submission that `undo` would take back. None once its writer has seen what others say of the item: an opinion
+    formed unseen would be exchanged for one that is not; none either once somebody gave a final verdict."""
+    last = last_submission(queue, user)
+    if last is None or last.opinions_shown or last.item.adjudications.exists():
+        return None
+    return last
+
+
+def last_submission(queue: Queue, user: User) -> Review | None:
+    """This person's newest of the queue, while it is new enough to be taken back."""
     rows = Review.objects.filter(reviewer=user, state=State.SUBMITTED, item__queue=queue, item__queue__closed=None)
     return rows.select_related("item").filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk").first()
+
+
+def why_not_undone(queue: Queue, user: User) -> str:
+    last = last_submission(queue, user)
+    if last is None:
+        minutes = int(UNDO.total_seconds() // 60)
+        return f"There is no submission of yours from the last {minutes} minutes to undo."
+    item = f"item {last.item.position}"
+    if last.opinions_shown:
+        return f"You have seen what others say of {item} since you submitted: your review stands."
+    return f"There is a final verdict on {item}: your review stands."

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from experiments import access
 from experiments.agreement import disagreements, sight
 from experiments.models import Queue
+from experiments.review import blindness
 
 PER_PAGE = 20
 FIGURES = "figures"
@@ -32,6 +33,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"queue": queue, "crumbs": way}
     if not sight.may_see(user, queue):
         return render(request, "agreement/hidden.html", context)
+    blindness.note_shown(user, queue.items.values_list("pk", flat=True))
+    context["left_out"] = sight.left_out(user, queue)
     if request.headers.get("HX-Target") == FIGURES:
         return render(request, "agreement/figures.html", context | figures(user, queue, request.GET.get("line", "")))
     if request.GET.get("figures") == "now":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -40,12 +41,12 @@ class Action:
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
     """Ask, or, once that is answered, do it and say what was done and what could not be."""
-    access.require(request)
+    user = access.require(request)
     name, back = (
         request.POST.get("action", ""),
         f"{reverse('runs')}?{QueryDict(request.POST.get('query', '')).urlencode()}",
     )
-    runs, words = chosen(request), request.POST.get("tag", "").strip()
+    runs, words = chosen(request, user), request.POST.get("tag", "").strip()
     count = runs.count()
     if problem := refusal(name, count, words):
         messages.error(request, problem)
@@ -69,10 +70,10 @@ def act(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/sure.html", asked | {"runs": runs[:SHOWN], "more": max(0, count - SHOWN)})
 
 
-def chosen(request: HttpRequest) -> QuerySet[Run]:
+def chosen(request: HttpRequest, user: User) -> QuerySet[Run]:
     """The ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
-        return filters.runs_from(QueryDict(request.POST.get("query", "")).dict()).runs
+        return filters.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs
     keys = [int(key) for key in request.POST.getlist("run") if key.isascii() and key.isdigit() and len(key) < 19]
     return Run.objects.filter(pk__in=keys[: MOST + 1]).order_by("-pk")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
@@ -42,7 +43,7 @@ class Column:
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """The comparison, or a way to choose what to compare."""
-    access.require(request)
+    user = access.require(request)
     found = chosen(request.GET)
     context: dict[str, Any] = {
         "runs": found.runs,
@@ -60,15 +61,15 @@ def page(request: HttpRequest) -> HttpResponse:
         "columns": [Column(run, run == found.base, [key for key in numbers if key != run.pk]) for run in found.runs],
         "units": len({run.system for run in found.runs}),
         "moving": [run for run in found.runs if not run.has_ended],
-        **facts(found.runs, found.base, only),
+        **facts(found.runs, found.base, user, only),
         **rounds(found, request.GET.get("page", "1"), only),
     }
     return render(request, "compare.html", context)
 
 
-def facts(runs: Sequence[Run], base: Run, only: bool) -> dict[str, Any]:
+def facts(runs: Sequence[Run], base: Run, viewer: User, only: bool) -> dict[str, Any]:
     """What was asked and what came of it, and how much of that is left out."""
-    lines = [*comparison.facts(runs), *comparison.figures(runs, base)]
+    lines = [*comparison.facts(runs, viewer), *comparison.figures(runs, base)]
     shown = [line for line in lines if not (only and line.same)]
     return {"lines": shown, "same_lines": len(lines) - len(shown)}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -18,7 +19,7 @@ from experiments import access, audit, filters, live
 from experiments.models import Item, Queue, Review
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
-from experiments.review import evidence, overview, queues, reservation, rubric, writing
+from experiments.review import adjudication, evidence, overview, queues, reservation, rubric, writing
 from experiments.review.making import QueueForm
 
 PER_PAGE = 25
@@ -40,21 +41,24 @@ def index(request: HttpRequest) -> HttpResponse:
         "closed": [queue for queue in shown if queue.closed],
         "mine": mine,
         "drafts": drafts.select_related("item__queue", "item__run").order_by("-saved")[:20],
-        "may_make": access.role_of(user) == queues.MAKES,
+        "may_make": (access.role_of(user) or Role.VIEWER) >= queues.MAKES,
     }
     return render(request, "review/list.html" if request.headers.get("HX-Request") else "review/index.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form of a new queue; its runs are those that the address chooses, as on the page Runs."""
+    """The form of a new queue; its runs are those that the address chooses, as on the page Runs: an admin's of all
+    runs, anybody else's of their own."""
     user = access.require(request, queues.MAKES)
     query = QueryDict(request.META.get("QUERY_STRING", "")[:LONGEST])
-    found = filters.runs_from(query.dict())
+    found = filters.runs_from(query.dict(), user)
     sent = request.method == "POST"
     form = QueueForm(request.POST) if sent else QueueForm(initial={"name": named(found)})
-    runs = queues.reviewable(found.runs, not sent or "only_ended" in request.POST)
-    counts = {"all": found.runs.count(), "ended": queues.reviewable(found.runs, only_ended=True).count()}
+    theirs = queues.allowed(found.runs, user)
+    runs = queues.reviewable(theirs, not sent or "only_ended" in request.POST)
+    counts = {"all": theirs.count(), "ended": queues.reviewable(theirs, only_ended=True).count()}
+    counts["others"] = found.runs.count() - counts["all"]
     if sent and form.is_valid() and (problem := refusal(runs.count())):
         form.add_error(None, problem)
     if sent and form.is_valid():
@@ -96,16 +100,18 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     show = request.GET.get("show", "") if request.GET.get("show") in overview.SHOWS else ""
     items = overview.items(row, show).select_related("run", "queue")
     page = Paginator(items, PER_PAGE).get_page(request.GET.get("page"))
+    rows = overview.rows(list(page), user)
+    overview.note_shown(rows, user)
     context = {
         "queue": row,
         "crumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
         "page": page,
-        "rows": overview.rows(list(page), user),
+        "rows": rows,
         "show": show,
         "shows": overview.SHOWS.items(),
         "named": row.reviewers.all(),
         "may_review": reservation.queues_of(user).filter(pk=pk).exists(),
-        "may_close": access.role_of(user) == queues.MAKES and row.closed is None,
+        "may_close": queues.may_close(user, row),
         "drafts": overview.drafts(row, user),
         "undoable": writing.undoable(row, user),
         "address": request.get_full_path(),
@@ -116,8 +122,10 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no more reviews; what is submitted is open to everybody from now on."""
-    access.require(request, queues.MAKES)
+    user = access.require(request, queues.MAKES)
     row = get_object_or_404(Queue, pk=pk)
+    if row.closed is None and not queues.may_close(user, row):
+        raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     with transaction.atomic():
         if queues.close(row):
             audit.record(request, "queue.closed", row)
@@ -174,6 +182,7 @@ def page_context(item: Item, user: User, typed: Mapping[str, Any] | None = None)
 def focus(item: Item, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the middle and the rubric show; in the rubric what was `typed`, else what is kept."""
     row = overview.rows([item], user)[0]
+    overview.note_shown([row], user)
     since = evidence.seen(item, row.mine)
     kept = rubric.opinion_of(row.mine) if row.mine else {}
     filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
@@ -192,8 +201,17 @@ def focus(item: Item, user: User, typed: Mapping[str, Any] | None = None) -> dic
         "verdicts": [(*choice, key) for choice, key in zip(Verdict.choices, "avr", strict=True)],
         "news": evidence.news(item.run, since),
         "new_count": max(0, item.run.last_seq - since),
+        **settled(item, row, user),
         **evidence.of(item.run),
     }
+
+
+def settled(item: Item, row: overview.Row, user: User) -> dict[str, Any]:
+    """The final verdicts on the item, the newest first, for who may read its opinions; and whether this person may
+    give one."""
+    readable = bool(row.opinions) and not row.hidden and not (row.mine and row.mine.state == State.DRAFT)
+    given = list(item.adjudications.select_related("adjudicator")) if readable else []
+    return {"finals": given, "may_settle": readable and not adjudication.obstacle(user, item)}
 
 
 def crumbs(item: Item) -> list[tuple[str, str]]:

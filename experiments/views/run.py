@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from experiments import access, rendering, steering
 from experiments.consumers.run import is_final
 from experiments.models.member import Role
+from experiments.review import putting
 from experiments.run_page import raw, tabs, window
 from experiments.run_page import transcript as transcript_tab
 from experiments.turns import desk
@@ -19,15 +20,17 @@ from experiments.turns import desk
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run = access.get_run(request, pk)
+    role = access.role_of(request.user) or Role.VIEWER
     tab = tabs.chosen(request.GET.get("tab", ""))
     context = {
         "run": run,
         "tab": tab,
         "tabs": tabs.TABS.values(),
         "complete": is_final(run),
-        "may_stop": access.role_of(request.user) != Role.VIEWER,
+        "may_stop": role != Role.VIEWER,
         "may": " ".join(steering.moves(run)),
         "head": rendering.head(run),
+        "judged": putting.card(run, request.user, role),
         "desk": desk.of(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET),
     }

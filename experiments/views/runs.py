@@ -15,7 +15,7 @@ from experiments import access, filters
 from experiments.models import Backbone, Layer, Member, Model, Run, SavedView, Tag
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE
-from experiments.review import queues
+from experiments.review import queues, verdicts
 from workers import registry
 
 PER_PAGE = 50
@@ -36,10 +36,14 @@ class Column:
 
 
 COLUMNS = (
+    Column("number", "Run", "number", numeric=True),
     Column("status", "Status", "status"),
     Column("labels", "Labels"),
+    Column("verdict", "Verdict", "verdict"),
     Column("tags", "Tags"),
-    Column("agent", "Agent"),
+    Column("agent", "Agent", "agent"),
+    Column("seed", "Seed", "seed", numeric=True),
+    Column("fork", "Comes from"),
     Column("rounds", "Rounds", "rounds", numeric=True),
     Column("images", "Images", "images", numeric=True),
     Column("best", "Best", "best", numeric=True),
@@ -48,7 +52,7 @@ COLUMNS = (
     Column("asked", "Asked", "created"),
     Column("time", "Time", "seconds", numeric=True),
 )
-USUAL = ("status", "labels", "rounds", "images", "asked", "time")
+USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "asked", "time")
 """Columns of a list that names none."""
 
 
@@ -57,7 +61,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """The runs that the address chooses; the list alone for htmx."""
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
-    found = filters.runs_from(request.GET.dict())
+    found = filters.runs_from(request.GET.dict(), user)
     # Owners are fetched apart: joined, SQLite would begin with them and sort all runs of each.
     runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
     page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
@@ -73,6 +77,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "any": bool(page.paginator.count) or Run.objects.exists(),
         "may_act": role != Role.VIEWER,
         "may_queue": role >= queues.MAKES,
+        "verdicts": verdicts.of(page, user) if "verdict" in chosen else {},
         "address": request.get_full_path(),
     }
     if not part:
@@ -100,6 +105,7 @@ def choices(found: filters.Filtered) -> dict[str, Any]:
     )
     return {
         "statuses": filters.STATUSES,
+        "verdict_choices": verdicts.CHOICES,
         "tasks": list(registry.TASKS.items()),
         "models": Model.objects.values_list("name", flat=True),
         "layers": layers.values_list("name", flat=True),

@@ -14,6 +14,7 @@ from experiments import access, search
 from experiments.models import Model, Passage
 from experiments.models.member import Role
 from experiments.models.passage import Kind
+from experiments.review import verdicts
 from experiments.search import jumping, results
 
 LONGEST_NAME = 200
@@ -22,7 +23,7 @@ LONGEST_NAME = 200
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """The page; htmx is sent the results alone, or those that follow."""
-    access.require(request)
+    user = access.require(request)
     typed = request.GET.get("q", "")
     asked = search.read(typed)
     scope, notes = scope_of(request.GET)
@@ -38,6 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if not asked.problem:
         try:
             context |= found(asked, scope, request.GET.get("after", ""))
+            context["verdicts"] = verdicts.of([group.run for group in context["groups"] if group.run], user)
         except search.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
     target = request.headers.get("HX-Target", "")

@@ -19,6 +19,7 @@ from experiments.network.distribution import distribution
 from experiments.network.evidence import evidence, fates
 from experiments.network.neighbours import neighbours
 from experiments.network.states import State, dead, state_of
+from experiments.review import verdicts
 from experiments.views import query
 from experiments.views.units import crumbs, find_layer
 
@@ -117,10 +118,13 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     labels = labelled(request, layer, number)
     if threshold is None:
         threshold = next((run.threshold for run in runs if run.threshold is not None), None)
+    viewer = access.require(request)
     is_dead = number in dead([layer.pk]).get(layer.pk, set())
     label: Label | None = labels["label"]
     return labels | {
         "runs": runs,
+        "verdicts": verdicts.of(runs, viewer),
+        "corrections": verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
         "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
         "evidence": evidence(runs, label.text if label else "", threshold),
