@@ -23,7 +23,7 @@ from experiments.people import person
 
 MAY = {
     Role.VIEWER: "reads everything",
-    Role.RESEARCHER: "asks, steers and comments",
+    Role.RESEARCHER: "asks, steers, comments and puts up runs for review",
     Role.REVIEWER: "reviews and judges conclusions",
     Role.ADMIN: "manages people, queues and links, and sees the audit",
 }
