@@ -34,7 +34,7 @@ def project(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("experiments", "0017_which_weights"),
+        ("experiments", "0018_layer_scale"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
