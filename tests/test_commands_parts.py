@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from experiments import live
 from experiments.models import DataSet, Index, Model
@@ -75,6 +77,17 @@ def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], sa
         said(*words)
     assert not Model.objects.exists()
     assert not DataSet.objects.exists()
+
+
+def test_a_database_of_another_version_is_refused_with_the_command_that_mends_it() -> None:
+    applied = MigrationRecorder(connection)
+    newest = max(name for app, name in applied.applied_migrations() if app == "experiments")
+    applied.record_unapplied("experiments", newest)
+    try:
+        with pytest.raises(CommandError, match=f"lacks 1 changes.*{newest}.*manage.py migrate"):
+            said("models")
+    finally:
+        applied.record_applied("experiments", newest)
 
 
 def test_a_folder_is_added_indexed_listed_and_removed(

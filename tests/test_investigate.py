@@ -112,11 +112,11 @@ def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
     assert suggested(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
 
 
-def test_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
+def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
+    assert not (quick_state_copy / "maia.sqlite3").exists()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
     environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200", "MAIA_WORDS_PER_SECOND": "40"}
     command = [sys.executable, "manage.py", "investigate"]
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
     with subprocess.Popen(
         [*command, *UNIT, "--max-rounds", "3"],
         cwd=ROOT,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import huggingface_hub
@@ -16,6 +19,7 @@ from tests import checkpoints
 from tests.checkpoints import noise, one_thread
 from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.jobs.laboratory import fetching
 from workers.protocols import LabSettings
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
@@ -73,6 +77,49 @@ def test_a_missing_id_is_named_with_the_command_that_gets_it(hub_cache) -> None:
         model.layers()
     with pytest.raises(MissingPart, match="hf download microsoft/resnet-152"):
         _ = model.revision
+
+
+class Hub:
+    """A hub on loopback that knows nothing; `asked` holds the paths of the requests."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        hub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                hub.asked.append(self.path)
+                self.send_response(503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Nothing on the terminal."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+
+@pytest.fixture
+def reachable_hub(hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    hub = Hub()
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", f"http://127.0.0.1:{hub.server.server_port}")
+    yield hub
+    hub.server.shutdown()
+    hub.server.server_close()
+
+
+def test_nothing_is_fetched_unasked_and_a_hub_in_trouble_is_asked_once(reachable_hub: Hub) -> None:
+    with pytest.raises(MissingPart, match=r"hf download team/none$"):
+        checkpoints.model("team/none").layers()
+    assert reachable_hub.asked == []
+    with fetching(allowed=True):
+        assert missing("team/none") == ""
+        with pytest.raises(MissingPart, match=r"hf download team/none \(the hub cannot be reached: .*503"):
+            checkpoints.model("team/none").layers()
+    assert [path for path in reachable_hub.asked if "team/none" in path] == ["/api/models/team/none"]
+    assert "hf download" in missing("team/none")
 
 
 def test_a_cached_id_without_its_weights_is_missing(resnet, hub_cache) -> None:

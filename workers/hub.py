@@ -1,12 +1,14 @@
 """Where the files of a checkpoint lie: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
 
-Files are asked for as groups of names: one file of each group is enough, and the first that is there is taken. A file
-`*.index.json` stands for the shards it lists. Used by plug-ins; knows nothing of what the files hold.
+Nothing is fetched unless `fetching` is set, which only a person's `--fetch` does. Files are asked for as groups of
+names: one file of each group is enough, and the first that is there is taken. A file `*.index.json` stands for the
+shards it lists. Used by plug-ins; knows nothing of what the files hold.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import file_digest, sha256
@@ -23,9 +25,17 @@ CHECKPOINT: Groups = (
 )
 """What `save_pretrained` of an image model and of its processor write."""
 
+fetching = threading.Event()
+"""Set where a person allowed this process to fetch what is not here."""
+ANSWER_SECONDS = 10.0
+"""How long the hub may take to say whether it has a checkpoint. Asked once: who is offline hears of it at once."""
+
 
 def missing(name: str, groups: Groups) -> str:
-    """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
+    """What keeps a checkpoint, by folder or hub id, from being used, and the remedy; "" if nothing does.
+
+    What may be fetched from the hub is not missing. Asks nobody.
+    """
     local = Path(name).expanduser()
     if local.is_dir():
         lacking = [" or ".join(group[:2]) for group in groups if not _present(local, group)]
@@ -37,13 +47,17 @@ def missing(name: str, groups: Groups) -> str:
         )
     if not _is_id(name):
         return f"There is no folder {name!r}, and it is no id of the hub, such as microsoft/resnet-152."
-    return "" if _cached(name, groups) else f"{name} is not on this machine. Get it: hf download {name}"
+    return "" if fetching.is_set() or _cached(name, groups) else _absent(name)
+
+
+def _absent(name: str) -> str:
+    return f"{name} is not on this machine. Get it: hf download {name}"
 
 
 def folder(name: str, groups: Groups) -> Path:
-    """The folder with these files; fetched from the hub if they are nowhere here.
+    """The folder with these files; fetched from the hub where that is allowed.
 
-    Raises UnknownName if there is no such folder or id, MissingPart if files are missing and cannot be fetched.
+    Raises UnknownName if there is no such folder or id, MissingPart if files are missing.
     """
     local = Path(name).expanduser()
     if local.is_dir():
@@ -52,7 +66,11 @@ def folder(name: str, groups: Groups) -> Path:
         return local.resolve()
     if not _is_id(name):
         raise UnknownName(missing(name, groups))
-    return _cached(name, groups) or _fetched(name, groups)
+    if found := _cached(name, groups):
+        return found
+    if not fetching.is_set():
+        raise MissingPart(_absent(name))
+    return _fetched(name, groups)
 
 
 def files(place: Path, groups: Groups) -> list[Path]:
@@ -125,6 +143,7 @@ def _cached(name: str, groups: Groups) -> Path | None:
 
 def _fetched(name: str, groups: Groups) -> Path:
     """The snapshot of an id, once its files were fetched."""
+    from httpx2 import HTTPError
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
@@ -138,13 +157,15 @@ def _fetched(name: str, groups: Groups) -> Path:
             f"There is no {name!r}: no folder here has this name, and the hub does not know it. Correct it, or, "
             "if it is private: hf auth login"
         ) from error
-    except OSError as error:
-        raise MissingPart(f"{missing(name, groups)} (the hub cannot be reached: {_first_line(error)})") from error
+    except (OSError, HTTPError) as error:
+        raise MissingPart(f"{_absent(name)} (the hub cannot be reached: {_first_line(error)})") from error
 
 
 def _fetch(name: str, groups: Groups) -> Path:
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import HfApi, hf_hub_download
 
+    # The library repeats a failed download for most of a minute; this question it asks but once.
+    HfApi().model_info(name, timeout=ANSWER_SECONDS)
     place = Path(hf_hub_download(name, groups[0][0])).parent
     for group in groups:
         found = _first_of(name, group, place.name)

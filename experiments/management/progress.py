@@ -23,21 +23,29 @@ class ProgressLine:
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.shown = 0.0
+        self.open = False
+        """Whether the cursor stands behind words of ours."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if self.stop.is_set():
             raise Cancelled("Stopped by Ctrl+C.")
         now = time.monotonic()
         if sys.stderr.isatty() and (done == total or now - self.shown > EVERY):
-            self.shown = now
+            self.shown, self.open = now, done != total
             count = f": {done:,} of {total:,}"
-            print(f"\r\033[K{what[:WIDEST]}{count}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+            print(f"\r\033[K{what[:WIDEST]}{count}", end="" if self.open else "\n", file=sys.stderr, flush=True)
 
     @contextmanager
     def until_ctrl_c(self) -> Iterator[None]:
-        """Within the block Ctrl+C lets the work finish its step, and then raises Cancelled."""
+        """Within the block Ctrl+C lets the work finish its step, and then raises Cancelled.
+
+        What is printed after it begins on a line of its own.
+        """
         before = signal.signal(signal.SIGINT, lambda *_: self.stop.set())
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            if self.open:
+                print(file=sys.stderr, flush=True)
+                self.open = False

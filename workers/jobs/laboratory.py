@@ -6,11 +6,14 @@ The only place where settings become `LabSettings`. Imports torch: never importe
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import cast
 
 from django.conf import settings
 
+from workers import hub
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Precision, Provider, Sandbox
 from workers.sandbox.host import ZygoteSandbox
@@ -71,3 +74,16 @@ def build_laboratory() -> Laboratory:
 @cache
 def build_sandbox() -> ZygoteSandbox:
     return ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)
+
+
+@contextmanager
+def fetching(*, allowed: bool) -> Iterator[None]:
+    """Within the block weights that are not here are fetched from the hub, if that is allowed."""
+    if not allowed:
+        yield
+        return
+    hub.fetching.set()
+    try:
+        yield
+    finally:
+        hub.fetching.clear()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments import live
+from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
 from experiments.models import DataSet
 from workers import registry
 from workers.errors import Cancelled, MaiaError
 
 
-class Command(BaseCommand):
+class Command(FetchingCommand):
     help = "List the data sets; add a folder of images or one saved by the library datasets; index one for a model."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print the list as JSON")
         actions = parser.add_subparsers(dest="action", metavar="add | index | remove")
         add = actions.add_parser("add", help="take up a data set; its images stay where they are")

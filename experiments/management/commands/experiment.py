@@ -7,17 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments.management import choices
+from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import MaiaError
 
 
-class Command(BaseCommand):
+class Command(FetchingCommand):
     help = "Run a program in the sandbox against one unit and print what came of it, whatever that is."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("file", metavar="FILE.py", help="the program, in any of the published dialects; - reads it")
         choices.add_system(parser)
         parser.add_argument("--seed", type=int, default=0)

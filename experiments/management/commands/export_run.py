@@ -6,14 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from experiments.models import Run
 from workers.errors import Cancelled, MaiaError
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Write runs as a bundle (.zip), which any MAIA Web can import; run.html in it opens without a network."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments import live
+from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from experiments.models.transfer import Brought
 from workers.errors import Cancelled, MaiaError
@@ -16,7 +17,7 @@ from workers.errors import Cancelled, MaiaError
 KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv)."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,12 +7,13 @@ import sys
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from experiments import audit, forks, forms, kit, steering
 from experiments.fork_form import ForkForm
 from experiments.management import choices
+from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Run
 from experiments.models.run import LIMITS, Status
@@ -20,10 +21,11 @@ from workers import registry
 from workers.errors import MaiaError
 
 
-class Command(BaseCommand):
+class Command(FetchingCommand):
     help = "Ask a question about one unit and watch the agent answer it in the terminal."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         choices.add_system(parser)
         parser.add_argument("--task", choices=registry.TASKS, default="describe")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")

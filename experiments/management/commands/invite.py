@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import transaction
 from django.urls import reverse
 
 from experiments import audit
+from experiments.management.prepared import PreparedCommand
 from experiments.models import Invitation
 from experiments.models.invitation import NOTE_CHARS
 from experiments.models.member import Role
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Print a link with which one person joins the team, in the role that you name."
 
     def add_arguments(self, parser: CommandParser) -> None:

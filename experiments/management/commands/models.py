@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
+from experiments.management.prepared import FetchingCommand
 from experiments.models import Layer, Model
 from workers import registry
 from workers.errors import MaiaError
 
 
-class Command(BaseCommand):
+class Command(FetchingCommand):
     help = "List the models and what is missing of them, or the layers of one, which the form then offers."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("name", nargs="?", help="a model of the list, a hub id such as hf:owner/name, or a folder")
         parser.add_argument("--remove", action="store_true", help="take a model that was added off the list")
         parser.add_argument("--json", action="store_true", help="print JSON instead")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import Cancelled
 
@@ -21,7 +22,7 @@ def count(text: str) -> int:
     return int(text)
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Add made-up runs, experiments, images and observations to an empty database, for measurements."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments.management.commands.seed_observations import count
+from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import Cancelled
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Add made-up queues and submitted reviews to a database without real runs, for measurements."
 
     def add_arguments(self, parser: CommandParser) -> None:
