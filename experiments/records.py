@@ -39,6 +39,12 @@ def keep_reply(run: Run, payload: Payload) -> None:
     )
 
 
+def keep_loss(run: Run, payload: Payload) -> None:
+    """A reply that did not come about was paid for all the same."""
+    if usage := payload.get("usage"):
+        keep_usage(run, usage)
+
+
 def keep_usage(run: Run, usage: Payload) -> None:
     run.prompt_tokens += usage["prompt_tokens"]
     run.completion_tokens += usage["completion_tokens"]
@@ -106,6 +112,7 @@ def observation_row(
 def keep_halt(run: Run, payload: Payload) -> None:
     stand_still(run, Status.WAITING)
     run.reason = payload["reason"]
+    keep_loss(run, payload)
 
 
 def keep_pause(run: Run, _: Payload) -> None:
@@ -142,6 +149,7 @@ def keep_handing(run: Run, payload: Payload) -> None:
 
 def keep_end(status: Status) -> Callable[[Run, Payload], None]:
     def keeper(run: Run, payload: Payload) -> None:
+        keep_loss(run, payload)
         run.status = status
         run.reason = payload["reason"]
         run.conclusion = payload["conclusion"]
@@ -168,6 +176,7 @@ KEEPERS: dict[str, Callable[[Run, Payload], None]] = {
     "reply": keep_reply,
     "experiment": keep_experiment,
     "result": keep_result,
+    "note": keep_loss,
     "halted": keep_halt,
     "paused": keep_pause,
     "awaited": keep_turn,

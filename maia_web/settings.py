@@ -33,15 +33,15 @@ def secret(name: str) -> str:
         raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read ({error.strerror}).") from None
 
 
-def number(name: str, default: float) -> float:
-    """The variable as a number that is not negative."""
+def number(name: str, default: float, least: float = 0) -> float:
+    """The variable as a number that is not below `least`."""
     raw = text(name, str(default))
     try:
         value = float(raw)
     except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise ImproperlyConfigured(f"{name}={raw!r} is not a number of 0 or more. Unset it to get {default}.")
+        value = float("nan")
+    if not least <= value < float("inf"):
+        raise ImproperlyConfigured(f"{name}={raw!r} is not a number of {least} or more. Unset it to get {default}.")
     return value
 
 
@@ -188,12 +188,12 @@ REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
 LAB_DEVICE = text("MAIA_DEVICE", "cpu")
 LAB_PRECISION = choice("MAIA_PRECISION", "float32", ("float32", "float16", "bfloat16"))
 LAB_MEMORY_GB = number("MAIA_MEMORY_GB", 0)
-LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64))
+LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64, least=1))
 LAB_DATA_SET_IMAGES = int(number("MAIA_DATA_SET_IMAGES", 0))
 LAB_DATA_SET = text("MAIA_DATA_SET", "toybox")
 LAB_GENERATOR = text("MAIA_GENERATOR", "stable-diffusion-v1-5/stable-diffusion-v1-5")
 LAB_EDITOR = text("MAIA_EDITOR", "timbrooks/instruct-pix2pix")
-LAB_IMAGE_BATCH = int(number("MAIA_IMAGE_BATCH", 4))
+LAB_IMAGE_BATCH = int(number("MAIA_IMAGE_BATCH", 4, least=1))
 LAB_IMAGE_STEPS = int(number("MAIA_IMAGE_STEPS", 0))
 LAB_IMAGE_GUIDANCE = number("MAIA_IMAGE_GUIDANCE", 0)
 LAB_IMAGE_SIZE = int(number("MAIA_IMAGE_SIZE", 0))
@@ -201,15 +201,16 @@ LAB_EDIT_STEPS = int(number("MAIA_EDIT_STEPS", 0))
 LAB_EDIT_GUIDANCE = number("MAIA_EDIT_GUIDANCE", 0)
 LAB_EDIT_SIZE = int(number("MAIA_EDIT_SIZE", 0))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
-WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4))
+WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4, least=1))
 
 # A provider of vision-language models. `manage.py up` hands the key to the worker alone.
 OPENAI_API_KEY = secret("OPENAI_API_KEY")
 OPENAI_BASE_URL = text("OPENAI_BASE_URL")
 OPENAI_MODELS = words("MAIA_OPENAI_MODELS", "gpt-4o")
 OPENAI_PRICES = prices("MAIA_OPENAI_PRICES", "gpt-4o=2.5/10,gpt-4o-mini=0.15/0.6,gpt-4.1=2/8,gpt-4.1-mini=0.4/1.6")
-OPENAI_CONTEXT_TOKENS = int(number("MAIA_OPENAI_CONTEXT_TOKENS", 128000))
-OPENAI_ATTEMPTS = int(number("MAIA_OPENAI_ATTEMPTS", 5))
+OPENAI_CONTEXT_TOKENS = int(number("MAIA_OPENAI_CONTEXT_TOKENS", 128000, least=1))
+OPENAI_ATTEMPTS = int(number("MAIA_OPENAI_ATTEMPTS", 8, least=1))
+OPENAI_SILENCE = number("MAIA_OPENAI_SILENCE", 300, least=1)
 
 # Programs run even where a required layer of their sandbox is missing; every page says so.
 SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from workers.jobs import laboratory as place
 
+pytestmark = pytest.mark.django_db
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
 PROGRAM = """
 def run_experiment(system, tools):

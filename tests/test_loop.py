@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.playback import (
@@ -17,6 +19,7 @@ from tests.playback import (
     load,
     logged,
     new_notebook,
+    notes,
     play,
     programs,
 )
@@ -34,9 +37,12 @@ from workers.errors import (
     MissingPart,
     RequestError,
     SandboxBroke,
+    TimeIsUp,
     UnknownName,
 )
 from workers.protocols import Reply, Usage
+
+SPENT = Usage(1000, 7, 0.01)
 
 # --- a run that goes well -------------------------------------------------------------------------
 
@@ -166,7 +172,7 @@ def test_a_run_stopped_between_rounds_asks_nothing_more():
 
 
 def test_trouble_is_recorded_raised_for_the_caller_to_retry_and_never_told_to_the_agent():
-    backbone = Playback([BackboneUnavailable("The line is dead."), CONCLUSION])
+    backbone = Playback([MachineryError("The line is dead."), CONCLUSION])
     notebook = new_notebook()
     with pytest.raises(MachineryError, match="line is dead"):
         play_round(notebook, backbone, Lab(), load)
@@ -188,7 +194,7 @@ def test_three_attempts_at_one_step_end_the_run_and_say_who_can_help():
 
 
 def test_attempts_are_counted_for_each_step_anew():
-    dead = [BackboneUnavailable("dead")] * (ATTEMPTS - 1)
+    dead = [MachineryError("dead")] * (ATTEMPTS - 1)
     backbone = Playback([*dead, PROGRAM.format(1)], [*dead, CONCLUSION])
     assert kinds(play(backbone, tries=99))[-1] == "concluded"
 
@@ -209,31 +215,80 @@ def test_what_no_retry_can_help_ends_the_run_at_once():
 # --- a run that waits for a person ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [BackboneRefused("No credit."), ContentRefused("Filtered."), MissingPart("No key.")])
-def test_what_a_person_can_put_right_has_the_run_wait_and_says_why(error):
+@pytest.mark.parametrize(
+    "error",
+    [
+        BackboneRefused("No credit."),
+        BackboneUnavailable("It was asked 8 times."),
+        ContentRefused("Filtered."),
+        MissingPart("No key."),
+    ],
+)
+def test_what_a_person_can_put_right_has_the_run_wait_and_says_why_and_what_it_took(error):
+    error.spent = SPENT
     backbone = Playback([error, CONCLUSION])
     notebook = play(backbone)
     assert kinds(notebook) == ["started", "halted"]
-    assert end(notebook) == Halted(1, str(error))
+    assert end(notebook) == Halted(1, str(error), SPENT)
     assert play_round(notebook, backbone, Lab(), load) is False
     assert backbone.asked == [1], "it asks nobody while it waits"
 
 
-def test_a_provider_that_stays_away_has_the_run_wait_instead_of_failing():
-    notebook = play(Playback(BackboneUnavailable("Overloaded.")), tries=ATTEMPTS - 1)
-    assert kinds(notebook) == ["started", "trouble", "trouble", "trouble", "halted"]
-    assert end(notebook).reason == "Asked 3 times, without an answer. Overloaded."
+class Hung:
+    """A backbone that never answers, like a provider that hangs; `spent` is what the request took."""
+
+    label = "hung"
+
+    def __init__(self, spent: Usage) -> None:
+        self.spent, self.asked = spent, 0
+
+    def reply(self, messages, load, emit, seed):
+        self.asked += 1
+        try:
+            while True:
+                emit("")
+                time.sleep(0.002)
+        except TimeIsUp as error:
+            error.spent = self.spent
+            raise
+
+
+def test_a_limit_of_time_holds_while_a_provider_hangs():
+    hung = Hung(SPENT)
+    notebook = play(hung, notebook=new_notebook(limits=Limits(seconds=0.05)))
+    assert kinds(notebook) == ["started", "note", "limit_reached"]
+    assert notes(notebook) == ["last_words"]
+    assert "0.05 seconds is reached" in end(notebook).reason
+    assert [event.payload.usage for event in notebook.events()[1:]] == [SPENT, SPENT]
+    assert hung.asked == 2
+
+
+def test_words_that_come_are_heard_out_after_the_time_is_up():
+    class Slow(Playback):
+        def reply(self, messages, load, emit, seed):
+            emit("[LABEL]: ")
+            while not reached(notebook):
+                emit("")
+            emit("red")
+            return Reply("[DESCRIPTION]: red\n[LABEL]: red")
+
+    def reached(notebook):
+        return notebook.seconds() > 0.05
+
+    notebook = new_notebook(limits=Limits(seconds=0.05))
+    play(Slow(), notebook=notebook)
+    assert kinds(notebook) == ["started", "reply", "concluded"]
 
 
 def test_trying_again_counts_anew_and_asks_for_nothing_that_is_there():
-    away = BackboneUnavailable("away")
+    away = MachineryError("away")
     backbone = Playback(PROGRAM.format(1), [away, away, away, away, CONCLUSION])
     lab = Lab()
     notebook = play(backbone, lab, tries=ATTEMPTS - 1)
-    assert kinds(notebook)[-1] == "halted"
+    assert kinds(notebook)[-1] == "failed"
     notebook.append("resumed", Resumed(2, "owner"))
     play(backbone, lab, notebook, tries=1)
-    before = ["started", "reply", "experiment", "result", *(["trouble"] * 3), "halted"]
+    before = ["started", "reply", "experiment", "result", *(["trouble"] * 3), "failed"]
     assert kinds(notebook) == [*before, "resumed", "trouble", "reply", "concluded"]
     assert [event.payload.attempt for event in notebook.events() if event.kind == "trouble"] == [1, 2, 3, 1]
     assert lab.ran == [1]

@@ -25,7 +25,7 @@ from workers.agent.events import Conclusion, Limits
 from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import Ask, next_step
 from workers.errors import (
-    BackboneUnavailable,
+    MachineryError,
 )
 from workers.protocols import Usage
 
@@ -158,7 +158,7 @@ def test_seconds_are_counted_by_the_notebook():
 STORY = [
     PROGRAM.format(1),
     "Hm.",
-    [BackboneUnavailable("dead"), BackboneUnavailable("dead"), PROGRAM.format(2) + "\n[LABEL]: hasty"],
+    [MachineryError("dead"), MachineryError("dead"), PROGRAM.format(2) + "\n[LABEL]: hasty"],
     PROGRAM.format(3),
     CONCLUSION,
 ]

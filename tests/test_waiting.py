@@ -63,11 +63,20 @@ def test_a_refusal_has_the_run_wait_without_a_worker_and_nobody_enqueues_it(owne
     assert sweep.queued() == set()
 
 
+def overloaded() -> BackboneUnavailable:
+    error = BackboneUnavailable("Overloaded; it was asked 8 times.")
+    error.spent = Usage(4_000, 0, 0.01)
+    return error
+
+
 def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_owner: Client) -> None:
-    backbone = Seeing(LOOK, [*[BackboneUnavailable("Overloaded.")] * 3, CONCLUSION], sentences=SENTENCES)
+    backbone = Seeing(LOOK, [overloaded(), CONCLUSION], sentences=SENTENCES)
     run = play(tiny_run(owner, backbone))
-    assert kinds(run)[-4:] == ["trouble", "trouble", "trouble", "halted"]
-    assert run.reason == "Asked 3 times, without an answer. Overloaded."
+    assert kinds(run)[-2:] == ["result", "halted"]
+    assert run.reason == "Overloaded; it was asked 8 times."
+    assert run.tokens == 2 * 110 + 4_000, "what was described, and what the lost reply took"
+    assert "Cost" in shown(as_owner, run)
+    assert b"4k" in as_owner.get(f"/runs/{run.pk}/cost/").content
     assert as_owner.post(f"/runs/{run.pk}/try-again/")["Location"] == run.get_absolute_url()
     assert as_owner.post(f"/runs/{run.pk}/try-again/", headers={"HX-Request": "true"}).status_code == 204
     assert sweep.queued() == {run.pk}
@@ -75,7 +84,7 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
     assert kinds(run)[-4:] == ["halted", "resumed", "reply", "concluded"]
     assert (run.status, run.reason, run.labels) == (Status.CONCLUDED, "", ["red squares"])
     assert run.events.get(kind="resumed").payload == {"round": 2, "who": "owner"}
-    assert backbone.asked == [1, 2, 2, 2, 2]
+    assert backbone.asked == [1, 2, 2]
     assert kinds(run).count("result") == 1
 
 

@@ -13,6 +13,7 @@
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
     │   └── BackboneRefused        the backbone will not answer until a person acts (key, credit, model); the run waits
     │       └── ContentRefused         its content filter stopped this very question
+    ├── TimeIsUp               a run's time is over while its provider is silent; the run comes to its end
     ├── AwaitsPerson           a person writes the reply, and has not yet; the run waits
     ├── Cancelled              somebody stopped the run; unwinds what is under way
     └── LeaseLost              another worker holds the run; this one must record nothing more
@@ -20,9 +21,19 @@
 What a program itself raises is not an error of ours: it is an `ExperimentResult`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workers.protocols import Usage
+
 
 class MaiaError(Exception):
     """Base of all errors of the laboratory. The message names the value, the reason and the remedy."""
+
+    spent: Usage | None = None
+    """What a language model took before it was raised; set by whoever asked one."""
 
 
 class ToolError(MaiaError):
@@ -75,6 +86,10 @@ class ContentRefused(BackboneRefused):
 
 class AwaitsPerson(MaiaError):
     """Raised when the reply is a person's to write, and is not there yet."""
+
+
+class TimeIsUp(MaiaError):
+    """Raised when a run's limit of time is reached while nothing comes of the reply under way."""
 
 
 class Cancelled(MaiaError):

@@ -35,6 +35,8 @@ MEASURES = (
     Measure("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
     Measure("Time", "seconds", 5, ("replies", "programs", "tools"), took),
 )
+WITHOUT_REPLY = ("note", "halted", "limit_reached", "cancelled")
+"""Kinds of events that tell what a reply took which did not come about."""
 PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 
@@ -116,11 +118,17 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def by_round(run: Run) -> dict[int, list[float]]:
-    """What each round took, read from its events without their words."""
+    """What each round took, read from its events without their words.
+
+    A reply that did not come about counts with the latest round that is there.
+    """
     fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
-    events = run.events.filter(kind__in=["reply", "result"]).order_by("seq")
+    events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
-    for kind, number, usage, own, tools in events.values_list(*fields):
+    for kind, told, usage, own, tools in events.values_list(*fields):
+        if kind in WITHOUT_REPLY and not any((usage or {}).values()):
+            continue
+        number = max(found, default=told or 1) if kind in WITHOUT_REPLY else told
         read, written, cost = ((usage or {}).get(name) or 0 for name in ("prompt_tokens", "completion_tokens", "cost"))
         took = found.setdefault(number, [0.0] * PARTS)
         more = (read, written, 0, cost, 0, own or 0, 0, 0)

@@ -96,6 +96,10 @@ class Replied:
     """The last event that its author knew; remarks made while it was written come after it."""
     by_person: bool = False
     """Whether a person wrote it."""
+    setbacks: tuple[str, ...] = ()
+    """What came between the question and the reply, in sentences for people."""
+    reasoning: str = ""
+    """What the model thought before it replied. Kept for people; the agent is not shown it again."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,8 @@ class Noted:
     round: int
     reason: Literal["continue", "reminder", "conclude_again", "last_words"]
     text: str
+    usage: Usage = Usage()  # noqa: RUF009
+    """What a reply took that did not come about, where that is why it is said."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,8 @@ class Halted:
     round: int
     reason: str
     """What is wrong and how to put it right."""
+    usage: Usage = Usage()  # noqa: RUF009
+    """What the reply took that did not come about."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +237,8 @@ class Ended:
 
     reason: str = ""
     conclusion: Conclusion = Conclusion()
+    usage: Usage = Usage()  # noqa: RUF009
+    """What a reply took that did not come about."""
 
 
 Payload = (

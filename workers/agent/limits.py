@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 
-from workers.agent.events import Event, ExperimentEnded, Limits, Replied
+from workers.agent.events import Event, Limits, Replied
 from workers.errors import RequestError
 
 
@@ -37,7 +37,7 @@ def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | N
 
 
 def _used(events: Sequence[Event], seconds: float) -> dict[str, float]:
-    usages = [event.payload.usage for event in events if isinstance(event.payload, Replied | ExperimentEnded)]
+    usages = [usage for event in events if (usage := getattr(event.payload, "usage", None))]
     return {
         "rounds": sum(isinstance(event.payload, Replied) for event in events),
         "tokens": sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),

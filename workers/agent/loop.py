@@ -8,6 +8,7 @@ Called by `workers.jobs` and by the command line.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +35,19 @@ from workers.agent.events import (
 from workers.agent.instructions import assignment, render
 from workers.agent.limits import check
 from workers.agent.reply import parse
-from workers.agent.rules import ATTEMPTS, Ask, Record, Run, Step, attempts, next_step, started, threshold
+from workers.agent.rules import (
+    ATTEMPTS,
+    Ask,
+    Record,
+    Run,
+    Step,
+    attempts,
+    next_step,
+    out_of_time,
+    started,
+    threshold,
+    time_left,
+)
 from workers.errors import (
     AwaitsPerson,
     BackboneRefused,
@@ -44,14 +57,18 @@ from workers.errors import (
     MachineryError,
     MissingPart,
     RequestError,
+    TimeIsUp,
     UnknownName,
 )
-from workers.protocols import Backbone, ExperimentResult, LogEntry, SystemSpec, Usage
+from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, SystemSpec, Usage
 from workers.registry import TASKS
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+LULL = 10.0
+"""Seconds without words after which a reply no longer comes, once the run's time is up."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +163,15 @@ def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T |
         return work()
     except LeaseLost:
         raise
-    except Cancelled:
-        notebook.append("cancelled", Ended("A person stopped the run."))
+    except Cancelled as error:
+        notebook.append("cancelled", Ended("A person stopped the run.", usage=error.spent or Usage()))
+    except TimeIsUp as error:
+        step = out_of_time(notebook.events(), notebook.seconds(), error.spent or Usage())
+        notebook.append(step.kind, step.payload)
     except AwaitsPerson:
         notebook.append("awaited", Awaited(round_number))
-    except (BackboneRefused, MissingPart) as error:
-        notebook.append("halted", Halted(round_number, str(error)))
+    except (BackboneRefused, BackboneUnavailable, MissingPart) as error:
+        notebook.append("halted", Halted(round_number, str(error), error.spent or Usage()))
     except RequestError as error:
         notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
     except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
@@ -177,7 +197,9 @@ def ask(step: Ask, place: Workplace) -> Event:
     notebook, events = place.notebook, place.notebook.events()
     began = time.monotonic()
     try:
-        reply = place.backbone.reply(messages(events), place.load, Draft(notebook), started(events).seed)
+        reply = place.backbone.reply(
+            messages(events), place.load, Draft(notebook, time_left(events, notebook.seconds())), started(events).seed
+        )
         text = storable(reply.text)
         parsed = parse(text)
         return notebook.append(
@@ -195,6 +217,8 @@ def ask(step: Ask, place: Workplace) -> Event:
                 captions=reply.captions,
                 heard=events[-1].seq,
                 by_person=reply.by_person,
+                setbacks=tuple(map(storable, reply.setbacks)),
+                reasoning=storable(reply.reasoning),
             ),
         )
     finally:
@@ -230,7 +254,7 @@ def record_trouble(notebook: Notebook, round_number: int, error: Exception) -> N
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
     tries = attempts(notebook.events()) + 1
     log.error("Attempt %d of %d failed.", tries, ATTEMPTS, exc_info=error)
-    notebook.append("trouble", Troubled(round_number, tries, what, isinstance(error, BackboneUnavailable)))
+    notebook.append("trouble", Troubled(round_number, tries, what))
     if tries < ATTEMPTS:
         raise MachineryError(what) from error
     follows = next_step(notebook.events(), notebook.seconds())
@@ -250,19 +274,38 @@ def round_of(step: Step) -> int:
 
 
 class Draft:
-    """The reply under way: collects its pieces, shows them, and stops when a person stops the run."""
+    """The reply under way: collects its pieces, shows them, and stops when a person stops the run.
 
-    def __init__(self, notebook: Notebook) -> None:
+    It also stops once the run's time is up, unless words are coming.
+    """
+
+    def __init__(self, notebook: Notebook, seconds: float = math.inf) -> None:
+        """`seconds` are left for the reply to come about."""
         self.notebook = notebook
         self.text = ""
+        self.until = time.monotonic() + seconds
+        self.aside = False
 
-    def __call__(self, piece: str | None) -> None:
+    def __call__(self, piece: str | Aside | None) -> None:
         """The next piece. None: what came so far is void, and the reply starts over."""
-        self.text = "" if piece is None else self.text + piece
-        if self.text or piece is None:
-            self.notebook.draft(self.text)
+        if isinstance(piece, Aside):
+            self.notebook.progress(piece.what, piece.done, piece.total)
+            self.aside = True
+        elif piece or piece is None:
+            self._take(piece)
         if self.notebook.cancelled():
             raise Cancelled("A person stopped the run.")
+        if time.monotonic() >= self.until:
+            raise TimeIsUp("The time is up.")
+
+    def _take(self, piece: str | None) -> None:
+        self.text = "" if piece is None else self.text + piece
+        self.notebook.draft(self.text)
+        if piece:
+            self.until = max(self.until, time.monotonic() + LULL)
+            if self.aside:
+                self.notebook.progress("", 0, 0)
+                self.aside = False
 
 
 def storable(text: str) -> str:

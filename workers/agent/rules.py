@@ -4,9 +4,10 @@
 - A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
 - A result whose best activation is below the mean of the exemplars gets a note to go on.
 - A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds, unless a person has
-  changed the limits meanwhile.
-- Trouble with our machinery is tried again, three times in all for one step; then the run fails, or waits for a person
-  if a provider is behind it. A run that waits does nothing until a person has it try again.
+  changed the limits meanwhile. Time that is up while no reply comes has the same effect.
+- Trouble with our machinery is tried again, three times in all for one step; then the run fails. A provider that stays
+  away has the run wait: the backbone has asked it often enough. A run that waits does nothing until a person has it try
+  again.
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
   stopped may go on too.
 - A remark that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
@@ -16,6 +17,7 @@ It does nothing itself: `loop` takes the steps that it names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,9 +43,13 @@ from workers.agent.events import (
 )
 from workers.agent.instructions import render
 from workers.agent.limits import exceeded
+from workers.protocols import Usage
 
 ATTEMPTS = 3
 """How often a step is tried before trouble ends the run."""
+
+GRACE = 60.0
+"""Seconds that last words may take to begin, once the time is up."""
 
 REMINDERS = 3
 """How many replies in a row may hold neither a program nor a conclusion; the last of them ends the run."""
@@ -202,6 +208,39 @@ def _last_words(events: Sequence[Event], latest: int) -> int | None:
     return place
 
 
+def time_left(events: Sequence[Event], seconds: float) -> float:
+    """Seconds in which the next reply has to begin; inf where there is no limit of time.
+
+    `seconds` is the work on the run so far. Last words, and a reply that a person had begin later still, get `GRACE`
+    beyond the limit; in a short run less.
+    """
+    limit = limits(events).seconds
+    if limit is None:
+        return math.inf
+    late = seconds >= limit or _has_asked_for_last_words(events)
+    return min(GRACE, limit) if late else limit - seconds
+
+
+def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record:
+    """What follows when the time is up before a reply came: it is asked for its last words; without those, the end."""
+    reached = exceeded(limits(events), events, seconds) or "The limit of time is reached."
+    if _has_asked_for_last_words(events):
+        return Record("limit_reached", Ended(f"{reached} No last words came: the agent was silent.", usage=spent))
+    rounds = [event.payload.round for event in events if isinstance(event.payload, Replied)]
+    text = render("last_words", reached=reached)
+    return Record("note", Noted(max(rounds, default=0), "last_words", text, spent))
+
+
+def _has_asked_for_last_words(events: Sequence[Event]) -> bool:
+    """Whether the last words were asked for, and neither came nor were put off since."""
+    for event in reversed(events):
+        if isinstance(event.payload, Replied | Relimited | Resumed):
+            return False
+        if _asks_for_last_words(event.payload):
+            return True
+    return False
+
+
 def _asks_for_last_words(payload: Payload) -> bool:
     return isinstance(payload, Noted) and payload.reason == "last_words"
 
@@ -221,8 +260,8 @@ def _empty_replies(events: Sequence[Event]) -> int:
 
 def _given_up(trouble: Payload) -> Record:
     assert isinstance(trouble, Troubled)
-    if trouble.provider:
-        return Record("halted", Halted(trouble.round, f"Asked {ATTEMPTS} times, without an answer. {trouble.what}"))
+    if trouble.provider:  # as earlier versions recorded it
+        return Record("halted", Halted(trouble.round, trouble.what))
     return Record(
         "failed",
         Ended(

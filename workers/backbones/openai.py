@@ -28,7 +28,7 @@ class OpenAIChat:
     def __init__(self, provider: Provider, model: str, patience: Patience | None = None) -> None:
         self.label = model
         self._provider = provider
-        self._patience = patience or Patience()
+        self._patience = patience or Patience(silence=provider.silence)
         self._unwanted: set[str] = set()
         """Optional parameters that this provider does not take: learnt once, from its refusal."""
 

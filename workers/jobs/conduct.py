@@ -6,6 +6,7 @@ Called by `rounds` (one round for each job) and by `foreground` (the command lin
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -18,7 +19,8 @@ from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
-from workers.errors import Cancelled, UnknownName
+from workers.agent.rules import GRACE, time_left
+from workers.errors import Cancelled, ToolRefused, UnknownName
 from workers.jobs import forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
@@ -27,7 +29,7 @@ from workers.jobs.notebook import DatabaseNotebook
 from workers.jobs.stop_button import StopButton
 from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import reference
-from workers.protocols import Backbone, Bounds, SystemSpec, Usage
+from workers.protocols import Backbone, Bounds, Progress, SystemSpec, Usage
 from workers.sandbox.program import dialect
 
 POISON = (
@@ -140,7 +142,18 @@ class Runner:
         for other in folder.glob(f"{self.run.pk}-*"):
             if other != kept:
                 other.unlink(missing_ok=True)
-        return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.notebook.progress)
+        return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.while_there_is_time())
+
+    def while_there_is_time(self) -> Progress:
+        """The notebook's progress, which also ends what a tool waits for once the run's time is well past."""
+        until = time.monotonic() + time_left(self.notebook.events(), self.notebook.seconds()) + GRACE
+
+        def progress(what: str, done: int, total: int) -> None:
+            self.notebook.progress(what, done, total)
+            if time.monotonic() >= until:
+                raise ToolRefused("The time of this investigation is up. Nothing more is described: conclude.")
+
+        return progress
 
 
 def spec_of(run: Run) -> SystemSpec:

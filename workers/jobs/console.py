@@ -58,7 +58,7 @@ class ConsoleNotebook(DatabaseNotebook):
 
     def progress(self, what: str, done: int, total: int) -> None:
         super().progress(what, done, total)
-        self.console.line(f"{what}: {done} of {total}")
+        self.console.line(f"{what}: {done} of {total}" if total > 1 else what)
 
 
 @dataclass
@@ -84,7 +84,8 @@ def in_words(payload: Payload, kind: str) -> str:
         case Started():
             return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
         case Replied():
-            return heading(f"Round {payload.round}", payload.author) + payload.text + "\n"
+            setbacks = "".join(textwrap.indent(textwrap.fill(each, WIDTH), "  | ") + "\n" for each in payload.setbacks)
+            return heading(f"Round {payload.round}", payload.author) + setbacks + payload.text + "\n"
         case ExperimentStarted():
             return f"Experiment {payload.number} runs …"
         case ExperimentEnded():

@@ -20,7 +20,7 @@ from workers.errors import ContentRefused, RequestError
 from workers.evaluations import two_way
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
-from workers.protocols import Backbone, Emit, Message, Progress, Reply, Usage
+from workers.protocols import Aside, Backbone, Emit, Message, Progress, Reply, Usage
 
 ATTEMPTS = 2
 """Replies to one pair, the first included, until one can be read."""
@@ -85,7 +85,7 @@ def consider(sitting: Sitting, pair: Pair) -> None:
     """Ask about one pair, and keep the answer with what it took."""
     done = sitting.total - pending(sitting).count()
 
-    def emit(_: str | None) -> None:
+    def emit(_: str | Aside | None) -> None:
         sitting.progress("Judging", done, sitting.total)
 
     emit("")

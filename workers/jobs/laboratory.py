@@ -53,6 +53,7 @@ def provider() -> Provider:
         prices=settings.OPENAI_PRICES,
         context_tokens=settings.OPENAI_CONTEXT_TOKENS,
         attempts=settings.OPENAI_ATTEMPTS,
+        silence=settings.OPENAI_SILENCE,
     )
 
 

@@ -4,6 +4,7 @@ Plug-ins implement these. Images are `PIL.Image.Image` in mode RGB everywhere, u
 """
 
 from workers.protocols.conversation import (
+    Aside,
     Backbone,
     Emit,
     ImagePart,
@@ -65,6 +66,7 @@ from workers.protocols.systems import (
 
 __all__ = [
     "WHOLE",
+    "Aside",
     "Backbone",
     "Bounds",
     "Box",

@@ -48,9 +48,22 @@ class Reply:
     """Images of the conversation that had to give way to their captions, for want of room in the context window."""
     by_person: bool = False
     """Whether a person wrote it."""
+    setbacks: tuple[str, ...] = ()
+    """What came between the question and the reply, in sentences for people: silence, refused parameters."""
+    reasoning: str = ""
+    """What the model thought before it replied, where its provider shows that. No part of the conversation."""
 
 
-Emit = Callable[[str | None], None]
+@dataclass(frozen=True)
+class Aside:
+    """What a backbone says of a reply under way, for whoever watches; nothing of it is part of the reply."""
+
+    what: str
+    done: int = 0
+    total: int = 1
+
+
+Emit = Callable[[str | Aside | None], None]
 """Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled."""
 
 

@@ -26,8 +26,10 @@ class Provider:
     """Model -> US dollars for a million prompt tokens and for a million completion tokens."""
     context_tokens: int = 128_000
     """Tokens of a conversation with its reply, above which the oldest images give way to their captions."""
-    attempts: int = 5
-    """Requests for one reply, the first included, when the provider is busy or overloaded."""
+    attempts: int = 8
+    """Requests for one reply in all, the first included, when the provider is busy, silent or breaks."""
+    silence: float = 300.0
+    """Seconds that it may send nothing before the request is given up."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,13 +11,24 @@ from workers.backbones.openai_chat.hearing import Heard
 from workers.backbones.openai_chat.line import Line
 from workers.backbones.openai_chat.patience import Patience, wait
 from workers.backbones.openai_chat.pictures import Picture, text_tokens
-from workers.backbones.openai_chat.setbacks import CutShort, Echo, Fault, Setback, TooLong, Unwanted, host, meant
-from workers.backbones.openai_chat.turns import turns
+from workers.backbones.openai_chat.setbacks import (
+    SYSTEM,
+    CutShort,
+    Echo,
+    Fault,
+    Setback,
+    TooLong,
+    Unwanted,
+    host,
+    meant,
+)
+from workers.backbones.openai_chat.turns import turns, without_system
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
-from workers.protocols import Emit, Message, Provider, Reply, Usage
+from workers.protocols import Aside, Emit, Message, Provider, Reply, Usage
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -43,38 +54,57 @@ class Asking:
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
         self.said = turns(messages, pictures, provider.context_tokens - self.room)
         self.limit = 0
-        """Tokens of the reply; 0 leaves it to the provider, -1 too, since it takes no other."""
+        """Tokens of the reply; 0 leaves it to the provider."""
         self.failures = 0
         self.insisted = False
         """Whether the model has said the same as before twice in a row."""
         self.spent = Usage()
+        self.setbacks: list[str] = []
+        """What came between, for people."""
         if self.said.tokens > provider.context_tokens - self.room and not self.said.images:
             raise self._wordy()
 
     def answer(self, emit: Emit, seed: int) -> Reply:
-        """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises."""
-        with Line(self.provider, self.patience.connect) as line:
-            while True:
-                heard = Heard()
-                setback = self._ask(line, heard, emit, seed)
-                if setback is None:
-                    return Reply(heard.text, self.spent, self.said.captions)
-                if heard.text:
-                    emit(None)
-                self._adapt(setback, heard, emit)
+        """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
+        try:
+            with Line(self.provider, self.patience.connect) as line:
+                return self._answered(line, emit, seed)
+        except MaiaError as error:
+            error.spent = self.spent
+            raise
+
+    def _answered(self, line: Line, emit: Emit, seed: int) -> Reply:
+        while True:
+            heard = Heard(host(self.provider))
+            setback = self._ask(line, heard, emit, seed)
+            if setback is None:
+                return Reply(
+                    heard.reply,
+                    self.spent,
+                    self.said.captions,
+                    setbacks=tuple(self.setbacks),
+                    reasoning=heard.reasoning,
+                )
+            if heard.reply:
+                emit(None)
+            self._adapt(setback, heard, emit)
 
     def _ask(self, line: Line, heard: Heard, emit: Emit, seed: int) -> Setback | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
         optional = self._optional(seed)
+        plain = SYSTEM in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
+        if plain:
+            body["messages"] = without_system(self.said.messages)
+        needless = [*optional, *([] if plain else [SYSTEM])]
         try:
-            with closing(_translated(line.chunks(body), self.provider, self.model, optional)) as chunks:
+            with closing(_translated(line.chunks(body), self.provider, self.model, needless)) as chunks:
                 heard.listen(chunks, emit, self.patience)
         except Setback as setback:
             return setback
         finally:
             self._account(heard)
-        return Echo() if heard.text.strip() == self._last_words() and not self.insisted else None
+        return Echo() if heard.reply.strip() == self._last_words() and not self.insisted else None
 
     def _last_words(self) -> str:
         return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
@@ -88,23 +118,24 @@ class Asking:
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
-        if self.limit > 0:
-            wished[self._limit_name()] = self.limit
+        if self.limit and (name := self._limit_name()):
+            wished[name] = self.limit
         return {name: value for name, value in wished.items() if name not in self.unwanted}
 
     def _limit_name(self) -> str:
-        """OpenAI's own models want the new name; other servers know the old one."""
-        return "max_tokens" if self.provider.base_url else "max_completion_tokens"
+        """OpenAI's own models want the new name; other servers know the old one, but for those that refuse it."""
+        names = LIMIT_NAMES if self.provider.base_url else LIMIT_NAMES[::-1]
+        return next((name for name in names if name not in self.unwanted), "")
 
     def _adapt(self, setback: Setback, heard: Heard, emit: Emit) -> None:
         """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
         match setback:
-            case Unwanted(args=(name,)) if name == self._limit_name():
-                self.limit = -1
             case Unwanted(args=(name,)):
                 self.unwanted.add(name)
+                self.setbacks.append(f"{host(self.provider)} does not take {name!r}: asked again without it.")
             case Echo():
                 self.insisted = True
+                self.setbacks.append("The reply was the one before it, word for word: asked once more.")
             case TooLong():
                 if not self.said.images:
                     raise self._wordy()
@@ -123,6 +154,7 @@ class Asking:
                 "Choose a model that may write more, or give its server a larger context."
             )
         self.limit = max(self.room, 2 * heard.completion_tokens)
+        self.setbacks.append(f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}.")
 
     def _rest(self, fault: Fault, emit: Emit) -> None:
         where, attempts = host(self.provider), max(1, self.provider.attempts)
@@ -136,6 +168,8 @@ class Asking:
             raise BackboneUnavailable(
                 f"{where} {fault} and wants to be left alone for {seconds:.0f} s. Try again then, or use another key."
             )
+        self.setbacks.append(f"{where} {fault}: asked again after {seconds:.0f} s.")
+        emit(Aside(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
         wait(seconds, emit)
 
     def _wordy(self) -> BackboneRefused:
@@ -147,13 +181,13 @@ class Asking:
 
     def _account(self, heard: Heard) -> None:
         """Whatever was streamed was paid for. Providers that do not say how much it was are estimated."""
-        if heard.text or heard.finish or heard.prompt_tokens:
+        if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
             prompt = heard.prompt_tokens or self.said.tokens
-            completion = heard.completion_tokens or text_tokens(heard.text)
+            completion = heard.completion_tokens or text_tokens(heard.text + heard.thought)
             self.spent = account.both(self.spent, account.usage(self.provider.prices, self.model, prompt, completion))
 
 
-def _translated(chunks: Any, provider: Provider, model: str, optional: Mapping[str, Any]) -> Any:
+def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
     """The chunks; errors of the SDK come as what they mean."""
     with closing(chunks):
         try:

@@ -28,6 +28,8 @@ class Patience:
     """Longest pause that a provider may ask for. If it wants more, the run is better tried again later."""
     silence: float = 300.0
     """How long a stream may bring nothing; models that reason, and servers that load one, take minutes."""
+    murmur: float = 10.0
+    """Silence after which whoever watches is told of it."""
     afterwards: float = 5.0
     """How long the usage may take once the reply is finished."""
     connect: float = 20.0

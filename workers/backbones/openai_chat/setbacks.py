@@ -18,6 +18,8 @@ from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
 
 OPENAI = "https://api.openai.com/v1"
+MOST_PROBLEMS = 5
+"""Of a list of them, so many are quoted."""
 MOST_QUOTED = 300
 """Characters of a provider's own words."""
 
@@ -61,7 +63,12 @@ _BLIND = (
     r"at most 0 image|image(s|_url| input| content)?\b.{0,60}(not support|only supported)|support image|`image_url`"
 )
 _RETRIED = (408, 409, 425, 429)
-_SENT_ALONG = {"stream_options": r"stream_options|include_usage"}
+SYSTEM = "a system message"
+"""What stands for it among the parameters that a provider does not take."""
+_SENT_ALONG = {
+    "stream_options": r"stream_options|include_usage",
+    SYSTEM: r"system role|role.{0,20}system.{0,40}not support|system (message|instruction).{0,40}not (support|enabl)",
+}
 """Optional parameter -> how errors name it, where that is not its own name."""
 
 
@@ -77,7 +84,7 @@ def meant(error: Exception, provider: Provider, model: str, optional: Collection
     `optional` are the parameters of the request that it could do without.
     """
     if isinstance(error, openai.APIError):
-        status, words = _status(error), f"{error.code or ''} {error.type or ''} {_words(error)}"
+        status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         return (
             _adjustable(status, words, optional)
             or _refused(status, words.lower(), error, provider, model)
@@ -99,7 +106,7 @@ def _adjustable(status: int, words: str, optional: Collection[str]) -> Setback |
     """What can be put right by asking for less."""
     if status in (400, 422):
         for name in optional:
-            if re.search(rf"\b({_SENT_ALONG.get(name, name)})\b", words):
+            if re.search(rf"\b({_SENT_ALONG.get(name, name)})", words, re.IGNORECASE):
                 return Unwanted(name)
     if status == 413 or (status not in (401, 402, 403, 404) and re.search(_TOO_LONG, words.lower())):
         return TooLong()
@@ -180,8 +187,11 @@ def _words(error: openai.APIError) -> str:
 
 
 def _message(body: Any) -> str:
-    if isinstance(body, list) and body:
-        return _message(body[0])
+    """The words in a body; those on a field begin with its name, as Mistral and FastAPI give it."""
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(_message, body[:MOST_PROBLEMS])))
     if isinstance(body, dict):
-        return next((_message(body[name]) for name in ("error", "message", "detail", "msg") if body.get(name)), "")
+        words = next((_message(body[name]) for name in ("error", "message", "detail", "msg") if body.get(name)), "")
+        place = body.get("loc")
+        return f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) and place else words
     return body if isinstance(body, str) else ""

@@ -7,7 +7,7 @@ oldest images give way to their captions. One that stands again later is then se
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +47,34 @@ def turns(messages: Sequence[Message], pictures: Mapping[str, Picture], allowanc
     tokens = words + sum(pictures[key].tokens for key in places)
     shown = _kept(messages, places, pictures, tokens - allowance, allowance)
     captions = len(places) - len(shown)
-    rendered = [_Rendering(messages, shown, pictures).message(number) for number in range(len(messages))]
+    rendered = alternating(_Rendering(messages, shown, pictures).message(number) for number in range(len(messages)))
     left_out = [key for key in places if key not in shown]
     tokens += sum(_caption_tokens(messages, places[key][0]) - pictures[key].tokens for key in left_out)
     return Turns(rendered, tokens, len(shown), captions)
+
+
+def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbours of one role as one message: some servers demand that user and assistant take turns."""
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = {"role": message["role"], "content": _joined(joined[-1]["content"], message["content"])}
+        else:
+            joined.append(message)
+    return joined
+
+
+def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same for a server that knows no system message: what it says stands before the user's first words."""
+    return alternating({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Two contents as one, each either plain text or a list of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = ([{"type": "text", "text": each}] if isinstance(each, str) else each for each in (first, second))
+    return [part for each in parts for part in each]
 
 
 def _places(messages: Sequence[Message]) -> dict[str, list[Place]]:
