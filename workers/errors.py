@@ -21,19 +21,12 @@
 What a program itself raises is not an error of ours: it is an `ExperimentResult`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from workers.protocols import Usage
-
 
 class MaiaError(Exception):
     """Base of all errors of the laboratory. The message names the value, the reason and the remedy."""
 
-    spent: Usage | None = None
-    """What a language model took before it was raised; set by whoever asked one."""
+    spent: object = None
+    """What a language model took before it was raised, a `Usage`; set by whoever asked one."""
 
 
 class ToolError(MaiaError):

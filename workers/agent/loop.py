@@ -60,7 +60,7 @@ from workers.errors import (
     TimeIsUp,
     UnknownName,
 )
-from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, SystemSpec, Usage
+from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, SystemSpec, Usage, spent_before
 from workers.registry import TASKS
 
 log = logging.getLogger(__name__)
@@ -164,14 +164,14 @@ def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T |
     except LeaseLost:
         raise
     except Cancelled as error:
-        notebook.append("cancelled", Ended("A person stopped the run.", usage=error.spent or Usage()))
+        notebook.append("cancelled", Ended("A person stopped the run.", usage=spent_before(error)))
     except TimeIsUp as error:
-        step = out_of_time(notebook.events(), notebook.seconds(), error.spent or Usage())
+        step = out_of_time(notebook.events(), notebook.seconds(), spent_before(error))
         notebook.append(step.kind, step.payload)
     except AwaitsPerson:
         notebook.append("awaited", Awaited(round_number))
     except (BackboneRefused, BackboneUnavailable, MissingPart) as error:
-        notebook.append("halted", Halted(round_number, str(error), error.spent or Usage()))
+        notebook.append("halted", Halted(round_number, str(error), spent_before(error)))
     except RequestError as error:
         notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
     except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery

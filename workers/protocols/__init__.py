@@ -11,6 +11,7 @@ from workers.protocols.conversation import (
     Message,
     Reply,
     Usage,
+    spent_before,
 )
 from workers.protocols.images import (
     Describer,
@@ -113,4 +114,5 @@ __all__ = [
     "part_seen",
     "probabilities",
     "silent",
+    "spent_before",
 ]

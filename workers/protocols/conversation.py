@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from workers.errors import MaiaError
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -38,6 +40,11 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+
+
+def spent_before(error: MaiaError) -> Usage:
+    """What a reply took that did not come about, for the reason that the error gives."""
+    return error.spent if isinstance(error.spent, Usage) else Usage()
 
 
 @dataclass(frozen=True)
