@@ -124,7 +124,12 @@ def test_it_says_what_is_not_in_the_image_and_what_is(instruction: str, missing:
         "make it small",
         "make the ball red and the car green and it night",
         "replace the car with a cone and make it night",
-        "move the ball to the left",
+        "make the car bright green",
+        "make the ball red and add a tree",
+        "replace the ball with two cones",
+        "put a chair on the beach",
+        "add a duck on grass",
+        "add a striped cup",
         "add a dragon",
         "remove the background",
         "x" * 20_000,
@@ -136,6 +141,44 @@ def test_what_it_does_not_understand_it_refuses_with_an_example_that_works(instr
     assert len(str(refusal.value)) < 600
     example = str(refusal.value).split('"')[-2]
     assert edit(SCENE, example, 0) != SCENE
+
+
+def test_putting_what_is_there_somewhere_else_changes_the_ground_and_adds_nothing() -> None:
+    assert edit(SCENE, "put the car on the beach", 0) == replace(SCENE, ground="sand")
+    assert edit(SCENE, "place the ball and the car on grass", 0) == replace(SCENE, ground="grass")
+    with pytest.raises(ToolMisuse, match="no chair"):
+        edit(SCENE, "put the chair on the beach", 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_thing_is_added_to_the_side_that_is_said(seed: int) -> None:
+    scene = read("a large chair on snow by day", seed).scene
+    for side, sign in (("left", -1), ("right", 1)):
+        try:
+            after = edit(scene, f"add a small red ball to the {side} of the chair", seed)
+        except ToolMisuse as refusal:
+            assert "no room" in str(refusal)  # noqa: PT017 - the chair stands at the edge
+            continue
+        assert after.things[:1] == scene.things
+        (ball,) = after.things[1:]
+        assert (ball.noun, ball.colour, ball.on) == ("ball", "red", None)
+        assert sign * (ball.x - scene.things[0].x) > 0
+
+
+@pytest.mark.parametrize(
+    "instruction", ["move the ball to the left", "put the ball on the car", "put the car on the left"]
+)
+def test_a_toy_cannot_be_moved_and_the_refusal_says_what_can_be_done(instruction: str) -> None:
+    with pytest.raises(ToolMisuse, match=r"cannot move a toy\. Remove it and add it"):
+        edit(SCENE, instruction, 0)
+
+
+def test_where_there_are_several_it_asks_which() -> None:
+    several = read("two red balls and a car on grass by day", 1).scene
+    for instruction in ("make the ball green", "remove a ball", "replace one ball with a cone"):
+        with pytest.raises(ToolMisuse, match=r"There are 2 of ball.*the balls"):
+            edit(several, instruction, 0)
+    assert [thing.colour for thing in edit(several, "make the two balls green", 0).things[:2]] == ["green"] * 2
 
 
 def test_a_full_scene_takes_no_more() -> None:

@@ -56,6 +56,7 @@ def test_it_understands_synonyms_plurals_and_counts(prompt: str, expected: list[
         ("a ball on a wooden floor by daylight", "wood", "day"),
         ("a ball at the beach, midnight", "sand", "night"),
         ("night scene with a red brick floor", "brick", "night"),
+        ("a ball on grass in the dark", "grass", "night"),
     ],
 )
 def test_it_understands_where_and_when(prompt: str, ground: str, light: str) -> None:
@@ -80,6 +81,26 @@ def test_things_stand_on_what_they_are_said_to_stand_on() -> None:
     ball, cube, table = read("a red ball on a blue cube on a green table", 1).scene.things
     assert (ball.on, cube.on, table.on) == (1, 2, None)
     assert (ball.x, ball.y) == (table.x, table.y)
+
+
+def test_it_stands_for_what_was_named_before() -> None:
+    table, cup = read("a table with a cup on it", 1).scene.things
+    assert (table.noun, cup.noun, cup.on) == ("table", "cup", 0)
+    house, tree = read("a house with a tree to the left of it", 1).scene.things
+    assert tree.x < house.x
+    assert read("a cup on it", 1).ignored == ("it",)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ignored"),
+    [
+        ("a red or blue ball", ("or", "blue")),
+        ("a ball on grass and a car on snow", ("snow",)),
+        ("day at dusk", ("dusk",)),
+    ],
+)
+def test_what_cannot_all_be_drawn_is_reported(prompt: str, ignored: tuple[str, ...]) -> None:
+    assert read(prompt, 1).ignored == ignored
 
 
 def test_several_on_one_thing_stand_side_by_side() -> None:

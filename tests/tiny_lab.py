@@ -11,7 +11,8 @@ from threading import Lock
 import torch
 from PIL import Image
 
-from workers.errors import ToolMisuse, ToolRefused, UnknownName
+from workers.errors import ToolMisuse, UnknownName
+from workers.lab.imaging import undrawn
 from workers.lab.memory import ImagesInMemory
 from workers.lab.studio import Equipment, Seeds, Studio
 from workers.lab.system import System
@@ -54,6 +55,7 @@ class TinyModel:
     def maps(self, images, layers):
         with self._lock, torch.no_grad():
             self.batches.append(len(images))
+            images = [image.resize(images[0].size) for image in images]  # what stands for no image has its own size
             pixels = torch.stack([torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8) for image in images])
             pixels = pixels.view(len(images), images[0].height, images[0].width, 3).permute(0, 3, 1, 2) / 255
             patches = self._conv(pixels)  # (batch, units, 2, 2)
@@ -94,7 +96,8 @@ class TinyGenerator:
         for prompt, seed in zip(prompts, seeds, strict=True):
             progress("drawing", len(pictures), len(prompts))
             if "forbidden" in prompt:
-                raise ToolRefused("The filter refuses 'forbidden'. Ask for something else.")
+                pictures.append(undrawn("the filter refuses 'forbidden'"))
+                continue
             colour = next((word for word in prompt.split() if word in COLOURS), None)
             picture = draw({"colour": colour or "black", "corner": CORNERS[seed % 4]})
             remark = "" if colour else "understood no colour."

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.errors import ToolMisuse, ToolRefused
+from workers.errors import ToolMisuse
+from workers.lab.imaging import undrawn
 from workers.protocols import LabSettings, Picture, Progress, silent
-from workers.toybox.edits import edit, ignored
-from workers.toybox.prompts import read
+from workers.toybox.edits import edit
+from workers.toybox.prompts import Reading, read
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
 from workers.toybox.words import knows
@@ -27,19 +28,19 @@ def load_editor(settings: LabSettings) -> ToyboxEditor:  # noqa: ARG001  every f
 
 
 class ToyboxGenerator:
-    """Draws what it understands of a prompt; a remark says which words it did not."""
+    """Draws exactly what a prompt says, or refuses it: a word left out would come out as something else."""
+
+    vocabulary = knows()
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
-        """See `protocols.ImageGenerator`. Raises ToolRefused for a prompt without a word that toybox knows."""
-        readings = [read(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
-        for prompt, reading in zip(prompts, readings, strict=True):
-            if not reading.understood:
-                raise ToolRefused(f"Toybox understands nothing in the prompt {prompt[:80]!r}. {knows()}")
+        """See `protocols.ImageGenerator`. Refuses a prompt with words that toybox cannot draw."""
         pictures = []
-        for done, reading in enumerate(readings):
-            progress("drawing", done, len(readings))
-            pictures.append(_picture(reading.scene, reading.ignored))
-        progress("drawing", len(readings), len(readings))
+        for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
+            progress("drawing", done, len(prompts))
+            reading = read(prompt, seed)
+            refused = _refused(reading)
+            pictures.append(undrawn(refused) if refused else _picture(reading.scene))
+        progress("drawing", len(prompts), len(prompts))
         return pictures
 
 
@@ -62,12 +63,17 @@ class ToyboxEditor:
                     f"Image {done + 1} is mere pixels: toybox edits the scene behind an image, and this one has none. "
                     "Edit images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave."
                 )
-            scene = edit(Scene.from_json(original.scene), instruction, seed)
-            pictures.append(_picture(scene, ignored(instruction)))
+            pictures.append(_picture(edit(Scene.from_json(original.scene), instruction, seed)))
         progress("editing", len(originals), len(originals))
         return pictures
 
 
-def _picture(scene: Scene, ignored: Sequence[str]) -> Picture:
-    remark = f"toybox did not understand: {', '.join(ignored)}" if ignored else ""
-    return Picture(render(scene), scene.to_json(), remark)
+def _picture(scene: Scene) -> Picture:
+    return Picture(render(scene), scene.to_json())
+
+
+def _refused(reading: Reading) -> str:
+    """Why a prompt is not drawn, "" if it is."""
+    if reading.ignored:
+        return f"toybox cannot draw {', '.join(reading.ignored)}"
+    return "" if reading.understood else "toybox understands nothing in it"

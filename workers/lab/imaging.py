@@ -13,15 +13,16 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
-from workers.protocols import WHOLE, Box
+from workers.protocols import WHOLE, Box, Picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,7 @@ _DARKER = [int(value * DARKENED) for value in range(256)] * 3
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _FILE_FORMATS = (*_FORMATS, "TIFF")
 _FAST = 1
+_PLACEHOLDER = 224
 _THREADS = 8
 
 Item = TypeVar("Item")
@@ -208,6 +210,21 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[R
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, items))
+
+
+@cache
+def placeholder() -> Image.Image:
+    """What stands in the place of an image that was not made, so that lists keep their lengths."""
+    image = Image.new("RGB", (_PLACEHOLDER, _PLACEHOLDER), (96, 96, 96))
+    drawing = ImageDraw.Draw(image)
+    for ends in ((0, 0, _PLACEHOLDER, _PLACEHOLDER), (0, _PLACEHOLDER, _PLACEHOLDER, 0)):
+        drawing.line(ends, (160, 160, 160), 5)
+    return image
+
+
+def undrawn(reason: str) -> Picture:
+    """The picture of what is refused, for this reason."""
+    return Picture(placeholder(), refused=reason)
 
 
 def thumbnail(image: Image.Image, side: int) -> Image.Image:

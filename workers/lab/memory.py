@@ -12,11 +12,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import as_image, encode_png, image_key
+from workers.lab.imaging import as_image, encode_png, image_key, placeholder
 from workers.protocols import ImageMemory, Provenance
 
 MOST_TEXTS = 20_000
@@ -139,6 +140,21 @@ def unmasked(memory: ImageMemory, kept: Kept) -> Kept:
     if raw is None:
         return kept
     return Kept(raw, memory.load(raw), memory.recall(raw) or Provenance("uploaded"))
+
+
+def raw_key(kept: Kept) -> str:
+    """The key of the raw image, whether it came masked or not."""
+    return kept.provenance.raw or kept.key
+
+
+def is_made(kept: Kept) -> bool:
+    """Whether it is an image at all, or masked one, and not what stands in the place of one that was refused."""
+    return raw_key(kept) != _placeholder_key()
+
+
+@cache
+def _placeholder_key() -> str:
+    return image_key(placeholder())
 
 
 def _digest(text: str) -> bytes:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from workers.errors import ToolRefused
 from workers.lab.memory import Kept, keep_all
 from workers.protocols import (
     Describer,
@@ -24,6 +25,8 @@ from workers.protocols import (
 
 _SHOWN = 200
 """Characters of a prompt or a remark that are shown again."""
+_NAMED = 12
+"""Refused prompts that are named."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,28 @@ class Studio:
         self.equipment = equipment
         self.remarks: dict[str, None] = {}
         """What there is to say of the images made, in order, each once."""
+        self.notes: dict[str, str] = {}
+        """What belongs beside single images, by key."""
+        self.noted: dict[str, str] = {}
+        """The same with the words of the image, and its key."""
         self._memory = memory
         self._seeds = seeds
         self._progress = progress
 
     def generate(self, prompts: Sequence[str], origin: Origin) -> list[Kept]:
-        """One image for each prompt. Raises ToolRefused, Cancelled."""
+        """One image for each prompt; a placeholder for one that is refused, and a remark that says why.
+
+        Raises Cancelled; ToolRefused if all are refused, or an original to be edited is.
+        """
         if not prompts:
             return []
+        generator = self.equipment.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
-        pictures = self.equipment.generator().generate(prompts, seeds, self._progress)
+        pictures = generator.generate(prompts, seeds, self._progress)
+        if refusal := _refusal(prompts, pictures, getattr(generator, "vocabulary", "")):
+            if origin == "original" or all(each.refused for each in pictures):
+                raise ToolRefused(refusal)
+            self.remarks[refusal] = None
         made = zip(pictures, prompts, seeds, strict=True)
         return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
@@ -83,6 +98,10 @@ class Studio:
         ]
         pictures = [Picture(kept.image, kept.provenance.scene) for kept in originals]
         edited = self.equipment.editor().edit(pictures, instructions, seeds, self._progress)
+        if refusal := _refusal(instructions, edited, ""):
+            if all(each.refused for each in edited):
+                raise ToolRefused(refusal)
+            self.remarks[refusal] = None
         made = zip(edited, instructions, seeds, originals, strict=True)
         known = [Provenance("edited", words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
         found = self._keep(edited, known)
@@ -92,10 +111,25 @@ class Studio:
         return found
 
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[Kept]:
-        for picture, provenance in zip(pictures, known, strict=True):
+        kept = keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
+        for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.remark:
-                self.remarks[f"{provenance.prompt[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = None
-        return keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
+                self.notes[one.key] = picture.remark[:_SHOWN]
+                self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = one.key
+        return kept
+
+
+def _refusal(words: Sequence[str], pictures: Sequence[Picture], vocabulary: str) -> str:
+    """What was not made and why, "" if everything was."""
+    refused = {
+        f"{each[:_SHOWN]!r} ({picture.refused[:_SHOWN]})": None
+        for each, picture in zip(words, pictures, strict=True)
+        if picture.refused
+    }
+    if not refused:
+        return ""
+    shown = "; ".join(list(refused)[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
+    return f"Not made, and left out of what is logged: {shown}. {vocabulary}".strip()
 
 
 def derived(seed: int, words: str, times: int) -> int:

@@ -11,11 +11,12 @@ from typing import Any
 
 from PIL import Image
 
+from workers.errors import ToolMisuse
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_in
 from workers.lab.journal import Journal
-from workers.lab.memory import Kept, keep_all, look_up, texts, unmasked
+from workers.lab.memory import Kept, is_made, keep_all, look_up, raw_key, texts, unmasked
 from workers.lab.studio import Studio
 from workers.lab.system import System
 from workers.protocols import Exemplar, ImageMemory, LogEntry, Progress, Provenance, silent
@@ -68,6 +69,10 @@ class Tools:
     def text2image(self, prompt_list: Sequence[str]) -> list[Image.Image]:
         """Draw one image for each prompt. Repeat a prompt to get other images of the same words.
 
+        A prompt that cannot be drawn as it is said is refused, and the others are drawn: in its place stands a grey
+        image with a cross, so that the lists keep their lengths. Such an image is not logged, and the result says why
+        it was refused; leave it out of your own means. ToolError is raised only if all prompts are refused.
+
         Look at what was drawn before you trust it: a generator may leave out what was asked for.
 
         Example:
@@ -83,8 +88,9 @@ class Tools:
         """Change one thing in an image and keep the rest: the test of what causes an activation.
 
         The first list holds prompts, whose images are drawn for you, or images (of a masked image the whole image is
-        edited). Both lists have the same length; for several edits of one image, repeat it. Say what to put in place
-        ("replace the ball with a cone", "make the car green"), not what to remove.
+        edited). Both lists have the same length; for several edits of one image, repeat it, or its prompt: a prompt
+        is drawn once in a call. Say what to put in place ("replace the ball with a cone", "make the car green"), not
+        what to remove. An instruction that cannot be done exactly is refused with ToolError, which says what can be.
 
         Returns original, edit, original, edit, … and in the same order the prompts and instructions.
 
@@ -97,6 +103,8 @@ class Tools:
         given = arguments.items(prompts_or_images, "prompts_or_images", "prompts or images")
         arguments.same_length(prompts_or_images=given, instructions=wanted)
         originals = self._originals(given)
+        if unmade := [at for at, kept in enumerate(originals) if not is_made(kept)]:
+            raise ToolMisuse(f"prompts_or_images[{unmade[0]}] stands for an image that was not made. Leave it out.")
         edits = self._studio.edit(originals, wanted)
         images = [kept.image for pair in zip(originals, edits, strict=True) for kept in pair]
         titles = [kept.provenance.prompt or "original image" for kept in originals]
@@ -116,17 +124,22 @@ class Tools:
         if image_title is not None:
             names = arguments.titles(image_title, "image_title")
             arguments.same_length(image_list=images, image_title=names)
-        said = self._studio.equipment.describer().describe([kept.image for kept in images])
-        return "\n".join(f"{name}: {words}" for name, words in zip(names, said, strict=True))
+        made = [kept.image for kept in images if is_made(kept)]
+        said = iter(self._studio.equipment.describer().describe(made))
+        told = [next(said) if is_made(kept) else "not made" for kept in images]
+        return "\n".join(f"{name}: {words}" for name, words in zip(names, told, strict=True))
 
     def summarize_images(self, image_list: Sequence[ImageOrText]) -> str:
         """Say what the images have in common, by the same observer; of masked images, the bright regions.
+
+        It ends with what stands around these regions: what decides may lie there.
 
         Example:
             activations, masked_images = tools.dataset_exemplars(system)
             print(tools.summarize_images(masked_images))
         """
-        return self._studio.equipment.describer().summarize([kept.image for kept in self._images(image_list)])
+        made = [kept.image for kept in self._images(image_list) if is_made(kept)]
+        return self._studio.equipment.describer().summarize(made) if made else "None of these images was made."
 
     def log_experiment(
         self,
@@ -148,7 +161,8 @@ class Tools:
         titles = arguments.titles(image_titles, "image_titles")
         arguments.same_length(activation_list=activations, image_list=given, image_titles=titles)
         text = arguments.free_text(image_textual_information, "image_textual_information")
-        shown = zip(self._images(given), activations, titles, strict=True)
+        images = zip(self._images(given), activations, titles, strict=True)
+        shown = [(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
         self._journal.add([self._journal.observation(*each) for each in shown], text)
 
     def display(self, *things: Any) -> None:
@@ -159,7 +173,8 @@ class Tools:
                 tools.display(image, f"activation {activation}")
         """
         for images, text in display.groups(display.pieces(things, self._memory)):
-            seen = [self._journal.observation(each.image, each.activation) for each in images]
+            made = [each for each in images if is_made(each.image)]
+            seen = [self._journal.observation(each.image, each.activation, self._noted(each.image)) for each in made]
             self._journal.add(seen, text)
 
     def edit_image(
@@ -195,7 +210,9 @@ class Tools:
     @property
     def entries(self) -> list[LogEntry]:
         """What this experiment logged, then what the tools themselves have to say."""
-        remarks = "\n".join([*self._remarks, *self._studio.remarks][:MOST_REMARKS])
+        logged = {seen.image for entry in self._journal.entries for seen in entry.observations}
+        notes = [line for line, key in self._studio.noted.items() if key not in logged]
+        remarks = "\n".join([*self._remarks, *self._studio.remarks, *notes][:MOST_REMARKS])
         return [*self._journal.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property
@@ -215,14 +232,21 @@ class Tools:
 
     def _originals(self, given: Sequence[Any]) -> list[Kept]:
         """The raw images to edit; those given as prompts are drawn."""
-        prompts, found = [], {}
+        found: dict[int, Kept] = {}
+        prompts: dict[int, str] = {}
         for at, value in enumerate(given):
             if isinstance(value, str) and texts.key(value) is None and image_in(value) is None:
-                prompts.append(arguments.text(value, f"prompts_or_images[{at}]"))
+                prompts[at] = arguments.text(value, f"prompts_or_images[{at}]")
             else:
                 found[at] = unmasked(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
-        drawn = iter(self._studio.generate(prompts, "original"))
-        return [found[at] if at in found else next(drawn) for at in range(len(given))]
+        wanted = list(dict.fromkeys(prompts.values()))
+        drawn = dict(zip(wanted, self._studio.generate(wanted, "original"), strict=True))
+        return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
+
+    def _noted(self, kept: Kept, title: str = "") -> str:
+        """The title, with what its maker has to say of the image."""
+        note = self._studio.notes.get(raw_key(kept))
+        return f"{title} ({note})".strip() if note else title
 
     def _images(self, value: Any) -> list[Kept]:
         given = arguments.items(value, "image_list", "images")

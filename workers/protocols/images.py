@@ -31,7 +31,9 @@ class Picture:
     scene: Json = None
     """Plain data from which its generator can draw the image again; None for mere pixels."""
     remark: str = ""
-    """What the maker wants to say of it, such as the words of a prompt it did not understand."""
+    """What the maker wants to say of it, such as that it read the first words of a long prompt only."""
+    refused: str = ""
+    """Why nothing was drawn: the image is then one that stands for none."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,13 @@ class ImageMemory(Protocol):
 
 
 class ImageGenerator(Protocol):
+    """May have `vocabulary`: what it can draw, in a sentence, if that is less than what can be said."""
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
         """Draw one image for each prompt; the same prompt and seed give the same pixels.
 
-        Raises ToolRefused if a prompt cannot be drawn at all, Cancelled between steps.
+        A prompt that cannot be drawn as it is said is refused in its `Picture`; the others are drawn. Raises
+        Cancelled between steps.
         """
         ...
 
@@ -94,8 +99,9 @@ class ImageEditor(Protocol):
     ) -> list[Picture]:
         """Apply one instruction to each original; everything else in the image stays.
 
-        Raises ToolMisuse if an instruction makes no sense for its image, or the editor needs the
-        scene behind the image and there is none; Cancelled between steps.
+        One that is refused says so in its `Picture`. Raises ToolMisuse if an instruction makes no sense for its image
+        or cannot be carried out exactly, or the editor needs the scene behind the image and there is none; Cancelled
+        between steps.
         """
         ...
 

@@ -1,18 +1,20 @@
 """Edits: one instruction changes one thing about a scene, and leaves everything else as it was.
 
-Covers: replace, make/paint/turn, change the background or the light, add, remove. Called by the toybox editor.
+Covers: replace, make/paint/turn, change the background or the light, add, remove. An instruction that cannot be carried
+out to the letter is refused: half of it would pass for the whole. Called by the toybox editor.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from workers.errors import ToolMisuse
 from workers.toybox.prompts import Phrases, caption, parse, unknown
-from workers.toybox.scenes import GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
-from workers.toybox.words import Word, listed, read_words
+from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
+from workers.toybox.words import Word, listed, plural, read_words
 
 _ADD = {"add", "put", "place", "insert", "include"}
 _REMOVE = {"remove", "delete", "erase", "take", "drop"}
@@ -20,8 +22,17 @@ _CHANGE = {
     *("replace", "swap", "exchange", "substitute", "turn", "change", "make", "set", "paint", "recolour", "recolor"),
     *("colour", "color", "convert", "transform", "switch"),
 }
+_PUT = {"put", "place"}
+"""With "the" they speak of things that are there: "put the chair on the beach"."""
+_MOVE = {"move", "shift", "slide", "drag", "push", "pull", "lift", "rotate"}
+_NO_VERBS = {"colour", "color"}
+"""Words that name what is changed as often as they say that it is."""
+_FILLERS = {"please", "now", "instead"}
 _INTO = {"with", "by", "to", "into", "for"}
 _AROUND = {"background", "ground", "floor", "scene", "image", "picture", "photo", "sky", "time", "foreground", "it"}
+_APART = 0.25
+"""How far the middle of what stands to the left of a thing is from the thing's own, in world units, at least."""
+_ANYWHERE = (-math.inf, math.inf)
 _PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 
@@ -45,11 +56,16 @@ class Kind:
 def edit(scene: Scene, instruction: str, seed: int) -> Scene:
     """The scene after one instruction; the seed draws what an added thing's words do not say.
 
-    Raises ToolMisuse if the instruction is not understood, or speaks of what is not in the scene.
+    Raises ToolMisuse if the instruction is not understood, speaks of what is not in the scene, or asks for more than
+    one change.
     """
-    words = [word for word in read_words(instruction) if word.text not in ("please", "now")]
-    verb = next((word.text for word in words if word.text in _ADD | _REMOVE | _CHANGE), "")
+    words = [word for word in read_words(instruction) if word.text not in _FILLERS]
+    verbs = [word.text for word in words if word.text in _ADD | _REMOVE | _CHANGE]
+    verb = next(iter(verbs), "")
     rest = _after(words, verb)
+    _check_words(scene, instruction, verbs)
+    if verb in _PUT and rest and rest[0].text == "the":
+        return _put(scene, instruction, rest)
     if verb in _ADD:
         return _add(scene, instruction, parse(rest), seed)
     if verb in _REMOVE:
@@ -59,8 +75,17 @@ def edit(scene: Scene, instruction: str, seed: int) -> Scene:
 
 def ignored(instruction: str) -> tuple[str, ...]:
     """The words of an instruction that toybox knows neither from prompts nor from instructions."""
-    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | {"light", "lighting"}
+    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
     return tuple(word for word in unknown(instruction) if word not in known)
+
+
+def _check_words(scene: Scene, instruction: str, verbs: Sequence[str]) -> None:
+    """Raises ToolMisuse if there is a word that toybox would pass over."""
+    strange = ignored(instruction)
+    if _MOVE & set(strange):
+        raise _immovable(scene)
+    if strange or len(set(verbs) - _NO_VERBS) > 1:
+        raise _not_understood(scene, instruction, strange)
 
 
 def _after(words: Sequence[Word], verb: str) -> list[Word]:
@@ -73,14 +98,12 @@ def _after(words: Sequence[Word], verb: str) -> list[Word]:
 
 def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
     """One more thing, or several, where there is room; "on the cube" means a cube that is there."""
-    groups = phrases.groups
-    support: int | None = None
-    for relation, _, low in phrases.relations:
-        if relation == "on":
-            support = _found(scene, Kind(low.noun, next(iter(low.colours), None), low.size))[0]
-            groups = [group for group in groups if group is not low]
-    if not groups:
+    others = (phrases.ground not in (None, scene.ground), phrases.light not in (None, scene.light))
+    groups = [group for group in phrases.groups if not any(group is low for _, _, low in phrases.relations)]
+    sided = any(group.side for group in groups)
+    if not groups or any(others) or phrases.ignored or len(phrases.relations) + sided > 1:
         raise _not_understood(scene, instruction)
+    support, room = _beside(scene, phrases, next((group.side for group in groups), 0))
     wanted = [
         (group.noun, group.colours[k % len(group.colours)] if group.colours else None, group.size)
         for group in groups
@@ -90,7 +113,33 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
         raise ToolMisuse(
             f"A scene holds at most {MAX_THINGS} things; this one has {len(scene.things)}. Remove one first."
         )
-    return joined_by(scene, wanted, random.Random(f"toybox add {seed}"), support)
+    after = joined_by(scene, wanted, random.Random(f"toybox add {seed}"), support, room)
+    if not all(room[0] <= thing.x <= room[1] for thing in after.things[len(scene.things) :]):
+        raise ToolMisuse(f"There is no room there in this image, which shows {caption(scene)}. {_example(scene)}")
+    return after
+
+
+def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
+    """Where new things shall stand: on a thing that is there, or between two places from left to right."""
+    for relation, _, low in phrases.relations:
+        there = _found(scene, Kind(low.noun, next(iter(low.colours), None), low.size))
+        if relation == "on":
+            return there[0], _ANYWHERE
+        places = [scene.things[k].x for k in there]
+        return None, (-math.inf, min(places) - _APART) if relation == "left" else (max(places) + _APART, math.inf)
+    return None, (-math.inf, -_APART) if side < 0 else (_APART, math.inf) if side else _ANYWHERE
+
+
+def _put(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
+    """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
+    phrases = parse(words)
+    for group in phrases.groups:
+        _found(scene, Kind(group.noun, next(iter(group.colours), None), group.size))
+    if phrases.relations or any(group.side for group in phrases.groups):
+        raise _immovable(scene)
+    if not phrases.groups or phrases.ignored or bool(phrases.ground) == bool(phrases.light):
+        raise _not_understood(scene, instruction)
+    return scene.under(ground=phrases.ground, light=phrases.light)
 
 
 def _remove(scene: Scene, gone: set[int]) -> Scene:
@@ -111,7 +160,8 @@ def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
     before, after = _sides(words)
     said = [word.kind for word in after if word.kind in _PROPERTIES]
     around = _value(after, "ground") or _value(after, "light")
-    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _relates(words):
+    counted = any(word.kind == "count" and word.value != "1" for word in after)
+    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _relates(words) or counted:
         raise _not_understood(scene, instruction)
     if around:
         _check_there(scene, _value(before, said[0]), scene.ground if said[0] == "ground" else scene.light)
@@ -157,7 +207,7 @@ def _meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
     meant: set[int] = set()
     for part in _parts(words):
         if any(word.kind in ("noun", "thing") for word in part):
-            meant |= set(_found(scene, _kind(part)))
+            meant |= set(_counted(scene, part))
         elif any(word.text == "it" for word in part) and len(scene.things) == 1:
             meant.add(0)
         else:
@@ -191,15 +241,38 @@ def _found(scene: Scene, kind: Kind) -> list[int]:
     return found
 
 
+def _counted(scene: Scene, words: Sequence[Word]) -> list[int]:
+    """The things that the words name: as many as they say, one if they speak of one."""
+    found = _found(scene, _kind(words))
+    counts = [int(word.value) for word in words if word.kind == "count" and word.value.isdecimal()]
+    several = any(word.plural for word in words if word.kind in ("noun", "thing"))
+    wanted = counts[0] if counts else None if several else 1
+    if wanted not in (None, len(found)):
+        kind = _kind(words)
+        raise ToolMisuse(
+            f"There are {len(found)} of {kind} in this image, which shows {caption(scene)}. Name one by its colour or "
+            f'size, or say "the {plural(str(kind))}" for all of them.'
+        )
+    return found
+
+
 def _check_there(scene: Scene, said: str | None, there: str) -> None:
     if said not in (None, there):
         raise ToolMisuse(f"There is no {said} in this image, which shows {caption(scene)}. {_example(scene)}")
 
 
-def _not_understood(scene: Scene, instruction: str) -> ToolMisuse:
+def _immovable(scene: Scene) -> ToolMisuse:
     return ToolMisuse(
-        f"Toybox does not understand the instruction {instruction[:80]!r}. It can replace, recolour, resize, add and "
-        "remove toys, one change at a time, and change "
+        "Toybox cannot move a toy. Remove it and add it where it shall stand, in two edits, or draw both places with "
+        f"tools.text2image. {_example(scene)}"
+    )
+
+
+def _not_understood(scene: Scene, instruction: str, strange: Sequence[str] = ()) -> ToolMisuse:
+    words = f" (not: {', '.join(strange)[:60]})" if strange else ""
+    return ToolMisuse(
+        f"Toybox does not understand the instruction {instruction[:80]!r}{words}. It can replace, recolour, resize, "
+        "add and remove toys, one change at a time, and change "
         f"the ground ({listed(GROUNDS)}) and the light ({listed(LIGHTS)}). {_example(scene)}"
     )
 
@@ -209,4 +282,7 @@ def _example(scene: Scene) -> str:
     if not scene.things:
         return 'Say for example "add a red ball".'
     thing = scene.things[0]
-    return f'Say for example "make the {thing.noun} {"green" if thing.colour != "green" else "red"}".'
+    alike = [each for each in scene.things if each.noun == thing.noun]
+    colour = next(each for each in COLOURS[::-1] if each not in {thing.colour for thing in alike})
+    noun = thing.noun if len(alike) == 1 else plural(thing.noun)
+    return f'Say for example "make the {noun} {colour}".'

@@ -1,7 +1,8 @@
 """Prompts: from words to a scene, and from a scene back to words.
 
 Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of.
-Does not cover anything else that language can say: such words are reported, never guessed at.
+Does not cover anything else that language can say: such words are reported, never guessed at, so that whoever draws
+can refuse what would come out as something else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Reading:
 
     scene: Scene
     ignored: tuple[str, ...] = ()
-    """What it did not understand, in the order of the prompt."""
+    """What it did not understand, or cannot draw, in the order of the prompt."""
     understood: bool = True
     """False if it understood nothing at all; the scene is then an empty one."""
 
@@ -152,6 +153,8 @@ class _Parser:
             group.unwanted = True
         elif word.kind in ("relation", "side"):
             self._relate(word)
+        elif word.text in ("it", "them") and self._waiting is not None:
+            self._refer(word)
         elif word.kind == "and" and group.blank:
             self._waiting = None
         else:
@@ -162,11 +165,21 @@ class _Parser:
         phrases = self.phrases
         if word.kind == "ground" and not (after is not None and after.kind in ("noun", "thing")):
             self._drop_adjectives()
+            phrases.ignored += [word.text] if phrases.ground not in (None, word.value) else []
             phrases.ground, self._waiting = phrases.ground or word.value, None
         elif word.kind == "light":
+            phrases.ignored += [word.text] if phrases.light not in (None, word.value) else []
             phrases.light, self._waiting = phrases.light or word.value, None
-        elif word.kind in ("unknown", "ground"):
+        elif word.kind in ("unknown", "ground", "or"):
             phrases.ignored.append(word.text)
+
+    def _refer(self, word: Word) -> None:
+        """ "A table with a cup on it": the relation is to what was named before."""
+        groups, (relation, first), self._waiting = self.phrases.groups, self._waiting or ("", Group()), None
+        if len(groups) > 1 and groups[-1] is first:
+            self.phrases.relations.append((relation, first, groups[-2]))
+        else:
+            self.phrases.ignored.append(word.text)
 
     def _count(self, word: Word) -> None:
         if word.value == "many":

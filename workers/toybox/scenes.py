@@ -164,15 +164,19 @@ def joined_by(
     kinds: Sequence[tuple[str | None, str | None, str | None]],
     rng: random.Random,
     support: int | None = None,
+    room: tuple[float, float] = (-math.inf, math.inf),
 ) -> Scene:
-    """The scene with more things, where there is room or on the thing `support`; what is None is drawn at random."""
+    """The scene with more things, where there is room or on the thing `support`; what is None is drawn at random.
+
+    `room` is the least and the greatest x that they may stand at; that is met as far as it can be.
+    """
     things = list(scene.things)
     for noun, colour, size in kinds:
         drawn = rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)
         noun, colour, size = noun or drawn[0], colour or drawn[1], size or drawn[2]
         if support is None:
             box = stage.Box(SHAPES[noun].radius * SCALES[size], SHAPES[noun].height * SCALES[size])
-            x, y = stage.place([box], rng, taken=_frames(things))[0]
+            x, y = stage.place([box], rng, taken=_frames(things), room=room)[0]
         else:
             x, y = things[support].x, things[support].y
         things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))

@@ -84,11 +84,13 @@ def place(
     left_of: Sequence[tuple[int, int]] = (),
     sides: Mapping[int, int] | None = None,
     taken: Sequence[Frame] = (),
+    room: tuple[float, float] = (-math.inf, math.inf),
 ) -> list[tuple[float, float]]:
     """A place (x, y) for each box, inside the picture and hiding the others as little as can be.
 
     `left_of` holds pairs (i, j): box i stands to the left of box j. `sides` says of a box that it stands in the left
-    (-1) or right (+1) half. `taken` are the parts of the picture where others stand already.
+    (-1) or right (+1) half. `taken` are the parts of the picture where others stand already; `room` the least and the
+    greatest x of every box.
     Wishes that contradict each other are met as far as they can be. At most `_TRIES` attempts.
     """
     best: list[tuple[float, float]] = []
@@ -96,6 +98,7 @@ def place(
     for _ in range(_TRIES if boxes else 0):
         spots = _ordered([_spot(box, rng) for box in boxes], left_of)
         cost = _crowding(boxes, spots, taken) + _disobedience(spots, left_of, sides or {})
+        cost += sum(1.0 for x, _ in spots if not room[0] <= x <= room[1])
         if cost < least:
             best, least = spots, cost
         if least <= 0.0:

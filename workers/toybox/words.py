@@ -90,7 +90,7 @@ ALSO: Mapping[str, str] = {
     # lights
     "day": "daylight, daytime, noon, midday, sunny, sunlight, sunshine",
     "sunset": "dusk, evening, sundown, twilight, dawn, sunrise",
-    "night": "nighttime, night time, midnight, moonlight, moonlit, nightfall, starry night",
+    "night": "nighttime, night time, midnight, moonlight, moonlit, nightfall, starry night, in the dark, after dark",
 }
 """Every word of the vocabulary, with what else it may be called."""
 

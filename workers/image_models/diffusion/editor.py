@@ -48,7 +48,7 @@ class DiffusionEditor:
         seeds: Sequence[int],
         progress: Progress = silent,
     ) -> list[Picture]:
-        """See `protocols.ImageEditor`. Raises ToolRefused, MissingPart and MachineryError, as the generator does."""
+        """See `protocols.ImageEditor`. Raises MissingPart and MachineryError, as the generator does."""
         asked = zip(originals, instructions, seeds, strict=True)
         requests = [self._painter.request(words, seed, picture.image) for picture, words, seed in asked]
         return self._painter.paint(requests, "Editing images", progress)

@@ -17,13 +17,13 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from workers.errors import MachineryError, ToolRefused
+from workers.errors import MachineryError
 from workers.image_models.diffusion.loading import load
 from workers.image_models.diffusion.sizes import working_size
 from workers.image_models.diffusion.source import Source
 from workers.image_models.diffusion.store import Store, request_key
 from workers.image_models.diffusion.tokens import cut
-from workers.lab.imaging import image_key
+from workers.lab.imaging import image_key, undrawn
 from workers.protocols import LabSettings, Picture, Progress
 from workers.shelf import in_batches
 
@@ -93,7 +93,7 @@ class Painter:
         return Request(key, words, seed, original)
 
     def paint(self, requests: Sequence[Request], what: str, progress: Progress) -> list[Picture]:
-        """A picture for each request, in order; those made before are read. Raises ToolRefused, MachineryError."""
+        """A picture for each request, in order; those made before are read. Raises MachineryError."""
         found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
         left = list({each.key: each for each in requests if each.key not in found}.values())
         if left:
@@ -125,8 +125,8 @@ class Painter:
             if not refused:
                 made[request.key] = Picture(self._image(values, request), remark=remark)
                 self._store.keep(request.key, made[request.key])
-        if any(flagged):
-            raise self._refused([each.words for each, refused in zip(batch, flagged, strict=True) if refused])
+            else:
+                made[request.key] = undrawn(f"the safety checker of {self.name} withheld it; ask in other words")
         return made
 
     def _arguments(self, pipeline: Any, batch: Sequence[Request], meter: Meter) -> dict[str, Any]:
@@ -177,13 +177,6 @@ class Painter:
         return MachineryError(
             f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
             f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
-        )
-
-    def _refused(self, words: Sequence[str]) -> ToolRefused:
-        named = ", ".join(repr(each[:80]) for each in words)
-        return ToolRefused(
-            f"The safety checker of {self.name} withheld what was made for {named}. Ask for it in other words; "
-            "the other images are kept, and asking for them again costs nothing."
         )
 
 
