@@ -200,8 +200,8 @@ def test_after_a_conclusion_only_a_remark_has_the_agent_go_on(owner: User) -> No
 @pytest.mark.usefixtures("ready")
 def test_the_rounds_that_are_copied_count_and_the_parents_last_words_do_not(owner: User) -> None:
     limits = {"rounds": 2, "tokens": None, "cost": None, "seconds": None}
-    parent = play(tiny_run(owner, Seeing(LOOK, LOOK, LOOK, sentences=SEEN), limits=limits))
-    assert (parent.status, parent.rounds) == (Status.LIMIT_REACHED, 3)
+    parent = play(tiny_run(owner, Seeing(LOOK, LOOK, LOOK, LOOK, sentences=SEEN), limits=limits))
+    assert (parent.status, parent.rounds) == (Status.LIMIT_REACHED, 4)
     tight = ForkForm(parent, forks.cut(parent, 2), {})
     assert "allow more" in tight.errors["rounds"][0]
     fork, _ = played(forked(parent, 2, owner, rounds="6"), "", "", LOOK, CONCLUSION)

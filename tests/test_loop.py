@@ -87,9 +87,9 @@ def test_the_reply_under_way_is_shown_whole_and_cleared_when_it_is_recorded():
             shown.append((text, self.events()[-1].kind))
 
     notebook = Watched()
-    notebook.append("started", begin())
-    play(Playback("[LABEL]: a red ball"), notebook=notebook)
-    words = ["[LABEL]: ", "[LABEL]: a ", "[LABEL]: a red ", "[LABEL]: a red ball"]
+    notebook.append("started", begin(task="free"))
+    play(Playback("[DESCRIPTION]: a red ball"), notebook=notebook)
+    words = ["[DESCRIPTION]: ", "[DESCRIPTION]: a ", "[DESCRIPTION]: a red ", "[DESCRIPTION]: a red ball"]
     assert shown == [*((text, "started") for text in words), ("", "reply")]
 
 
@@ -102,21 +102,21 @@ def test_a_reply_that_starts_over_is_shown_from_its_start():
 
     class Stumbling(Playback):
         def reply(self, messages, load, emit, seed):
-            for piece in ("", "[LABEL]: cut o", None, "", "[LABEL]: red"):
+            for piece in ("", "[DESCRIPTION]: cut o", None, "", "[DESCRIPTION]: red"):
                 emit(piece)
-            return Reply("[LABEL]: red")
+            return Reply("[DESCRIPTION]: red")
 
     notebook = Watched()
-    notebook.append("started", begin())
+    notebook.append("started", begin(task="free"))
     play(Stumbling(), notebook=notebook)
-    assert shown == ["[LABEL]: cut o", "", "[LABEL]: red", ""]
-    assert notebook.events()[1].payload.text == "[LABEL]: red"
+    assert shown == ["[DESCRIPTION]: cut o", "", "[DESCRIPTION]: red", ""]
+    assert notebook.events()[1].payload.text == "[DESCRIPTION]: red"
 
 
 def test_a_reply_is_stored_without_what_databases_refuse():
-    notebook = play(Playback("zero \x00 half \ud800\n[LABEL]: red\x00"))
+    notebook = play(Playback("zero \x00 half \ud800\n[DESCRIPTION]: red\x00"), notebook=new_notebook(task="free"))
     reply = notebook.events()[1].payload
-    assert reply.text == "zero \ufffd half ?\n[LABEL]: red\ufffd"
+    assert reply.text == "zero \ufffd half ?\n[DESCRIPTION]: red\ufffd"
     assert reply.text.encode()
 
 

@@ -66,9 +66,9 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
     ("field", "text"),
     [
         ("prose", "So:\n[CODE]:\n```python\nprint(1)\n```"),
-        ("prose", "~~~\nnever closed"),
+        ("prose", "So: [LABEL]: two"),
         ("description", "one\n[LABEL]: two"),
-        ("labels", "```\nred"),
+        ("labels", "red [LABEL]: blue"),
         ("bias", "<none yet>"),
         ("reasoning", "a\n**[Bias]** b"),
     ],

@@ -19,9 +19,12 @@ TASK_VARIABLES = {"question", "system", "budget"}
 VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "system": {"reference"},
     "continue": {"best", "threshold"},
-    "reminder": set(),
+    "reminder": {"rounds"},
     "conclude_again": {"number"},
+    "incomplete": {"missing", "rounds"},
+    "set_aside": {"rounds"},
     "last_words": {"reached"},
+    "last_words_again": {"missing"},
 }
 UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 
@@ -93,7 +96,7 @@ def test_the_assignment_names_the_system_and_the_rounds_there_are():
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
     shown = parse(render("system", reference="(none)").partition("## The form of a reply")[2])
     assert [each.fate for each in shown.hypotheses] == ["open", "refuted", "supported"]
-    for code in (shown.code, parse(render("reminder")).code):
+    for code in (shown.code, parse(render("reminder", rounds="")).code):
         assert code
         compile(code, "prompt", "exec")
 

@@ -242,6 +242,12 @@ def test_a_reply_says_how_many_images_gave_way(run: Run, captions: int, words: s
     assert "outgrew" not in drawn(run, "reply", replied())
 
 
+def test_a_reply_says_how_it_was_read_where_that_was_not_plain(run: Run) -> None:
+    html = drawn(run, "reply", replied(readings=("2 fences were run together, in order, as one program.",)))
+    assert "the agent was told: 2 fences were run together" in html
+    assert "read-as" not in drawn(run, "reply", replied())
+
+
 def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
     transcript.append(run.pk, "experiment", as_json(experiment()))
     assert "descriptions 3.3k tokens, $0.01" in drawn(run, "result", logged(usage=Usage(3_100, 220, 0.0123)))

@@ -47,11 +47,11 @@ def test_an_indented_fence_gives_an_unindented_program():
     assert parse("[CODE]:\n  ```python\n  if x:\n      y = 1\n  ```").code == "if x:\n    y = 1"
 
 
-def test_the_first_of_several_fences_is_the_program_and_the_others_are_prose():
-    parsed = parse(f"[CODE]:\n{fenced('first = 1')}\nor else\n{fenced('second = 2')}")
-    assert parsed.code == "first = 1"
-    assert "second = 2" in parsed.prose
-    assert "first" not in parsed.prose
+def test_several_fences_are_one_program_in_their_order():
+    parsed = parse(f"[CODE]:\n{fenced('first = 1')}\nand then\n{fenced('second = 2')}")
+    assert parsed.code == "first = 1\n\nsecond = 2"
+    assert parsed.prose == "and then"
+    assert parsed.readings == ("2 fences were run together, in order, as one program.",)
 
 
 def test_a_fence_in_another_language_is_no_program():
@@ -59,9 +59,10 @@ def test_a_fence_in_another_language_is_no_program():
 
 
 def test_a_reply_that_was_cut_inside_its_program_has_no_program():
-    parsed = parse("[CODE]:\n```python\ndef run_experiment(system, tools):\n    images = tools.text2im")
+    parsed = parse("[CODE]:\n```python\ndef run_experiment(system, tools):\n    images = tools.text2image([")
     assert parsed.code is None
-    assert "text2im" in parsed.prose
+    assert "tools.text2image([" in parsed.prose
+    assert "no end" in parsed.readings[0]
 
 
 def test_an_empty_fence_is_no_program():
@@ -226,6 +227,13 @@ HOSTILE = [
     "Hypothesis_1",
     " \n- ",
     "[CODE]\n```\nx\n```\n",
+    "<think>\n",
+    "</think>\n",
+    '. [LABEL]: "',
+    "```python\n[LABEL]: a\n",
+    "H1: a (refuted [open ",
+    "[LABELS]: (a,",
+    "[CODE]: x = 1\n\ny ",
 ]
 
 

@@ -115,8 +115,8 @@ def test_a_limit_gives_one_more_reply_and_its_conclusion_is_kept():
 @pytest.mark.parametrize("last", ["Hm.", PROGRAM.format(2), ""])
 def test_the_run_ends_whatever_the_last_reply_holds_and_no_program_of_it_runs(last):
     lab = Lab()
-    notebook = play(Playback(*programs(1), last), lab, new_notebook(limits=Limits(rounds=1)))
-    assert kinds(notebook)[-2:] == ["reply", "limit_reached"]
+    notebook = play(Playback(*programs(1), last, last), lab, new_notebook(limits=Limits(rounds=1)))
+    assert kinds(notebook)[-4:] == ["reply", "note", "reply", "limit_reached"]
     assert end(notebook).conclusion == Conclusion()
     assert lab.ran == [1]
 

@@ -170,7 +170,7 @@ def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner
     run = tiny_run(owner, None)
     backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: steering.remark(by, run.pk, "And on snow?"))
     run = play(tiny_run_with(run, backbone))
-    assert kinds(run) == ["started", "remark", "reply", "reply", "experiment", "result", "reply", "concluded"]
+    assert kinds(run) == ["started", "remark", "reply", "note", "reply", "experiment", "result", "reply", "concluded"]
     assert "> And on snow?" in backbone.told[2][-1]
 
 

@@ -43,6 +43,7 @@ _SILENT = (
     "tools.log_experiment(activations, images, titles, text), or display or print what you want to know."
 )
 _REMARK = "A remark from a person who follows this investigation. Take it into account:"
+_READ = "How your reply was read:"
 _CUT = "[The output was cut here. Print less.]"
 
 
@@ -106,6 +107,8 @@ def _turns(payload: Payload) -> Iterator[Message]:
         case Replied():
             # Providers refuse a turn without words.
             yield Message("assistant", (payload.text or "(an empty reply)",))
+            if payload.readings:
+                yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
             yield Message("user", result_parts(payload))
         case Noted():

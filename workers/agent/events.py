@@ -100,6 +100,10 @@ class Replied:
     """What came between the question and the reply, in sentences for people."""
     reasoning: str = ""
     """What the model thought before it replied. Kept for people; the agent is not shown it again."""
+    tags: tuple[str, ...] = ()
+    """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
+    readings: tuple[str, ...] = ()
+    """How the reply was read where it was not plain, in sentences that its author is told."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class Noted:
     """Our words to the agent between rounds. `reason` is the name of the prompt they came from."""
 
     round: int
-    reason: Literal["continue", "reminder", "conclude_again", "last_words"]
+    reason: Literal["continue", "reminder", "conclude_again", "incomplete", "set_aside", "last_words"]
     text: str
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about, where that is why it is said."""

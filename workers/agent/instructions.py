@@ -64,6 +64,14 @@ def _question(question: str) -> str:
     return quoted(words)
 
 
+def rounds_told(round_number: int, limits: Limits) -> str:
+    """How many rounds are left after this one, in a sentence; "" without a limit."""
+    if limits.rounds is None:
+        return ""
+    left = max(0, limits.rounds - round_number)
+    return f"This was round {round_number} of {limits.rounds}: {left or 'none'} {'is' if left == 1 else 'are'} left."
+
+
 def _budget(limits: Limits) -> str:
     if limits.rounds is None:
         return "Take as many rounds as the evidence needs, and no more."

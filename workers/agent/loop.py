@@ -219,6 +219,8 @@ def ask(step: Ask, place: Workplace) -> Event:
                 by_person=reply.by_person,
                 setbacks=tuple(map(storable, reply.setbacks)),
                 reasoning=storable(reply.reasoning),
+                tags=parsed.tags,
+                readings=parsed.readings,
             ),
         )
     finally:

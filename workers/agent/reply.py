@@ -1,49 +1,55 @@
-"""The grammar of a reply: tags at the start of a line, each with its block; everything else is prose.
+"""The grammar of a reply: tags, each with its block; all else is prose. Read tolerantly: see `blocks`, `programs`.
 
     [HYPOTHESIS LIST]:            [CODE]:                  [DESCRIPTION]: text
     Hypothesis_1: text            ```python                [LABEL]: text, or [LABEL 1]: text …
-    Hypothesis_2: text [open]     …                        [REASONING]: text
-    [HYPOTHESIS]: text            ```                      [BIAS]: text
+    H2: text [open]               …                        [LABELS]: text, text
+    [HYPOTHESIS]: text            ```                      [REASONING]: text
+                                                           [BIAS]: text
 
-The colon may be missing, case does not matter, bold or a heading around the tag is read through. A tag inside a fence
-or in the middle of a line is a quotation. It does not run or judge anything. Called by `loop`, once for each reply.
-Every step looks at each character a bounded number of times, since replies are hostile input.
+What was not written plainly is told to its author: `Parsed.readings`. It does not run or judge anything. Called by
+`loop`, once for each reply. Every step looks at each character a bounded number of times: replies are hostile input.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from workers.agent.blocks import CONCLUDING, cut
 from workers.agent.events import Conclusion, Fate, Hypothesis
+from workers.agent.programs import find_program
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20
 
-_TAG = re.compile(
-    r" {0,3}(?:#{1,6} {1,3})?[*_]{0,3}\[ {0,2}(HYPOTHESIS[ _]LIST|HYPOTHESIS|CODE|DESCRIPTION|LABEL|REASONING|BIAS)"
-    r"[ _#]{0,3}[0-9]{0,3} {0,2}\][*_]{0,3} {0,3}:?[*_]{0,3}",
+_MARK = r"(?: ?([\[(] ?(?:open|supported|refuted)\b[^\])]{0,200}[\])]))?"
+_ITEMS = (
+    re.compile(
+        rf"(?:[-*+•] )?[*_]{{0,2}}(?:Hypothesis|Hyp\.?|H)[ _#]{{0,2}}([0-9]{{1,4}})[*_]{{0,2}}{_MARK}"
+        r" ?[:.)\u2013\u2014-][*_]{0,2}(.*)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"[*_]{0,2}([0-9]{1,4})[.):][*_]{0,2}() (.*)"),
+    re.compile(r"[-*+•]()() (.*)"),
+)
+"""The forms of a line of a list: number, fate, words. The first line of a list decides the form of all its lines."""
+
+_FATE = re.compile(
+    r"(?P<square>\[)\s?(?:(?:supported|refuted)\b|open\s?(?=[\]:;,.\u2013\u2014-]|$))"
+    r"|(?P<round>\()\s?(?:supported|refuted)\b"
+    r"|(?:[\u2013\u2014\u2192-]|->)\s?[*_]{0,2}(?:supported|refuted)\b(?=[*_]{0,2}\s?(?:[:;,.(\[]|by\b|at\b|$))",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"([ \t]{0,8})(`{3,}+|~{3,}+)([^`]*)$")
-_PYTHON = frozenset({"", "python", "python3", "py"})
-_DEFINES = re.compile(r"^def (?:run_experiment|execute_command)\b", re.MULTILINE)
-
-_ITEMS = (
-    re.compile(r"(?:[-*+•] )?[*_]{0,2}Hypothesis[ _#]{0,2}([0-9]{1,4})[*_]{0,2} ?[:.)-][*_]{0,2}(.*)", re.IGNORECASE),
-    re.compile(r"[*_]{0,2}([0-9]{1,4})[.):][*_]{0,2} (.*)"),
-    re.compile(r"[-*+•]() (.*)"),
-)
-"""The forms of a line of a list. The first line of a list decides which form all its lines have."""
-
-_FATE = re.compile(r"\[\s?(open|supported|refuted)\b", re.IGNORECASE)
+_WORD = re.compile(r"open|supported|refuted", re.IGNORECASE)
+_SEPARATORS = " \t:,;.*_\u2013\u2014-"
 _PLACEHOLDER = re.compile(r"<[^<>]*>")
 _NO_LABEL = re.compile(
     r"(?:none|n/a|nothing|not applicable|no (?:single )?(?:label|concept)s?|dead (?:unit|neuron|channel))"
     r"(?: ?[(:;,.-].*)?",
     re.IGNORECASE | re.DOTALL,
 )
+_LISTED = re.compile(r'(?:"[^"]*"|\([^()]*\)|[^,;])+')
 
 
 @dataclass(frozen=True)
@@ -55,100 +61,55 @@ class Parsed:
     hypotheses: tuple[Hypothesis, ...] = ()
     code: str | None = None
     conclusion: Conclusion | None = None
-
-
-@dataclass(frozen=True)
-class _Fence:
-    language: str
-    body: str
-    raw: tuple[str, ...]
-    """The lines as written, fences included."""
-    closed: bool
-
-
-@dataclass
-class _Block:
-    tag: str
-    """In capitals; empty for what stands before the first tag."""
-    parts: list[str | _Fence] = field(default_factory=list)
-
-    def fences(self) -> Iterator[_Fence]:
-        return (part for part in self.parts if isinstance(part, _Fence))
-
-    def lines(self, without: _Fence | None) -> list[str]:
-        """The block as written, less the fence that is the program."""
-        kept = [part for part in self.parts if part is not without]
-        return [line for part in kept for line in ([part] if isinstance(part, str) else part.raw)]
+    tags: tuple[str, ...] = ()
+    """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
+    readings: tuple[str, ...] = ()
+    """How it was read, where that is not plain; for its author."""
 
 
 def parse(text: str) -> Parsed:
     """Read a reply. Never raises: what has no meaning is prose."""
-    blocks = _blocks(text)
-    program = _program(blocks)
+    found = cut(text)
+    program = find_program(found.blocks)
     prose: list[str] = []
     hypotheses: list[Hypothesis] = []
-    told: dict[str, str] = {}
-    labels: list[str] = []
-    for block in blocks:
-        lines = block.lines(without=program)
+    told: dict[str, list[str]] = {}
+    for number, block in enumerate(found.blocks):
+        lines = block.lines(without=program.taken.get(number, frozenset()))
         if block.tag in ("DESCRIPTION", "REASONING", "BIAS"):
-            told[block.tag] = _clean("\n".join(lines)) or told.get(block.tag, "")
+            told.setdefault(block.tag, []).append(_clean("\n".join(lines)))
             continue
-        if block.tag == "LABEL":
-            found, lines = _first_paragraph(lines)
-            labels += _labels(found)
+        if block.tag in ("LABEL", "LABELS"):
+            labels, lines = _label_lines(lines, several=block.tag == "LABELS")
+            told.setdefault("LABEL", []).extend(_labels(labels, several=block.tag == "LABELS"))
         elif block.tag.startswith("HYPOTHESIS"):
             listed, lines = _hypotheses(lines, alone=block.tag == "HYPOTHESIS")
             # A list replaces the list before it; single hypotheses add up.
             hypotheses = listed if listed and block.tag != "HYPOTHESIS" else hypotheses + listed
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
-    return Parsed(words, _numbered(hypotheses), program.body if program else None, _conclusion(told, labels))
+    conclusion = _conclusion(told)
+    readings = [*program.remarks, *_unread(found.quoted, program.code, conclusion), *_left_out(hypotheses, told)]
+    tags = tuple(tag for tag, parts in told.items() if any(parts))
+    return Parsed(words, _numbered(hypotheses), program.code, conclusion, tags, tuple(readings))
 
 
-# --- blocks and fences ----------------------------------------------------------------------------
+def _unread(quoted: Sequence[str], code: str | None, conclusion: Conclusion | None) -> list[str]:
+    """What to say of tags that were taken for words, where they may have been meant."""
+    missed = dict.fromkeys(tag for tag in quoted if code is None and (conclusion is None or tag in CONCLUDING))
+    return [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
 
 
-def _blocks(text: str) -> list[_Block]:
-    blocks = [_Block("")]
-    lines = iter(text.replace("\r\n", "\n").split("\n"))
-    for line in lines:
-        if match := _TAG.match(line):
-            blocks.append(_Block(match.group(1).upper().replace("_", " ")))
-            line = line[match.end() :]
-        opening = _FENCE.match(line)
-        blocks[-1].parts.append(_fence(opening, lines) if opening else line)
-    return blocks
-
-
-def _fence(opening: re.Match[str], lines: Iterator[str]) -> _Fence:
-    """The fenced lines after an opening, taken from `lines`; an unclosed fence takes all that is left."""
-    indent, marker, words = len(opening.group(1)), opening.group(2), opening.group(3).lower().split()
-    raw, body, closed = [opening.group(0)], [], False
-    for line in lines:
-        raw.append(line)
-        if closed := _closes(line, marker, indent):
-            break
-        body.append(line[min(indent, len(line) - len(line.lstrip())) :])
-    return _Fence(words[0] if words else "", "\n".join(body), tuple(raw), closed)
-
-
-def _closes(line: str, marker: str, indent: int) -> bool:
-    """Whether a line ends a fence. One set deeper is part of the program, such as a fence in a docstring."""
-    bare = line.strip()
-    deeper = len(line) - len(line.lstrip()) - indent
-    return deeper <= 3 and len(bare) >= len(marker) and not bare.strip(marker[0])
-
-
-def _program(blocks: Sequence[_Block]) -> _Fence | None:
-    """The first program behind a [CODE] tag, else the first one that cannot be anything else."""
-
-    def usable(fence: _Fence) -> bool:
-        return fence.closed and fence.language in _PYTHON and bool(fence.body.strip())
-
-    tagged = (fence for block in blocks if block.tag == "CODE" for fence in block.fences() if usable(fence))
-    untagged = (fence for block in blocks for fence in block.fences() if usable(fence) and _DEFINES.search(fence.body))
-    return next(tagged, None) or next(untagged, None)
+def _left_out(hypotheses: Sequence[Hypothesis], told: dict[str, list[str]]) -> list[str]:
+    labels = len(told.get("LABEL", ()))
+    return [
+        f"Only the first {most} of your {count} {what} were kept."
+        for what, count, most in (
+            ("hypotheses", len(hypotheses), MOST_HYPOTHESES),
+            ("labels", labels, MOST_LABELS),
+        )
+        if count > most
+    ]
 
 
 # --- hypotheses -----------------------------------------------------------------------------------
@@ -170,12 +131,12 @@ def _hypotheses(lines: Sequence[str], *, alone: bool) -> tuple[list[Hypothesis],
     gap = False
     for place, line in enumerate(lines):
         if match := form.match(line.strip()):
-            items.append((int(match.group(1) or 0), [match.group(2)]))
+            items.append((int(match.group(1) or 0), [match.group(3), match.group(2) or ""]))
         elif gap and line.strip():
             before += lines[place:]
             break
         elif items:
-            items[-1][1].append(line)
+            items[-1][1].insert(-1, line)
         else:
             before.append(line)
         gap = bool(items) and not line.strip()
@@ -189,15 +150,38 @@ def _form(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _hypothesis(number: int, words: str) -> Hypothesis:
-    """A hypothesis and, in brackets at its end, what became of it."""
+    """A hypothesis and what became of it: "text [refuted: why]", "text (refuted: why) why", "text - REFUTED: why"."""
     text = words.strip()
-    marks = list(_FATE.finditer(text)) if text.rstrip(".* ").endswith("]") else []
-    if not marks:
+    mark, end = None, 0
+    for each in _FATE.finditer(text):
+        if each.start() >= end:  # none that stands inside the brackets of another
+            mark, end = each, _end_of_mark(text, each)
+    if mark is None:
         return Hypothesis(number, _clean(text))
-    mark = marks[-1]
-    fate: Fate = mark.group(1).lower()  # type: ignore[assignment]  # the expression allows these three alone
-    reason = text[mark.end() :].rstrip(".* ").removesuffix("]").strip(" :,;-")
-    return Hypothesis(number, _clean(text[: mark.start()]), fate, reason)
+    bracketed = bool(mark["square"] or mark["round"])
+    inside = text[mark.end() : end].rstrip(".* ").removesuffix(")" if mark["round"] else "]")
+    before, after = _clean(text[: mark.start()]), text[end:].strip(_SEPARATORS)
+    if bracketed and not before:  # the mark stands in front
+        before, after = _clean(after), ""
+    word = _WORD.search(mark.group())
+    assert word
+    fate: Fate = word.group().lower()  # type: ignore[assignment]  # the expression allows these three alone
+    reason = "; ".join(part for part in (inside.strip(" :,;-\u2013\u2014*_"), after) if part)
+    return Hypothesis(number, before, fate, reason)
+
+
+def _end_of_mark(text: str, mark: re.Match[str]) -> int:
+    """Where the brackets of a mark close; the end of the text if they do not, or if there are none."""
+    opening = "[" if mark["square"] else "("
+    closing = {"[": "]", "(": ")"}[opening]
+    if not (mark["square"] or mark["round"]):
+        return len(text)
+    depth = 1
+    for place in range(mark.end(), len(text)):
+        depth += (text[place] == opening) - (text[place] == closing)
+        if not depth:
+            return place + 1
+    return len(text)
 
 
 def _numbered(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
@@ -221,25 +205,36 @@ def _first_paragraph(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(lines[start:end]), list(lines[end:])
 
 
-def _labels(paragraph: Sequence[str]) -> list[str]:
-    """One label, or one for each line of a list; empty if it says that there is none."""
+def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], list[str]]:
+    """The lines that hold labels, and the rest. A label of more than one line goes on in small letters."""
+    found, rest = _first_paragraph(lines)
+    if several or _form(found[:1]):
+        return found, rest
+    end = next((place for place, line in enumerate(found) if place and line.strip()[:1].isupper()), len(found))
+    return found[:end], found[end:] + rest
+
+
+def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
+    """One label, or one for each line of a list; of `several` one for each line, and for each part between commas."""
     form = _form(paragraph[:1])
-    if form is None:
+    if form:
+        return [_clean(match.group(3)) for line in paragraph if (match := form.match(line.strip()))]
+    if not several:
         return [_clean(" ".join(line.strip() for line in paragraph))]
-    return [_clean(match.group(2)) for line in paragraph if (match := form.match(line.strip()))]
+    return [label for line in paragraph for part in _LISTED.findall(line) if (label := _clean(part))]
 
 
-def _conclusion(told: dict[str, str], labels: Sequence[str]) -> Conclusion | None:
+def _conclusion(told: dict[str, list[str]]) -> Conclusion | None:
     """The conclusion, if there is one. Reasoning alone is none; "no label" is one, without a label."""
-    given = [label for label in labels if label]
-    if not (told.get("DESCRIPTION") or told.get("BIAS") or given):
+    texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in told.items()}
+    if not (texts.get("DESCRIPTION") or texts.get("BIAS") or texts.get("LABEL")):
         return None
     unique: dict[str, str] = {}
-    for label in given:
+    for label in filter(None, told.get("LABEL", ())):
         unique.setdefault(label.casefold(), label)
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     return Conclusion(
-        told.get("DESCRIPTION", ""), tuple(kept[:MOST_LABELS]), told.get("REASONING", ""), told.get("BIAS", "")
+        texts.get("DESCRIPTION", ""), tuple(kept[:MOST_LABELS]), texts.get("REASONING", ""), texts.get("BIAS", "")
     )
 
 

@@ -2,9 +2,11 @@
 
 - A reply with a program: the program runs first. If it held a conclusion too, the agent is asked to conclude again.
 - A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
+- A conclusion that misses a part is asked for once more; what came before and after make one answer.
 - A result whose best activation is below the mean of the exemplars gets a note to go on.
-- A limit reached between rounds: one more reply is asked for, then the run ends whatever it holds, unless a person has
-  changed the limits meanwhile. Time that is up while no reply comes has the same effect.
+- A limit reached between rounds: one more reply is asked for, and a second one if that concludes nothing or half; then
+  the run ends whatever it holds, unless a person has changed the limits meanwhile. Time that is up while no reply comes
+  has the same effect.
 - Trouble with our machinery is tried again, three times in all for one step; then the run fails. A provider that stays
   away has the run wait: the backbone has asked it often enough. A run that waits does nothing until a person has it try
   again.
@@ -21,6 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workers.agent.answers import answer_of, named, was_asked_for_more
 from workers.agent.events import (
     ENDS,
     Awaited,
@@ -41,7 +44,7 @@ from workers.agent.events import (
     Started,
     Troubled,
 )
-from workers.agent.instructions import render
+from workers.agent.instructions import render, rounds_told
 from workers.agent.limits import exceeded
 from workers.protocols import Usage
 
@@ -148,16 +151,32 @@ def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     reply = events[latest].payload
     assert isinstance(reply, Replied)
     since = [event.payload for event in events[latest + 1 :]]
-    if (note := _last_words(events, latest)) is not None:
-        reason = exceeded(limits(events[:note]), events[:note], seconds) or "A limit of the run is reached."
-        return Record("limit_reached", Ended(reason, reply.conclusion or Conclusion()))
+    if notes := _last_words(events, latest):
+        return _after_last_words(events, latest, notes, seconds)
     if reply.code is not None:
-        return _unfinished(events, reply, since) or _between_rounds(events, reply, since, seconds)
-    if reply.conclusion is not None and not unheard(events, latest):
-        return Record("concluded", Ended(conclusion=reply.conclusion))
-    if _empty_replies(events) >= REMINDERS:
+        return _unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
+    answer = answer_of(events, latest)
+    whole = not answer.lacks(started(events).task) or was_asked_for_more(events[:latest])
+    if answer.conclusion is not None and whole and not unheard(events, latest):
+        return Record("concluded", Ended(conclusion=answer.conclusion))
+    if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
-    return _between_rounds(events, reply, since, seconds)
+    return _between_rounds(events, latest, seconds)
+
+
+def _after_last_words(events: Sequence[Event], latest: int, notes: Sequence[int], seconds: float) -> Step:
+    """The end; after the first reply that concludes nothing or half, one more. `notes`: where it was asked for."""
+    reply, answer = events[latest].payload, answer_of(events, latest)
+    assert isinstance(reply, Replied)
+    missing = answer.lacks(started(events).task)
+    if missing and len(notes) == 1:
+        if any(_asks_for_last_words(event.payload) for event in events[latest + 1 :]):
+            return Ask(reply.round + 1)
+        again = render("last_words_again", missing=named(missing))
+        return Record("note", Noted(reply.round, "last_words", again))
+    before = events[: notes[0]]
+    reason = exceeded(limits(before), before, seconds) or "A limit of the run is reached."
+    return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
 def _unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
@@ -172,23 +191,38 @@ def _unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload
     return None
 
 
-def _between_rounds(events: Sequence[Event], reply: Replied, since: Sequence[Payload], seconds: float) -> Step:
+def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Step:
     """The note that is due, if it is not there yet; then the next reply."""
+    reply = events[latest].payload
+    assert isinstance(reply, Replied)
+    since = [event.payload for event in events[latest + 1 :]]
     told = {payload.reason for payload in since if isinstance(payload, Noted)}
     if "last_words" in told:
         return Ask(reply.round + 1)
     if reached := exceeded(limits(events), events, seconds):
         return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
-    note = _note(reply, next((payload for payload in since if isinstance(payload, ExperimentEnded)), None))
+    result = next((payload for payload in since if isinstance(payload, ExperimentEnded)), None)
+    note = _reading_note(events, latest) if result is None else _note(reply, result)
     if note is None or note.reason in told:
         return Ask(reply.round + 1)
     return Record("note", note)
 
 
-def _note(reply: Replied, result: ExperimentEnded | None) -> Noted | None:
-    """What the agent should hear about a round. One thing at most: two would contradict each other."""
-    if result is None:
-        return None if reply.conclusion else Noted(reply.round, "reminder", render("reminder"))
+def _reading_note(events: Sequence[Event], latest: int) -> Noted:
+    """What the agent should hear of a reply that ran nothing and did not end the run."""
+    reply, answer = events[latest].payload, answer_of(events, latest)
+    assert isinstance(reply, Replied)
+    rounds = rounds_told(reply.round, limits(events))
+    if answer.conclusion is None:
+        return Noted(reply.round, "reminder", render("reminder", rounds=rounds))
+    if unheard(events, latest):
+        return Noted(reply.round, "set_aside", render("set_aside", rounds=rounds))
+    missing = named(answer.lacks(started(events).task))
+    return Noted(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
+
+
+def _note(reply: Replied, result: ExperimentEnded) -> Noted | None:
+    """What the agent should hear of a result. One thing at most: two would contradict each other."""
     if reply.conclusion is not None:
         return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     activations = [observation.activation for entry in result.entries for observation in entry.observations]
@@ -199,13 +233,10 @@ def _note(reply: Replied, result: ExperimentEnded | None) -> Noted | None:
     return None
 
 
-def _last_words(events: Sequence[Event], latest: int) -> int | None:
-    """Where the agent was asked for the reply at place `latest` as its last; None if new limits made that void."""
-    asked = (place for place in reversed(range(latest)) if _asks_for_last_words(events[place].payload))
-    place = next(asked, None)
-    if place is None or any(isinstance(event.payload, Relimited) for event in events[place:]):
-        return None
-    return place
+def _last_words(events: Sequence[Event], latest: int) -> list[int]:
+    """Where the agent was asked for its last words before the reply at place `latest`, since limits last changed."""
+    changed = max((place for place, event in enumerate(events) if isinstance(event.payload, Relimited)), default=-1)
+    return [place for place in range(changed + 1, latest) if _asks_for_last_words(events[place].payload)]
 
 
 def time_left(events: Sequence[Event], seconds: float) -> float:
@@ -225,10 +256,19 @@ def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record
     """What follows when the time is up before a reply came: it is asked for its last words; without those, the end."""
     reached = exceeded(limits(events), events, seconds) or "The limit of time is reached."
     if _has_asked_for_last_words(events):
-        return Record("limit_reached", Ended(f"{reached} No last words came: the agent was silent.", usage=spent))
+        words = f"{reached} No last words came: the agent was silent."
+        return Record("limit_reached", Ended(words, _half_answer(events) or Conclusion(), usage=spent))
     rounds = [event.payload.round for event in events if isinstance(event.payload, Replied)]
     text = render("last_words", reached=reached)
     return Record("note", Noted(max(rounds, default=0), "last_words", text, spent))
+
+
+def _half_answer(events: Sequence[Event]) -> Conclusion | None:
+    """What was concluded before the agent was asked for the rest, None if nothing was."""
+    latest = max((place for place, event in enumerate(events) if isinstance(event.payload, Replied)), default=None)
+    if latest is None or any(isinstance(event.payload, ExperimentStarted) for event in events[latest:]):
+        return None
+    return answer_of(events, latest).conclusion
 
 
 def _has_asked_for_last_words(events: Sequence[Event]) -> bool:

@@ -1,0 +1,84 @@
+"""What the agent has answered so far, and what of an answer its task still misses. Pure, like `rules`, which calls it.
+
+An answer that misses a part is asked for once more; the two replies then make one answer, so that neither is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workers.agent.events import Conclusion, Event, ExperimentStarted, Noted, Replied, Task
+
+WANTED: Mapping[Task, tuple[tuple[str, ...], ...]] = {
+    "describe": (("DESCRIPTION", "BIAS"), ("LABEL",)),
+    "bias": (("BIAS", "DESCRIPTION"), ("LABEL",)),
+    "spurious": (("REASONING", "DESCRIPTION"), ("LABEL",)),
+    "free": (("DESCRIPTION", "BIAS"),),
+}
+"""Task -> the tags that an answer to it has; of several in brackets one will do, the first is the one it is told of."""
+
+_FOR_MORE = ("incomplete", "last_words")
+"""Notes after which a reply goes on with the answer of the reply before."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    conclusion: Conclusion | None = None
+    tags: frozenset[str] = frozenset()
+    """Of the parts that were given; LABEL too where it was said that there is none."""
+    by_person: bool = False
+
+    def lacks(self, task: Task) -> list[str]:
+        """Tags that are missing; none where a person wrote it, who was shown the fields and left them empty."""
+        if self.conclusion and self.by_person:
+            return []
+        return [tags[0] for tags in WANTED[task] if not self.tags & set(tags)]
+
+
+def answer_of(events: Sequence[Event], latest: int) -> Answer:
+    """The answer that the reply at place `latest` completes or gives."""
+    now = _own(events[latest])
+    before = next((n for n in reversed(range(latest)) if isinstance(events[n].payload, Replied)), None)
+    if before is None or not _went_on(events[before + 1 : latest]):
+        return now
+    first = _own(events[before])
+    if now.conclusion is None or first.conclusion is None:
+        return now if first.conclusion is None else first
+    return Answer(_joined(first, now), first.tags | now.tags, now.by_person)
+
+
+def was_asked_for_more(events: Sequence[Event]) -> bool:
+    """Whether the agent was asked once already for what an answer missed."""
+    return any(isinstance(event.payload, Noted) and event.payload.reason == "incomplete" for event in events)
+
+
+def named(tags: Sequence[str]) -> str:
+    """Tags as the agent writes them: "[DESCRIPTION] and [LABEL]"."""
+    return " and ".join(f"[{tag}]" for tag in tags)
+
+
+def _own(event: Event) -> Answer:
+    reply = event.payload
+    assert isinstance(reply, Replied)
+    return Answer(reply.conclusion, frozenset(reply.tags), reply.by_person)
+
+
+def _went_on(between: Sequence[Event]) -> bool:
+    """Whether a reply was asked for more of the answer before it, and nothing was tried in between."""
+    notes = [event.payload.reason for event in between if isinstance(event.payload, Noted)]
+    ran = any(isinstance(event.payload, ExperimentStarted) for event in between)
+    return not ran and any(reason in _FOR_MORE for reason in notes)
+
+
+def _joined(first: Answer, then: Answer) -> Conclusion:
+    """What was said last of each part; what was not said again stands."""
+    assert first.conclusion
+    assert then.conclusion
+    one, two = first.conclusion, then.conclusion
+    return Conclusion(
+        two.description or one.description,
+        two.labels if "LABEL" in then.tags else one.labels,
+        two.reasoning or one.reasoning,
+        two.bias or one.bias,
+    )

@@ -1,0 +1,180 @@
+"""Cuts a reply into blocks: what stands behind each tag, fences kept whole, what the model thought aloud apart.
+
+    [TAG]: at the start of a line, however it is dressed; the colon may be missing
+    Final answer: [TAG]: behind the end of a clause, or behind another tag of the same line; the colon must be there
+
+A tag inside a fence, quotation marks, backticks, a block quotation or the middle of a clause is a quotation. What
+stands between <think> and </think> is no part of the reply. Called by `reply`. Every step looks at each character a
+bounded number of times, since replies are hostile input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+THINKING = "THINKING"
+CONCLUDING = frozenset({"DESCRIPTION", "LABEL", "LABELS", "REASONING", "BIAS"})
+_NAME = (
+    r"\[ {0,2}(HYPOTHESIS[ _]LIST|HYPOTHESES|HYPOTHESIS|CODE|DESCRIPTION|LABELS?|REASONING|BIAS)"
+    r"[ _#]{0,3}[0-9]{0,3} {0,2}\][*_]{0,3} {0,3}"
+)
+_AT_START = re.compile(rf" {{0,3}}(?:#{{1,6}} {{1,3}}|[-+*\u2022] )?[*_]{{0,3}}{_NAME}:?[*_]{{0,3}}", re.IGNORECASE)
+_WITHIN = re.compile(rf"[*_]{{0,3}}{_NAME}:[*_]{{0,3}}", re.IGNORECASE)
+_CLAUSE_ENDS = frozenset(":.!?;-\u2013\u2014)\u2022\u2192>")
+_FENCE = re.compile(r"([ \t]{0,8})(`{3,}+|~{3,}+)([^`]*)$")
+_THOUGHT = re.compile(r"^[ \t]{0,3}<(think|thinking|thought|reasoning)>", re.IGNORECASE | re.MULTILINE)
+_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Fence:
+    language: str
+    body: str
+    raw: tuple[str, ...]
+    """The lines as written, fences included."""
+    closed: bool
+
+
+@dataclass
+class Block:
+    tag: str
+    """In capitals; empty for what stands before the first tag, THINKING for what is no part of the reply."""
+    parts: list[str | Fence] = field(default_factory=list)
+    """Lines, and fences among them."""
+
+    def lines(self, without: frozenset[int] = frozenset()) -> list[str]:
+        """The block as written, less the parts at these places."""
+        kept = [part for place, part in enumerate(self.parts) if place not in without]
+        return [line for part in kept for line in ([part] if isinstance(part, str) else part.raw)]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A reply in blocks."""
+
+    blocks: list[Block]
+    quoted: list[str]
+    """Tags in the middle of a clause, which were read as words of it."""
+
+
+def cut(text: str) -> Cut:
+    """The blocks of a reply, in order; the first has no tag. Never raises."""
+    found = Cut([Block("")], [])
+    for thought, piece in _thoughts(text.replace("\r\n", "\n")):
+        if thought:
+            found.blocks.append(Block(THINKING, list(piece.split("\n"))))
+            found.blocks.append(Block(""))
+        else:
+            _read(piece.split("\n"), found)
+    return found
+
+
+def _read(lines: Sequence[str], found: Cut) -> None:
+    blocks, at, may_end = found.blocks, 0, True
+    while at < len(lines):
+        pieces = list(_split(lines[at], blocks[-1].tag, found.quoted))
+        for place, (tag, words) in enumerate(pieces):
+            if tag:
+                blocks.append(Block(tag))
+            if place < len(pieces) - 1:
+                blocks[-1].parts += [words] if words.strip() else []
+        at += 1
+        opening = _FENCE.match(pieces[-1][1])
+        if opening:
+            fence, at = _fence(opening, lines, at, may_end)
+            may_end = may_end and fence.closed  # a second search for the end of a fence could take too long
+            blocks[-1].parts.append(fence)
+        else:
+            blocks[-1].parts.append(pieces[-1][1])
+
+
+def _thoughts(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces: whether each is a thought, and its words. What begins and never ends is none."""
+    first = _THOUGHT_ENDS.search(text)
+    place = 0
+    if first and not _THOUGHT.search(text, 0, first.start()):  # some models begin in mid-thought
+        place = first.end()
+        yield True, text[:place]
+    for opening in _THOUGHT.finditer(text, place):
+        if opening.start() < place:
+            continue
+        end = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if end is None:
+            break
+        yield False, text[place : opening.start()]
+        yield True, text[opening.start() : end.end()]
+        place = end.end()
+    yield False, text[place:]
+
+
+# --- tags -----------------------------------------------------------------------------------------
+
+
+def _split(line: str, within: str, quoted: list[str]) -> Iterator[tuple[str, str]]:
+    """A line cut at the tags that count: each with the words behind it, "" for the words before the first."""
+    match = _AT_START.match(line)
+    tag, start = (_named(match), match.end()) if match else ("", 0)
+    place, marks = start, _Marks()
+    for each in _WITHIN.finditer(line, start) if not line.lstrip().startswith(">") else ():
+        before, place = line[place : each.start()], each.end()
+        if marks.enclose(before):
+            continue
+        concludes = within in CONCLUDING and _named(each) in CONCLUDING
+        if not (tag or concludes or _ends_a_clause(before)):
+            quoted.append(_named(each))
+            continue
+        yield tag, line[start : each.start()]
+        tag, start = _named(each), each.end()
+    yield tag, line[start:]
+
+
+def _named(match: re.Match[str]) -> str:
+    name = match.group(1).upper().replace("_", " ")
+    return "HYPOTHESIS LIST" if name == "HYPOTHESES" else name
+
+
+def _ends_a_clause(before: str) -> bool:
+    return before.rstrip(" \t*_")[-1:] in _CLAUSE_ENDS if before.strip() else False
+
+
+class _Marks:
+    """Which quotation marks are open, from the start of a line on."""
+
+    def __init__(self) -> None:
+        self._straight = self._ticks = self._curly = 0
+
+    def enclose(self, words: str) -> bool:
+        """Whether what follows the next words stands inside quotation marks or backticks."""
+        self._straight += words.count('"')
+        self._ticks += words.count("`")
+        self._curly = max(0, self._curly + words.count("\u201c") - words.count("\u201d"))
+        return bool(self._straight % 2 or self._ticks % 2 or self._curly or words.endswith(("'", "\u2018")))
+
+
+# --- fences ---------------------------------------------------------------------------------------
+
+
+def _fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
+    """The fence that an opening before line `at` begins, and the line after it.
+
+    An unclosed one takes all that is left, up to the first tag if it `may_end` there.
+    """
+    indent, marker, words = len(opening.group(1)), opening.group(2), opening.group(3).lower().split()
+    end = next((n for n in range(at, len(lines)) if _closes(lines[n], marker, indent)), None)
+    closed = end is not None
+    if end is None:
+        tags = (n for n in range(at, len(lines)) if may_end and _WITHIN.match(lines[n].lstrip()))
+        end = next(tags, len(lines))
+    body = [line[min(indent, len(line) - len(line.lstrip())) :] for line in lines[at:end]]
+    after = end + 1 if closed else end
+    raw = (opening.group(0), *lines[at:after])
+    return Fence(words[0] if words else "", "\n".join(body), raw, closed), after
+
+
+def _closes(line: str, marker: str, indent: int) -> bool:
+    """Whether a line ends a fence. One set deeper is part of the program, such as a fence in a docstring."""
+    bare = line.strip()
+    deeper = len(line) - len(line.lstrip()) - indent
+    return deeper <= 3 and len(bare) >= len(marker) and not bare.strip(marker[0])

@@ -1,0 +1,148 @@
+"""Which program a reply holds: its fences behind [CODE], run together in order; else what can only be meant as one.
+
+    [CODE]:             one fence or several; the last may lack its end, if it is whole Python
+    [CODE]:             Python lines without a fence
+    (no tag)            fences that define an entry point; in a reply that concludes nothing, those that use the tools
+
+It runs nothing: Python is parsed, to tell a program from words. Called by `reply`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import dedent
+
+from workers.agent.blocks import CONCLUDING, THINKING, Block, Fence
+
+Place = tuple[int, int]
+"""Of a part of a reply: number of its block, number of the part in the block."""
+
+MOST_CHARS = 1_000_000
+"""Longer programs are not parsed here; the sandbox refuses them."""
+_PYTHON = frozenset({"", "python", "python3", "py"})
+_DEFINES = re.compile(r"^def (run_experiment|execute_command)\b", re.MULTILINE)
+_USES = re.compile(r"\b(?:system|tools)\.[a-z]\w{0,40} ?\(|^def (?:run_experiment|execute_command)\b", re.MULTILINE)
+_ENDINGS = 3
+"""How many paragraphs of prose may follow a program that has no fence."""
+
+UNCLOSED = "The fence of your program has no end; all that followed it was read as the program."
+NOT_WHOLE = (
+    "The fence of your program has no end, and what stands in it is no whole Python program, so it was not run. "
+    "Send the program again, whole, with ``` on a line of its own behind it."
+)
+NO_FENCE = "Your program stood in no fence; the lines behind [CODE] were read as the program."
+NO_PYTHON = "What stands behind [CODE] is no Python, so nothing was run."
+NO_TAG = "A fence without [CODE] before it was read as your program."
+
+
+@dataclass(frozen=True)
+class Program:
+    code: str | None = None
+    taken: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """The parts of the reply that it was made of: number of a block -> numbers of its parts."""
+    remarks: tuple[str, ...] = ()
+    """How it was read, where that is not plain; for its author."""
+
+
+def find_program(blocks: Sequence[Block]) -> Program:
+    """The program of a reply; without code if there is none."""
+    fences = {
+        (number, place): part
+        for number, block in enumerate(blocks)
+        for place, part in enumerate(block.parts)
+        if isinstance(part, Fence) and block.tag != THINKING and part.language in _PYTHON and part.body.strip()
+    }
+    tagged = {place: fence for place, fence in fences.items() if blocks[place[0]].tag == "CODE"}
+    chosen = _whole(tagged or _meant(fences, concludes=_concludes(blocks)))
+    if chosen:
+        return _together(chosen, () if tagged else (NO_TAG,))
+    if any(not fence.closed for fence in tagged.values()):
+        return Program(remarks=(NOT_WHOLE,))
+    return _unfenced(blocks)
+
+
+def is_python(code: str) -> bool:
+    """Whether the text is a Python program."""
+    return _parsed(code) is not None
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(code) if len(code) <= MOST_CHARS else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _concludes(blocks: Sequence[Block]) -> bool:
+    return any(block.tag in CONCLUDING and any(line.strip() for line in block.lines()) for block in blocks)
+
+
+def _meant(fences: dict[Place, Fence], *, concludes: bool) -> dict[Place, Fence]:
+    """Fences that no tag announces and that are programs even so."""
+    sign = _DEFINES if concludes else _USES
+    if not any(sign.search(fence.body) for fence in fences.values()):
+        return {}
+    return {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or is_python(fence.body)}
+
+
+def _whole(fences: dict[Place, Fence]) -> dict[Place, Fence]:
+    """The fences less those that cannot belong: unclosed ones that are cut short, unmarked ones that are no Python."""
+    joined = "\n\n".join(fence.body for fence in fences.values())
+    if len(fences) > 1 and is_python(joined):
+        return fences
+    unmarked = {at for at, fence in fences.items() if len(fences) > 1 and not fence.language}
+    return {at: fence for at, fence in fences.items() if (fence.closed and at not in unmarked) or is_python(fence.body)}
+
+
+def _together(fences: dict[Place, Fence], remarks: tuple[str, ...]) -> Program:
+    bodies = [fence.body for fence in fences.values()]
+    if len(bodies) > 1:
+        remarks += (f"{len(bodies)} fences were run together, in order, as one program.",)
+    names = [name for body in bodies for name in _DEFINES.findall(body)]
+    if len(names) > 1:
+        remarks += (f"They define {' and '.join(names)}: as in any program, only the last was called.",)
+    if any(not fence.closed for fence in fences.values()):
+        remarks += (UNCLOSED,)
+    return Program("\n\n".join(bodies), _by_block(fences), remarks)
+
+
+def _by_block(places: Iterable[Place]) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for block, part in places:
+        found.setdefault(block, set()).add(part)
+    return {block: frozenset(parts) for block, parts in found.items()}
+
+
+# --- programs without a fence -----------------------------------------------------------------------
+
+
+def _unfenced(blocks: Sequence[Block]) -> Program:
+    """The Python lines behind the first [CODE] that has any."""
+    told: tuple[str, ...] = ()
+    for number, block in enumerate(blocks):
+        if block.tag != "CODE" or not any(isinstance(part, str) and part.strip() for part in block.parts):
+            continue
+        lines = [part for part in block.parts if isinstance(part, str)]
+        if len(lines) == len(block.parts) and (count := _python_lines(lines)):
+            code = dedent("\n".join(lines[:count])).strip("\n")
+            return Program(code, {number: frozenset(range(count))}, (NO_FENCE,))
+        told = (NO_PYTHON,)
+    return Program(remarks=told)
+
+
+def _python_lines(lines: Sequence[str]) -> int:
+    """How many of the lines, from the first on, are a program; prose may follow it. 0 if there is none."""
+    ends = [place for place in range(1, len(lines)) if not lines[place - 1].strip() and lines[place][:1].strip()]
+    for end in [len(lines), *reversed(ends[-_ENDINGS:])]:
+        tree = _parsed(dedent("\n".join(lines[:end])))
+        if tree is not None and any(_does_something(node) for node in tree.body):
+            return end
+    return 0
+
+
+def _does_something(node: ast.stmt) -> bool:
+    """Whether a statement is more than a word, a number or a text: those are Python too."""
+    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant | ast.Tuple))
