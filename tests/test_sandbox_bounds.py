@@ -1,4 +1,4 @@
-"""What bounds a program, and what one script leaves to the next."""
+"""What bounds a program."""
 
 import time
 
@@ -145,37 +145,3 @@ def test_it_notices_a_cancellation_during_a_call_right_after_it(run, lab):
     with pytest.raises(Cancelled):
         run("while True: tools.text2image([])", cancelled=lambda: bool(asked))
     assert len(asked) == 1
-
-
-# --- state ------------------------------------------------------------------------------------------
-
-
-def test_it_shows_a_script_the_names_of_the_one_before(run):
-    first = run(
-        "import numpy\nn, image, a, pair = 3, Image.new('RGB', (4, 4), 'red'), numpy.eye(2), [(1.5, 'x')]\ndef f(): 0"
-    )
-    second = run("print(n, image.getpixel((0, 0)), a.sum(), pair)\nn += 1", state=first.state)
-    assert second.output == "3 (255, 0, 0) 2.0 [(1.5, 'x')]\n"
-    assert run("print(n)", state=second.state).output == "4\n"
-    assert "NameError: name 'f' is not defined" in run("f()", state=second.state).error
-
-
-def test_it_keeps_what_was_bound_before_a_failure(run):
-    assert run("print(n)", state=run("n = 3\n1 / 0").state).output == "3\n"
-
-
-def test_it_keeps_the_state_it_was_given_when_a_program_is_stopped(run):
-    state = run("n = 3").state
-    assert run("n = 4\nwhile True: pass", state=state, bounds=Bounds(seconds=0.3)).state == state
-
-
-def test_it_says_what_was_too_large_to_keep(run):
-    result = run("big = bytes(40 << 20)\nsmall = 1")
-    assert result.status == "ok"
-    assert "too large to be kept for the next experiment: big" in result.output
-    assert run("print(small)", state=result.state).output == "1\n"
-
-
-def test_it_does_not_let_state_hide_system_and_tools(run):
-    state = run("system = tools = display = 1").state
-    assert run("print(system.neuron([]), display('x'))", state=state).output == "([], []) None\n"

@@ -6,6 +6,8 @@ import linecache
 import traceback
 
 FILE_NAME = "experiment.py"
+EARLIER = "earlier_experiment.py"
+"""Where functions that an earlier program defined stand."""
 DOORS = (
     "The sandbox did not allow this. A program has `system`, `tools` and the installed packages, and may write files "
     "in its own folder; other files, the network, processes and devices are closed to it."
@@ -15,9 +17,9 @@ ERROR_CHARS = 20_000
 _FRAMES = 2_000
 
 
-def show_source(program: str) -> None:
+def show_source(program: str, name: str = FILE_NAME) -> None:
     """Let tracebacks quote the program."""
-    linecache.cache[FILE_NAME] = (len(program), None, program.splitlines(keepends=True), FILE_NAME)
+    linecache.cache[name] = (len(program), None, program.splitlines(keepends=True), name)
 
 
 def told(error: BaseException) -> str:
@@ -41,7 +43,7 @@ def _quote(error: SyntaxError) -> None:
 
 
 def _prune(report: traceback.TracebackException) -> None:
-    report.stack[:] = [frame for frame in report.stack if frame.filename == FILE_NAME]
+    report.stack[:] = [frame for frame in report.stack if frame.filename in (FILE_NAME, EARLIER)]
     for other in (report.__cause__, report.__context__, *(report.exceptions or ())):
         if other is not None:
             _prune(other)

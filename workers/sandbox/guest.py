@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import errno
 import functools
+import importlib
 import io
 import os
 import random
@@ -22,14 +23,17 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
+import PIL
 from PIL import Image
 
-from workers.sandbox import failure, jail, kept, proxies, values, wire
+from workers.sandbox import definitions, failure, jail, kept, proxies, values, wire
 from workers.sandbox.program import ENTRY_POINTS, entry_points
 
 Status = Literal["ok", "program_error", "tool_error", "memory"]
 SEED = "experiment.seed"
 _MARK = "__entry_point__"
+_MODULES = ("base64", "collections", "io", "itertools", "json", "math", "random", "statistics")
+"""Modules that published scripts use without an import, beside NumPy as `np` and Pillow."""
 _TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence", "Set", "Tuple", "Union")
 
 
@@ -88,10 +92,12 @@ class Session:
         """Execute the program; whatever it raises becomes its end."""
         _seed(self.start.facts.get(SEED))
         failure.show_source(self.start.program)
-        namespace = self._namespace()
+        earlier = self._earlier()
+        namespace = self._namespace(earlier.values)
+        sources = self._define(earlier.sources, namespace)
         status, error = self._attempt(namespace)
         try:
-            state = self._state(namespace)
+            state = self._state(namespace, sources)
         except MemoryError:
             state = self.start.state
         self._flush()
@@ -115,32 +121,52 @@ class Session:
                     function(self.system, self.tools)
                 return
 
-    def _namespace(self) -> dict[str, Any]:
+    def _namespace(self, earlier: dict[str, Any]) -> dict[str, Any]:
         """The program's globals, those of a module of their own called __main__."""
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         sys.argv[:] = [failure.FILE_NAME]
         namespace = module.__dict__
         namespace.update({name: getattr(typing, name) for name in _TYPING})
-        namespace.update(Image=Image, ToolError=proxies.ToolError, System=type(self.system), Tools=type(self.tools))
-        namespace.update(self._earlier())
-        namespace.update(system=self.system, tools=self.tools)
-        if "tools.display" in self.start.names:
-            namespace["display"] = self.tools.display
-        namespace[_MARK] = _entry_point
+        namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
+        namespace.update(earlier)
+        namespace.update(self._own())
         return namespace
 
-    def _earlier(self) -> dict[str, Any]:
+    def _own(self) -> dict[str, Any]:
+        """What no program takes from another."""
+        own = {
+            "system": self.system,
+            "tools": self.tools,
+            "Image": Image,
+            "np": np,
+            "ToolError": proxies.ToolError,
+            "System": type(self.system),
+            "Tools": type(self.tools),
+            _MARK: _entry_point,
+        }
+        return own | ({"display": self.tools.display} if "tools.display" in self.start.names else {})
+
+    def _define(self, sources: dict[str, str], namespace: dict[str, Any]) -> dict[str, str]:
+        """Run the earlier definitions that the program uses; those that are kept on, less what failed."""
+        failed = definitions.define(definitions.used_by(self.start.program, sources), namespace)
+        for name, why in failed.items():
+            self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
+        namespace.update(self._own())
+        return {name: source for name, source in sources.items() if name not in failed}
+
+    def _earlier(self) -> kept.Kept:
         try:
             return kept.restore(self.start.state)
         except values.WireError as error:
             self._note(str(error))
-            return {}
+            return kept.Kept()
 
-    def _state(self, namespace: dict[str, Any]) -> bytes:
-        state, left_out = kept.keep(namespace, min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2))
-        if left_out:
-            self._note(f"too large to be kept for the next experiment: {', '.join(left_out)}")
+    def _state(self, namespace: dict[str, Any], sources: dict[str, str]) -> bytes:
+        budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
+        state, remarks = kept.keep(namespace, budget, self.start.program, sources)
+        for words in remarks:
+            self._note(words)
         return state
 
     def _proxy(self, owner: str) -> proxies.Proxy:
