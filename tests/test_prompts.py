@@ -8,7 +8,7 @@ import pytest
 
 from workers.agent import instructions
 from workers.agent.events import Limits
-from workers.agent.instructions import MOST_QUESTION_CHARS, assignment, render
+from workers.agent.instructions import MOST_QUESTION_CHARS, Known, assignment, render
 from workers.agent.reply import parse
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
@@ -30,7 +30,7 @@ UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 
 
 def ask(question="What drives it?", task="describe", rounds=25):
-    return assignment(task, question, UNIT, Limits(rounds=rounds))
+    return assignment(task, question, UNIT, Limits(rounds=rounds), Known())
 
 
 def test_every_prompt_is_listed_here_and_every_task_has_one():
@@ -91,6 +91,12 @@ def test_the_assignment_names_the_system_and_the_rounds_there_are():
     assert "unit 7 of layer4 in the model toybox" in ask()
     assert "at most 12 rounds" in ask(rounds=12)
     assert "at most" not in ask(rounds=None)
+
+
+def test_what_is_kept_between_programs_and_what_is_bound_is_told():
+    told = " ".join(render("system", reference="(none)").split())
+    assert "imports, and your own functions and classes" in told
+    assert "`np`, `Image`, `math`, `random` and `statistics` need no import" in told
 
 
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():

@@ -5,6 +5,7 @@ It decides nothing about when a prompt is used; `loop` does. Called by `loop` al
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -15,8 +16,19 @@ from workers.errors import RequestError
 from workers.protocols import SystemSpec
 
 MOST_QUESTION_CHARS = 4_000
+MOST_NAME_CHARS = 200
 
 _FOLDER = Path(__file__).parent / "prompts"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the system before the first experiment, and helps without giving the answer away."""
+
+    class_name: str = ""
+    """Of a class: what it is called."""
+    scale: str = ""
+    """Which activations are low and high for it, in sentences."""
 
 
 def render(name: str, **variables: str) -> str:
@@ -36,16 +48,20 @@ def _template(name: str) -> Template:
     return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
-def assignment(task: Task, question: str, system: SystemSpec, limits: Limits) -> str:
+def assignment(task: Task, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:
     """The first user message. Raises RequestError if the question is empty or too long."""
-    return render(task, question=_question(question), system=system_name(system), budget=_budget(limits))
+    name = system_name(system, known.class_name)
+    budget = "\n\n".join(words for words in (_budget(limits), known.scale) if words)
+    return render(task, question=_question(question), system=name, budget=budget)
 
 
-def system_name(system: SystemSpec) -> str:
+def system_name(system: SystemSpec, class_name: str = "") -> str:
     """The system in words, such as "unit 7 of layer4 in the model toybox"; of a synthetic neuron only a number."""
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
-    return f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
+    where = f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
+    named = " ".join(class_name.split())[:MOST_NAME_CHARS]
+    return f"the class \u201c{named}\u201d ({where})" if named else where
 
 
 def quoted(text: str) -> str:

@@ -32,7 +32,7 @@ from workers.agent.events import (
     Task,
     Troubled,
 )
-from workers.agent.instructions import assignment, render
+from workers.agent.instructions import Known, assignment, render
 from workers.agent.limits import check
 from workers.agent.reply import parse
 from workers.agent.rules import (
@@ -113,6 +113,7 @@ def start(
     seed: int,
     reference: str,
     versions: Mapping[str, str],
+    known: Known = Known(),  # noqa: B008  frozen, so one for all will do
 ) -> Started:
     """The first event of a run. `reference` is the API text shown to the agent, `backbone` a key of the registry.
 
@@ -129,7 +130,7 @@ def start(
         limits=limits,
         seed=seed,
         instructions=render("system", reference=reference),
-        assignment=assignment(task, question, system, limits),
+        assignment=assignment(task, question, system, limits, known),
         reference=reference,
         versions=versions,
     )

@@ -21,7 +21,7 @@ from workers.agent.events import Ended, Limits, Started, Task
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.errors import Cancelled, ToolRefused, UnknownName
-from workers.jobs import forking, jail, persons, profiles
+from workers.jobs import briefing, forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -83,16 +83,19 @@ def first_event(run: Run) -> Started:
 
     Raises RequestError if the question, a limit or the system makes no sense, MissingPart if something is not there.
     """
-    laboratory().check(spec_of(run))
+    spec = spec_of(run)
+    laboratory().check(spec)
+    made_with = parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
         task_of(run),
-        spec_of(run),
+        spec,
         backbone=run.backbone,
         limits=limits_of(run),
         seed=run.seed,
-        reference=reference(),
-        versions=parts(run) | versions() | {"sandbox": jail.record()},
+        reference=reference(briefing.vocabulary_of(run)),
+        versions=made_with,
+        known=briefing.known_of(spec),
     )
 
 

@@ -112,6 +112,10 @@ class Laboratory:
         index: ExemplarIndex = self._once(("index", model, data_set), load)
         return index
 
+    def index_of(self, spec: SystemSpec) -> ExemplarIndex:
+        """The index of the system's model over its data set: the option "data_set", else that of the settings."""
+        return self.index(spec.model, str(spec.options.get("data_set") or self.settings.data_set))
+
     def check(self, spec: SystemSpec) -> None:
         """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
         registry.load(registry.SYSTEMS, spec.kind)
@@ -131,8 +135,7 @@ class Laboratory:
         """
         self.check(spec)
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
-        model = self.model(spec.model)
-        index = self.index(spec.model, str(spec.options.get("data_set") or self.settings.data_set))
+        model, index = self.model(spec.model), self.index_of(spec)
         with self._lock:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)

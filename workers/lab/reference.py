@@ -31,8 +31,11 @@ _ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_e
 (the edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
 
 
-def reference() -> str:
-    """The whole reference, Markdown, under 8,000 characters."""
+def reference(vocabulary: str = "") -> str:
+    """The whole reference, Markdown, under 8,000 characters without the vocabulary.
+
+    `vocabulary` is what the image generator can draw, in its own words; "" if it draws whatever is said.
+    """
     attributes = [f"tools.{name}: {inspect.getdoc(getattr(Tools, name))}" for name in _ATTRIBUTES]
     parts = [
         _HEAD,
@@ -40,6 +43,7 @@ def reference() -> str:
         *(_method(owner, method) for owner, method in _METHODS[:1]),
         f"## tools\n\n{inspect.getdoc(Tools)}",
         *(_method(owner, method) for owner, method in _METHODS[1:]),
+        *([f"## What can be drawn\n\n{vocabulary}"] if vocabulary else []),
         "\n".join(attributes),
         _ALIASES,
     ]

@@ -1,0 +1,45 @@
+"""What the agent is told of a run's system and tools before its first experiment. Measures as little as it can.
+
+Called by `conduct`, once for each run.
+"""
+
+from __future__ import annotations
+
+from experiments.models import Run
+from workers import registry
+from workers.agent.instructions import Known
+from workers.jobs.laboratory import laboratory
+from workers.jobs.systems import name_of
+from workers.protocols import SystemSpec
+
+
+def vocabulary_of(run: Run) -> str:
+    """What the run's generator can draw, in a sentence; "" if it draws whatever is said."""
+    generator = registry.TOOL_SETS[run.tool_set][1]
+    return str(getattr(laboratory().generator(generator), "vocabulary", ""))
+
+
+def known_of(spec: SystemSpec) -> Known:
+    """The name of a class, and the scale of the activations. Raises UnknownName, and what measuring images raises."""
+    return Known(name_of(spec) if spec.kind == "logit" else "", scale_of(spec))
+
+
+def scale_of(spec: SystemSpec) -> str:
+    """Which activations are low and high, in a sentence; "" where the layer has not been indexed yet."""
+    lab = laboratory()
+    if not lab.index_of(spec).known([spec.layer]):
+        return ""
+    subject = lab.subject(spec)
+    ordinary, exemplars = getattr(subject, "ordinary", lambda: None)(), subject.exemplars()
+    parts = []
+    if ordinary is not None:
+        median, q90, q99 = figure(ordinary.median), figure(ordinary.q90), figure(ordinary.q99)
+        parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")
+    if exemplars:
+        mean = sum(each.activation for each in exemplars) / len(exemplars)
+        parts.append(f"the {len(exemplars)} exemplars reach {figure(mean)} on average")
+    return f"The scale of its activations over the data set: {'; '.join(parts)}." if parts else ""
+
+
+def figure(value: float) -> str:
+    return f"{value:.3g}"
