@@ -77,6 +77,31 @@ def test_an_agent_that_goes_on_experimenting_instead_is_let():
     assert end(notebook).conclusion == Conclusion("", ("cones",))
 
 
+# --- programs -------------------------------------------------------------------------------------
+
+SCRIPT = 'images = tools.text2image(["a ball"])\ntools.display(*images)'
+
+
+@pytest.mark.parametrize(
+    ("reply", "program"),
+    [
+        (f"[CODE]:\n```python\n{SCRIPT}", SCRIPT),
+        (f"[CODE]:\n{SCRIPT}\n\nThen I compare.", SCRIPT),
+        (f"I look first.\n```python\n{SCRIPT}\n```\nNow I wait.", SCRIPT),
+        (f"[CODE]:\n```python\nimport numpy as np\n```\n\n```python\n{SCRIPT}\n```", f"import numpy as np\n\n{SCRIPT}"),
+        (f"**[CODE]:**\n```\n{SCRIPT}\n```\nExpected:\n```\nExperiment 1: ok\n```", SCRIPT),
+        (f"<think>\n```python\nwrong = 1\n```\n</think>\n[CODE]:\n```python\n{SCRIPT}\n```", SCRIPT),
+        (f"[CODE]:\n```python\n{SCRIPT}\n\n[LABEL]: balls", SCRIPT),
+    ],
+    ids=["no end", "no fence", "no tag", "two fences", "imagined output", "thought", "conclusion behind it"],
+)
+def test_no_round_is_lost_over_the_form_of_a_program(reply, program):
+    lab = Lab()
+    events = play(Playback(reply, CONCLUSION), lab).events()
+    assert lab.ran == [1]
+    assert next(event.payload.code for event in events if event.kind == "experiment").strip() == program
+
+
 # --- last words -----------------------------------------------------------------------------------
 
 

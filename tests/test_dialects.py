@@ -63,9 +63,9 @@ def bench(tmp_path):
     return Bench(index_of(tmp_path))
 
 
-def run(sandbox, bench, program):
+def run(sandbox, bench, program, state=b""):
     calls = surface.calls(bench.system, bench.tools, dialect(program))
-    return sandbox.run(program, calls, surface.facts(bench.system), bounds=Bounds(seconds=20))
+    return sandbox.run(program, calls, surface.facts(bench.system), bounds=Bounds(seconds=20), state=state)
 
 
 def seen(bench):
@@ -101,6 +101,37 @@ def test_a_script_of_2025_runs(sandbox, bench):
     assert texts[:3] == ["Activation: 1.0", "Activation: 1.0", "Activation: 0.2"]
     assert texts[3:] == ["original image: 1.0", "make it blue: 0.0", "original image: 1.0", "make it green: 0.0"]
     assert [each[2] for each in seen(bench)] == ["exemplar"] * 4 + ["edited", "exemplar", "edited"]
+
+
+ROUNDS_2025 = (
+    """
+import numpy as np
+from collections import defaultdict
+
+def measured(prompts):
+    activations, images = system.call_neuron(tools.text2image(prompts))
+    return list(zip(activations, images, prompts))
+
+found = defaultdict(list)
+""",
+    """
+for activation, image, prompt in measured(["a red one", "a blue one"]):
+    tools.display(image, prompt)
+means = [activation for activation, _, _ in measured(["a red one"])]
+print(statistics.mean(means), np.max(means))
+""",
+    "print(len(means), defaultdict(int)['none'], isinstance(tools.text2image(['red'])[0], PIL.Image.Image))",
+)
+
+
+def test_scripts_of_2025_go_on_where_the_one_before_ended(sandbox, bench):
+    state, output = b"", []
+    for program in ROUNDS_2025:
+        result = run(sandbox, bench, program, state)
+        assert (result.status, result.error) == ("ok", "")
+        state = result.state
+        output.append(result.output)
+    assert output == ["", "1.0 1.0\n", "1 0 True\n"]
 
 
 def test_a_script_about_scenes_runs(sandbox, bench):
