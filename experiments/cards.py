@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from experiments.browse.observations import Sighting
 from experiments.charts import Scale
-from experiments.figures import change, figure
+from experiments.figures import change, digits, figure
 from experiments.gallery import Shot
 from experiments.thumbnails import Addresses
 
@@ -97,6 +97,6 @@ def bar(activation: float, scale: Scale) -> SafeString:
     if math.isfinite(activation):
         full = format_html(FULL, f"{start:g}", f"{length:g}")
     if scale.threshold is not None:
-        threshold = format_html(' data-threshold="{}"', f"{scale.threshold:.2f}")
+        threshold = format_html(' data-threshold="{}"', digits(scale.threshold))
         tick = format_html(TICK, f"{scale.threshold:.6g}")
     return format_html(BAR, window=scale.view_box, threshold=threshold, full=full, tick=tick)

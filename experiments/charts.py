@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
+from experiments.figures import figure
+
 T = TypeVar("T")
 WIDTH, HEIGHT = 300, 132
 LEFT, RIGHT, TOP, BOTTOM = 30, 8, 16, 20
@@ -70,7 +72,7 @@ def chart(values: Sequence[tuple[int, float, str]], scale: Scale) -> Chart:
     step = (WIDTH - LEFT - RIGHT) / max(len(numbers), 1)
     middle = {number: round(LEFT + step * (place + 0.5), 1) for place, number in enumerate(numbers)}
     dots = [
-        Dot(x, y(value), strength(value, scale), f"{title}: {value:.2f}", number)
+        Dot(x, y(value), strength(value, scale), f"{title}: {figure(value)}", number)
         for number, group in groupby(values, key=lambda each: each[0])
         for x, value, title in spread([(value, title) for _, value, title in group], middle[number], step, y)
     ]

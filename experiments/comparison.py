@@ -107,12 +107,16 @@ def figures(runs: Sequence[Run], base: Run) -> list[Line]:
     ]
 
 
+NOISE = 1e-4
+"""Shares of a figure by which two runs differ without a difference."""
+
+
 def difference(value: float | None, base: float | None, write: Callable[[float], str]) -> str:
     """With a sign; "same" where it would be written as nought; "" where there is nothing to compare."""
     if value is None or base is None or not math.isfinite(value - base):
         return ""
     text = write(abs(value - base))
-    if not re.search("[1-9]", text):
+    if math.isclose(value, base, rel_tol=NOISE) or not re.search("[1-9]", text):
         return "same"
     return f"{'+' if value > base else MINUS}{text}"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Min, Q, QuerySet
 
+from experiments.figures import is_same
 from experiments.models import Observation, Run
 
 Json = Mapping[str, Any]
@@ -23,9 +24,6 @@ HEADING = 80
 
 STRONGEST = 5
 """Images that stand beside a conclusion."""
-
-SAME = 0.05
-"""A change smaller than this shows as 0.0."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,9 @@ class Shot:
     def direction(self) -> str:
         """Which way the edit moved it: "up", "down", or "same"."""
         change = self.change or 0.0
-        return "same" if abs(change) < SAME else "up" if change > 0 else "down"
+        if is_same(self.activation - change, self.activation):
+            return "same"
+        return "up" if change > 0 else "down"
 
     def edited_from(self, before: Shot) -> Shot:
         return Shot(**{**self.__dict__, "change": self.activation - before.activation})

@@ -77,6 +77,9 @@ class PaperWorld:
     def respond(self, images):
         return [Response(round(self.rule(self.scenes[image_key(image)]), 2), image) for image in images]
 
+    def ordinary(self, progress=silent):
+        return None
+
     def exemplars(self, progress=silent):
         best = sorted(enumerate(DATA), key=lambda each: -self.rule(each[1]))[:15]
         if self.rule(best[0][1]) <= 0:
@@ -112,7 +115,7 @@ class Run:
             self.troubles[step] -= 1
             return Outcome(ExperimentResult("timeout", error="too slow"), (), None)
         result = execute(code, system, tools)
-        return Outcome(result, tuple(tools.entries), tools.threshold)
+        return Outcome(result, tuple(tools.entries), tools.threshold, best=tools.best, measured=tools.measured)
 
     def of(self, kind):
         return [event.payload for event in self.notebook.events() if event.kind == kind]

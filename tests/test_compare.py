@@ -80,7 +80,14 @@ def test_figures_stand_against_the_first_run_or_the_one_that_is_asked_for(as_own
 
 @pytest.mark.parametrize(
     ("value", "base", "expected"),
-    [(None, 1.0, ""), (1.0, None, ""), (float("inf"), 1.0, ""), (1.001, 1.0, "same"), (0.5, 1.0, f"{MINUS}0.50")],
+    [
+        (None, 1.0, ""),
+        (1.0, None, ""),
+        (float("inf"), 1.0, ""),
+        (1.00001, 1.0, "same"),
+        (0.0123, 0.0121, "+0.0002"),
+        (0.5, 1.0, f"{MINUS}0.50"),
+    ],
 )
 def test_a_difference_has_a_sign_or_is_none(value: float | None, base: float | None, expected: str) -> None:
     assert comparison.difference(value, base, comparison.figure) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
 from workers.agent.events import (
     Ended,
@@ -14,7 +16,7 @@ from workers.agent.events import (
     Started,
     Troubled,
 )
-from workers.protocols import ImagePart, LogEntry, Observation, SystemSpec
+from workers.protocols import ImagePart, LogEntry, Observation, Ordinary, SystemSpec
 
 STARTED = Started(
     "What?", "describe", SystemSpec("unit", "toybox", "layer4", 7), "test", Limits(), 0, "RULES", "YOUR TASK", "API"
@@ -63,6 +65,8 @@ def test_a_result_is_told_in_the_form_that_agents_rely_on():
         "1. a red ball on grass — activation 38.41\n"
         "2. make the ball green — activation 2.24 (edited from 1)\n"
         "Notes: colour matters\n"
+        "Activations by title:\n"
+        "- all images: n=2, mean 20.32, sd 25.58\n"
         "Mean exemplar activation: 28.90\n"
         "Output:\n"
         "mean 20.3"
@@ -77,14 +81,51 @@ def test_each_image_follows_its_line_masked_where_it_can_be():
         ImagePart("masked1", "1. a red ball on grass — activation 38.41"),
         "2. bare — activation -0.50",
         ImagePart("raw3", "2. bare — activation -0.50"),
+        "Activations by title:\n- all images: n=2, mean 18.96, sd 27.51",
     )
+
+
+def test_a_plain_image_is_shown_where_the_plain_one_was_logged():
+    both = LogEntry((replace(RED, plain=True), RED))
+    shown = [part.key for part in result_parts(result(both)) if isinstance(part, ImagePart)]
+    assert shown == ["raw1", "masked1"]
+
+
+def test_what_was_logged_wrongly_is_told_with_both_numbers():
+    wrong = replace(GREEN, activation=0.2, claimed=7.1, measured=True, differs=True)
+    right = replace(RED, claimed=38.41, measured=True)
+    assert "Image 2 was logged with 7.10; the system returns 0.20 for it" in result_text(
+        result(LogEntry((right,)), LogEntry((wrong,)))
+    )
+    many = result_text(result(LogEntry((wrong,) * 8)))
+    assert many.count("was logged with") == 5
+    assert "So it is with 3 more." in many
+    assert "was logged with" not in result_text(result(LogEntry((right,))))
+
+
+def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_get():
+    titles = ["exemplar 1", "exemplar 2", "exemplar 2", "a red ball", "a red ball #2", "alone"]
+    keys = ["a", "b", "b", "c", "d", "e"]
+    entry = LogEntry(tuple(Observation(t, float(n), k) for n, (t, k) in enumerate(zip(titles, keys, strict=True))))
+    told = result(entry, threshold=28.9, ordinary=Ordinary(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25)
+    assert result_text(told).splitlines()[7:] == [
+        "Activations by title:",
+        "- exemplar: n=2, mean 1.00, sd 1.41",
+        "- a red ball: n=2, mean 3.50, sd 0.707",
+        "- all images: n=5, mean 2.80, sd 1.92",
+        "Ordinary images of the dataset (n=512): median 0.0123, 0.9 quantile 1.50, 0.99 quantile 4.00",
+        "Mean exemplar activation: 28.90",
+        "Best activation measured in this run, exemplars aside: 4.00, 24.90 below that mean",
+        "This was round 1 of 25: 24 are left.",
+    ]
 
 
 def test_numbers_run_on_through_the_entries_of_an_experiment():
     text = result_text(result(LogEntry((RED,), "first"), LogEntry((), "words"), LogEntry((GREEN,))))
     assert text == (
         "Experiment 3: ok\n1. a red ball on grass — activation 38.41\nNotes: first\nNotes: words\n"
-        "2. make the ball green — activation 2.24 (edited from 1)"
+        "2. make the ball green — activation 2.24 (edited from 1)\n"
+        "Activations by title:\n- all images: n=2, mean 20.32, sd 25.58"
     )
 
 

@@ -75,7 +75,7 @@ def seen(bench):
 def test_a_program_of_the_paper_runs(sandbox, bench):
     result = run(sandbox, bench, PAPER)
     assert (result.status, result.output, result.error) == ("ok", "5 1.0\n", "")
-    assert seen(bench) == [
+    assert [(title, pytest.approx(activation), origin) for title, activation, origin in seen(bench)] == [
         ("dataset exemplar 0", 1.0, "exemplar"),
         ("dataset exemplar 1", 1.0, "exemplar"),
         ("dataset exemplar 2", 0.2, "exemplar"),
@@ -97,9 +97,9 @@ def test_a_program_of_2024_runs(sandbox, bench):
 def test_a_script_of_2025_runs(sandbox, bench):
     result = run(sandbox, bench, SCRIPT_2025)
     assert (result.status, result.error) == ("ok", "")
-    texts = [entry.text for entry in bench.tools.entries]
-    assert texts[:3] == ["Activation: 1.0", "Activation: 1.0", "Activation: 0.2"]
-    assert texts[3:] == ["original image: 1.0", "make it blue: 0.0", "original image: 1.0", "make it green: 0.0"]
+    titles = [each[0] for each in seen(bench)]
+    assert titles[:2] == ["Activation: 1.0", "Activation: 1.0"]
+    assert titles[3:] == ["original image: 1.0", "make it blue: 0.0", "original image: 1.0", "make it green: 0.0"]
     assert [each[2] for each in seen(bench)] == ["exemplar"] * 4 + ["edited", "exemplar", "edited"]
 
 

@@ -43,7 +43,13 @@ class Laboratory:
         bench = Bench(self.index, memory=self.memory)
         served = calls(bench.system, bench.tools, dialect(code))
         result = self.sandbox.run(code, served, facts(bench.system), bounds=Bounds(seconds=20), state=state)
-        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold)
+        return Outcome(
+            result,
+            tuple(bench.tools.entries),
+            bench.tools.threshold,
+            best=bench.tools.best,
+            measured=bench.tools.measured,
+        )
 
 
 @pytest.fixture(scope="module")

@@ -89,9 +89,38 @@ def test_other_results_get_no_such_note(outcome):
 
 
 def test_the_threshold_is_known_from_the_round_that_looked_at_the_exemplars():
-    notebook = play(Playback(*programs(3), CONCLUSION), Lab(logged(40.0, threshold=28.9), logged(7.0), logged(30.0)))
+    notebook = play(Playback(*programs(3), CONCLUSION), Lab(logged(threshold=28.9), logged(7.0), logged(30.0)))
     assert [event.payload.threshold for event in notebook.events() if event.kind == "result"] == [28.9] * 3
     assert notes(notebook) == ["continue"]
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [logged(17.36, threshold=15.82), logged(3.0)],
+        [replace(logged(6.54, threshold=9.24), best=9.41, measured=2), replace(logged(8.75), best=8.75, measured=1)],
+        [logged(9.21, threshold=9.24), logged(1.0)],
+        [replace(logged(15.0, threshold=15.82), measured=15), replace(logged(15.0), measured=1)],
+    ],
+    ids=["reached before", "reached by an image that was not logged", "a hair below", "exemplars alone"],
+)
+def test_nobody_is_told_to_go_on_once_the_run_has_come_near_the_mark(outcomes):
+    backbone = Playback(*programs(2), CONCLUSION)
+    notebook = play(backbone, Lab(*outcomes))
+    assert notes(notebook) == []
+
+
+def test_the_agent_is_told_how_far_below_the_mark_the_best_of_all_rounds_lies():
+    backbone = Playback(*programs(2), CONCLUSION)
+    outcomes = [
+        replace(logged(6.54, threshold=9.24), best=9.21, measured=2),
+        replace(logged(8.75), best=8.75, measured=1),
+    ]
+    notebook = play(backbone, Lab(*outcomes), new_notebook(limits=Limits(rounds=7)))
+    results = [event.payload for event in notebook.events() if event.kind == "result"]
+    assert [(result.best, result.rounds) for result in results] == [(9.21, 7), (9.21, 7)]
+    assert "exemplars aside: 9.21, 0.03 below that mean" in backbone.heard[-1].text
+    assert backbone.heard[-1].text.endswith("This was round 2 of 7: 5 are left.")
 
 
 def test_an_agent_that_is_to_conclude_again_is_not_told_to_go_on_as_well():

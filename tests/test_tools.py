@@ -1,10 +1,13 @@
 """The tools: every dialect, where each image came from, seeds, and every misuse."""
 
+import base64
+import io
+
 import pytest
 from PIL import Image
 
 from tests.test_exemplars import index_of
-from tests.tiny_lab import DEAD, GREEN, RED, Bench, square
+from tests.tiny_lab import DEAD, GREEN, RED, Bench, TinyModel, square
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import surface
 from workers.lab.imaging import from_base64, image_key, to_base64
@@ -37,7 +40,7 @@ def logged(bench):
 
 def test_it_gives_the_exemplars_best_first_with_masked_images(bench):
     activations, masked = bench.tools.dataset_exemplars(bench.system)
-    assert activations == [1.0, 1.0, 0.2]
+    assert activations == pytest.approx([1.0, 1.0, 0.2])
     raw = [bench.memory.recall(key_of(each)).raw for each in masked]
     assert raw == [image_key(square("red", 3)), image_key(square("red", 0)), image_key(square("grey", 1))]
     assert bench.memory.recall(raw[0]).origin == "exemplar"
@@ -54,11 +57,21 @@ def test_it_says_in_words_that_a_unit_never_activates(tmp_path):
     assert bench.tools.threshold is None
 
 
-def test_its_threshold_is_the_mean_of_the_exemplars_and_its_best_is_the_highest_logged(tools):
+def test_its_threshold_is_the_mean_of_the_exemplars_and_its_best_the_highest_that_was_measured(bench):
+    tools = bench.tools
     assert tools.threshold == pytest.approx(2.2 / 3)
-    assert tools.best is None
-    tools.log_experiment([0.1, 0.7], [square("red"), square("blue")], ["a", "b"])
-    assert tools.best == 0.7
+    tools.dataset_exemplars()
+    assert (tools.best, tools.measured) == (None, 3)
+    bench.system.neuron([square("grey", 2)])
+    tools.log_experiment([0.7], [square("blue")], ["b"])
+    assert (tools.best, tools.measured) == (pytest.approx(0.2), 5)
+
+
+def test_it_knows_what_ordinary_images_get(bench):
+    ordinary = bench.tools.ordinary
+    assert (ordinary.images, ordinary.median) == (6, pytest.approx(0.1))
+    assert ordinary.q90 == pytest.approx(1.0)
+    assert bench.tools.measured == 0
 
 
 # --- drawing and editing --------------------------------------------------------------------------------
@@ -227,8 +240,14 @@ def test_it_logs_raw_and_masked_image_with_all_that_is_known(bench):
     first, second = (image_key(image) for image in images)
     assert entry.text == "one\ntwo"
     assert entry.observations == (
-        Observation("a red one", 1.0, first, key_of(masked[0]), "original", "a red one", seed),
-        Observation("make it grey", 0.2, second, key_of(masked[1]), "edited", "make it grey", seed, first),
+        Observation(
+            "a red one", 1.0, first, key_of(masked[0]), "original", "a red one", seed, claimed=1.0, measured=True
+        ),
+        Observation(
+            *("make it grey", activations[1], second, key_of(masked[1]), "edited", "make it grey", seed, first),
+            claimed=activations[1],
+            measured=True,
+        ),
     )
 
 
@@ -242,7 +261,41 @@ def test_it_finds_the_masked_image_when_the_raw_one_is_logged(bench):
 
 def test_it_logs_an_image_it_never_saw_as_uploaded(bench):
     bench.tools.save_experiment_log([0.5], [square("red", 2)], ["mine"])
-    assert logged(bench) == [Observation("mine", 0.5, image_key(square("red", 2)))]
+    (seen,) = logged(bench)
+    assert (seen.image, seen.origin) == (image_key(square("red", 2)), "uploaded")
+
+
+def test_a_number_is_what_was_measured_whatever_the_program_says(bench):
+    red, grey = square("red"), square("grey")
+    activations, masked = bench.system.neuron([red, grey])
+    again = Image.open(io.BytesIO(base64.b64decode(to_base64(grey))))
+    bench.tools.log_experiment([0.2, 7.1, 0.2], [masked[0], masked[1], again], ["mixed up", "made up", "encoded anew"])
+    bench.tools.log_experiment([1.0, 0.0], [square("red", 2), square("green")], ["never measured", "nor this"])
+    assert [(each.activation, each.claimed, each.differs) for each in logged(bench)] == [
+        (pytest.approx(1.0), 0.2, True),
+        (pytest.approx(0.2), 7.1, True),
+        (pytest.approx(0.2), 0.2, False),
+        (pytest.approx(1.0), 1.0, False),
+        (0.0, 0.0, False),
+    ]
+    assert all(each.measured for each in logged(bench))
+    assert bench.tools.results_list[1] == {"made up": {"activation": activations[1], "image": masked[1]}}
+
+
+def test_what_was_never_measured_is_measured_in_one_batch(tmp_path):
+    model = TinyModel()
+    bench = Bench(index_of(tmp_path), model=model)
+    before = len(model.batches)
+    bench.tools.log_experiment([0.0] * 3, [square("green", corner) for corner in range(3)], ["a", "b", "c"])
+    assert model.batches[before:] == [3]
+
+
+def test_it_knows_whether_the_image_itself_was_logged_or_its_masked_one(bench):
+    image = square("red")
+    _, masked = bench.system.neuron([image])
+    bench.tools.log_experiment([1.0, 1.0], [image, masked[0]], ["plain", "masked"])
+    assert [each.plain for each in logged(bench)] == [True, False]
+    assert len({(each.image, each.masked) for each in logged(bench)}) == 1
 
 
 def test_it_cuts_long_titles_and_too_much_text(bench):
@@ -264,11 +317,11 @@ def test_it_gives_programs_the_log_of_the_whole_run(tmp_path):
     second.tools.log_experiment([0.2], [square("grey")], ["now"])
     assert second.tools.experiment_log == [
         {"images": [{"title": "before", "activation": 1.0}], "text": "words"},
-        {"images": [{"title": "now", "activation": 0.2}], "text": ""},
+        {"images": [{"title": "now", "activation": pytest.approx(0.2)}], "text": ""},
     ]
     assert second.tools.results_list == [
         {"before": {"activation": 1.0, "image": masked[0]}},
-        {"now": {"activation": 0.2, "image": to_base64(square("grey"))}},
+        {"now": {"activation": pytest.approx(0.2), "image": second.system.neuron([square("grey")])[1][0]}},
     ]
     assert len(second.tools.entries) == 1
 
@@ -278,11 +331,32 @@ def test_it_displays_images_then_the_words_that_follow_them(bench):
     bench.tools.display("first", red, "one", to_base64(grey), {"a": 1}, None, 2.5)
     assert [(len(entry.observations), entry.text) for entry in bench.tools.entries] == [
         (0, "first"),
-        (1, "one"),
+        (1, ""),
         (1, "{'a': 1}\nNone\n2.5"),
     ]
-    assert [(seen.title, seen.activation) for seen in logged(bench)] == [("", 1.0), ("", 0.2)]
-    assert all(seen.masked for seen in logged(bench))
+    assert [(each.title, each.activation) for each in logged(bench)] == [("one", 1.0), ("", pytest.approx(0.2))]
+    assert all(seen.masked and seen.claimed is None and not seen.differs for seen in logged(bench))
+
+
+@pytest.mark.parametrize(
+    ("things", "titles", "texts"),
+    [
+        (["IMAGE", "after it"], ["after it"], [""]),
+        (["before it", "IMAGE"], ["before it"], [""]),
+        (["one", "IMAGE", "two", "IMAGE"], ["one", "two"], [""]),
+        (["IMAGE", "one", "IMAGE", "two"], ["one", "two"], ["", ""]),
+        (["both", "IMAGE", "IMAGE"], ["", ""], ["both", ""]),
+        (["IMAGE", "IMAGE", "both"], ["", ""], ["both"]),
+        (["IMAGE", "one", "two"], [""], ["one\ntwo"]),
+        (["IMAGE", "two\nlines"], [""], ["two\nlines"]),
+        (["IMAGE", "x" * 201], [""], ["x" * 201]),
+        (["IMAGE", "  "], [""], ["  "]),
+    ],
+)
+def test_a_line_beside_a_displayed_image_is_its_title(bench, things, titles, texts):
+    bench.tools.display(*(square("red") if each == "IMAGE" else each for each in things))
+    assert [each.title for each in logged(bench)] == titles
+    assert [entry.text for entry in bench.tools.entries] == texts
 
 
 def test_it_displays_pairs_of_activation_and_image_and_text_that_was_unpacked(bench):
@@ -291,7 +365,8 @@ def test_it_displays_pairs_of_activation_and_image_and_text_that_was_unpacked(be
     bench.tools.display([0.5, [1, None]], [])
     assert bench.tools.entries[-1] == LogEntry((), "[0.5, [1, None]]\n[]")
     bench.tools.display(*"a line\nand another")
-    assert [seen.activation for seen in logged(bench)] == [0.25, 3.0, 0.75]
+    assert [seen.claimed for seen in logged(bench)] == [0.25, 3.0, 0.75]
+    assert [seen.activation for seen in logged(bench)] == pytest.approx([1.0, 0.2, 1.0])
     assert bench.tools.entries[-1].text == "a line\nand another"
 
 
@@ -315,7 +390,9 @@ def test_its_table_serves_the_exemplars_of_a_dead_unit_in_both_dialects(tmp_path
 
 def test_its_table_serves_every_public_method_and_nothing_else(bench):
     served = {name.partition(".")[2] for name in surface.calls(bench.system, bench.tools, "function")}
-    public = {name for name in vars(Tools) if not name.startswith("_")} - {"entries", "best", "threshold"}
+    public = {name for name in vars(Tools) if not name.startswith("_")} - {
+        *("entries", "best", "measured", "ordinary", "threshold")
+    }
     assert served == public | {"neuron", "call_neuron"}
 
 

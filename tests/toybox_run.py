@@ -37,7 +37,13 @@ def play(
         bench = laboratory.bench(spec, memory, seed, earlier=logged(notebook.events()))
         facts = {**bench.facts, "experiment.seed": seed + number}
         result = sandbox.run(code, bench.calls(dialect(code)), facts, bounds=Bounds(), state=state)
-        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold)
+        return Outcome(
+            result,
+            tuple(bench.tools.entries),
+            bench.tools.threshold,
+            best=bench.tools.best,
+            measured=bench.tools.measured,
+        )
 
     backbone = laboratory.backbone("scripted")
     while play_round(notebook, backbone, run_program, memory.load):

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from experiments.figures import figure
 from experiments.models.part import Part
 
 
@@ -88,4 +89,4 @@ class Exemplar(models.Model):
         constraints = [models.UniqueConstraint(fields=["profile", "rank"], name="one_exemplar_per_rank")]
 
     def __str__(self) -> str:
-        return f"{self.profile} exemplar {self.rank}: {self.activation:.2f}"
+        return f"{self.profile} exemplar {self.rank}: {figure(self.activation)}"

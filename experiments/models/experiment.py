@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from experiments.figures import figure
+
 
 class Experiment(models.Model):
     """One program, and what came of it."""
@@ -71,4 +73,4 @@ class Observation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.title or 'untitled'}: {self.activation:.2f}"
+        return f"{self.title or 'untitled'}: {figure(self.activation)}"

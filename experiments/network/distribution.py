@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.charts import nice
+from experiments.figures import figure
 
 WIDTH, HEIGHT = 560, 180
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 34, 24
@@ -82,7 +83,7 @@ def distribution(histogram: dict[str, Any], threshold: float | None, quantile: f
 
 def bar(x: Any, y: Any, start: float, end: float, count: int, threshold: float | None) -> Bar:
     left, top = x(start), y(count)
-    title = f"{count:,} image{'' if count == 1 else 's'} from {start:.2f} to {end:.2f}"
+    title = f"{count:,} image{'' if count == 1 else 's'} from {figure(start)} to {figure(end)}"
     strong = threshold is not None and end > threshold
     return Bar(left, top, round(max(x(end) - left - 0.6, 0.6), 2), round(HEIGHT - BOTTOM - top, 2), title, strong)
 

@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from experiments.charts import Scale
-from experiments.gallery import SAME, Shot
+from experiments.figures import is_same
+from experiments.gallery import Shot
 from experiments.models import Hypothesis, Observation, Run
 from experiments.search.folding import fold
 
@@ -69,6 +70,11 @@ class Edit:
     def change(self) -> float:
         return self.after.activation - self.before.activation
 
+    @property
+    def moved(self) -> bool:
+        """Whether the edit did anything that anybody can see."""
+        return not is_same(self.before.activation, self.after.activation)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -105,8 +111,8 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
         strongest,
         distinct(sorted(weak, key=activation)),
         distinct(sorted(rest, key=activation, reverse=True)),
-        [edit for edit in sorted(edits, key=lambda edit: -edit.change)[:EDITS] if edit.change >= SAME],
-        [edit for edit in sorted(edits, key=lambda edit: edit.change)[:EDITS] if edit.change <= -SAME],
+        [edit for edit in sorted(edits, key=lambda edit: -edit.change)[:EDITS] if edit.moved and edit.change > 0],
+        [edit for edit in sorted(edits, key=lambda edit: edit.change)[:EDITS] if edit.moved and edit.change < 0],
         len(holding),
         mean(holding),
         len(rest),

@@ -11,6 +11,7 @@ from typing import Protocol
 from django.db.models import QuerySet
 
 from experiments.charts import spread
+from experiments.figures import figure
 from experiments.models import Observation
 from experiments.run_page.images import ORIGINS
 from experiments.run_page.plot import Plot
@@ -68,7 +69,7 @@ def single(plot: Plot, chosen: QuerySet[Observation], columns: Sequence[Step]) -
     for column, group in groupby(values, key=lambda each: place[each[0]]):
         level = [(each[2], each) for each in group]
         for x, value, (number, experiment, _, title, origin) in spread(level, plot.x(column + 0.5), plot.step, plot.y):
-            words = f"{title or 'untitled'}: {value:.2f}, {origin}, round {number}"
+            words = f"{title or 'untitled'}: {figure(value)}, {origin}, round {number}"
             link = f"?experiment={experiment}#experiment-{experiment}"
             found.append(Dot(x, plot.y(value), origin, words, link))
     return found
@@ -100,6 +101,6 @@ def by_column(groups: Sequence[Counted], place: dict[int, int]) -> Iterator[tupl
 
 def mark(plot: Plot, step: Step, origin: str, groups: Sequence[Counted], x: float) -> Mark:
     low, high = min(group.low for group in groups), max(group.high for group in groups)
-    words = f"Round {step}: {sum(group.count for group in groups)} {origin}, {low:.2f} to {high:.2f}"
+    words = f"Round {step}: {sum(group.count for group in groups)} {origin}, {figure(low)} to {figure(high)}"
     link = f"?tab=activations&from={step.first}&to={step.last}"
     return Mark(round(x, 1), plot.y(high), plot.y(low), origin, words, link)

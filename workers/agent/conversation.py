@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workers.agent import measurements
 from workers.agent.events import (
     Event,
     ExperimentEnded,
@@ -21,8 +22,8 @@ from workers.agent.events import (
     Replied,
     Started,
 )
-from workers.agent.instructions import quoted
-from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation
+from workers.agent.instructions import quoted, rounds_told
+from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, figure
 
 Part = str | ImagePart
 
@@ -88,14 +89,15 @@ def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
     parts: list[Part] = [f"Experiment {result.number}: {name}"]
     parts += [line for line in (_shortened(result.error), advice) if line]
     parts += _logged(result.entries)
-    if result.threshold is not None:
-        parts.append(f"Mean exemplar activation: {result.threshold:.2f}")
+    parts += measurements.lines(result)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
         parts.append(_CUT)
     if result.status == "ok" and not result.entries and not result.output:
         parts.append(_SILENT)
+    if result.rounds is not None:
+        parts.append(rounds_told(result.round, Limits(rounds=result.rounds)))
     return _joined(parts)
 
 
@@ -152,14 +154,14 @@ def _logged(entries: Sequence[LogEntry]) -> Iterator[Part]:
             line = _line(number, observation, places)
             places.setdefault(observation.image, number)
             yield line
-            yield ImagePart(observation.masked or observation.image, line)
+            yield ImagePart(observation.image if observation.plain else observation.masked or observation.image, line)
         if entry.text:
             yield f"Notes: {entry.text}"
 
 
 def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
     title = " ".join(observation.title.split()) or "untitled"
-    line = f"{number}. {title} — activation {observation.activation:.2f}"
+    line = f"{number}. {title} — activation {figure(observation.activation)}"
     source = places.get(observation.original or "")
     return f"{line} (edited from {source})" if source else line
 

@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from workers.protocols import ExperimentStatus, Json, LogEntry, SystemSpec, ToolCall, Usage
+from workers.protocols import ExperimentStatus, Json, LogEntry, Ordinary, SystemSpec, ToolCall, Usage
 
 Fate = Literal["open", "supported", "refuted"]
 Task = Literal["describe", "bias", "spurious", "free"]
@@ -131,6 +131,16 @@ class ExperimentEnded:
     threshold: float | None = None
     usage: Usage = Usage()  # noqa: RUF009
     """What describing images took, where a language model does it."""
+    measured: int = 0
+    """Images the system measured in this experiment, logged or not."""
+    best: float | None = None
+    """The highest activation so far of all that the run measured, logged or not; exemplars do not count."""
+    own: bool = False
+    """Whether this experiment measured images that are no exemplars."""
+    ordinary: Ordinary | None = None
+    """What ordinary images of the data set get, once known."""
+    rounds: int | None = None
+    """How many rounds the run could have at this time."""
 
 
 @dataclass(frozen=True)

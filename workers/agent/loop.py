@@ -42,6 +42,8 @@ from workers.agent.rules import (
     Run,
     Step,
     attempts,
+    best,
+    limits,
     next_step,
     out_of_time,
     started,
@@ -60,7 +62,7 @@ from workers.errors import (
     TimeIsUp,
     UnknownName,
 )
-from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, SystemSpec, Usage, spent_before
+from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, Ordinary, SystemSpec, Usage, spent_before
 from workers.registry import TASKS
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,12 @@ class Outcome:
     """Mean activation of the exemplars, if it became known."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What describing images took, where a language model does it."""
+    measured: int = 0
+    """Images the system measured, logged or not."""
+    best: float | None = None
+    """The highest activation of those that are no exemplars."""
+    ordinary: Ordinary | None = None
+    """What ordinary images of the data set get, if it is known."""
 
 
 class Runner(Protocol):
@@ -231,7 +239,7 @@ def ask(step: Ask, place: Workplace) -> Event:
 def run(step: Run, place: Workplace) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
     notebook, experiment = place.notebook, step.experiment
-    state = notebook.state()
+    state, events = notebook.state(), notebook.events()
     outcome = place.run_program(experiment.code, experiment.number, state)
     known, result = outcome.threshold, outcome.result
     ended = ExperimentEnded(
@@ -245,8 +253,13 @@ def run(step: Run, place: Workplace) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
-        threshold=threshold(notebook.events()) if known is None else known,
+        threshold=threshold(events) if known is None else known,
         usage=outcome.usage,
+        measured=outcome.measured,
+        best=max((each for each in (best(events), outcome.best) if each is not None), default=None),
+        own=outcome.best is not None,
+        ordinary=outcome.ordinary,
+        rounds=limits(events).rounds,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.
     return notebook.append("result", ended, state=result.state or state)

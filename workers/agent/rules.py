@@ -3,7 +3,7 @@
 - A reply with a program: the program runs first. If it held a conclusion too, the agent is asked to conclude again.
 - A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
 - A conclusion that misses a part is asked for once more; what came before and after make one answer.
-- A result whose best activation is below the mean of the exemplars gets a note to go on.
+- A result gets a note to go on while no image that the run measured comes near the mean of the exemplars.
 - A limit reached between rounds: one more reply is asked for, and a second one if that concludes nothing or half; then
   the run ends whatever it holds, unless a person has changed the limits meanwhile. Time that is up while no reply comes
   has the same effect.
@@ -46,13 +46,16 @@ from workers.agent.events import (
 )
 from workers.agent.instructions import render, rounds_told
 from workers.agent.limits import exceeded
-from workers.protocols import Usage
+from workers.protocols import Usage, figure
 
 ATTEMPTS = 3
 """How often a step is tried before trouble ends the run."""
 
 GRACE = 60.0
 """Seconds that last words may take to begin, once the time is up."""
+
+NEAR = 0.1
+"""By how much of the mean of the exemplars the best activation may lie below it, and still be near."""
 
 REMINDERS = 3
 """How many replies in a row may hold neither a program nor a conclusion; the last of them ends the run."""
@@ -147,6 +150,20 @@ def threshold(events: Sequence[Event]) -> float | None:
     return next((result.threshold for result in results if result.threshold is not None), None)
 
 
+def best(events: Sequence[Event]) -> float | None:
+    """The highest activation of all images that the run measured so far, exemplars aside; None if there is none."""
+    results = [event.payload for event in events if isinstance(event.payload, ExperimentEnded)]
+    return max((value for result in results for value in _own(result)), default=None)
+
+
+def _own(result: ExperimentEnded) -> list[float]:
+    """Activations of images that are no exemplars; in records of old, those of the images that were logged."""
+    if result.measured:
+        return [] if result.best is None else [result.best]
+    logged = (observation for entry in result.entries for observation in entry.observations)
+    return [observation.activation for observation in logged if observation.origin != "exemplar"]
+
+
 def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     reply = events[latest].payload
     assert isinstance(reply, Replied)
@@ -202,7 +219,7 @@ def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Ste
     if reached := exceeded(limits(events), events, seconds):
         return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
     result = next((payload for payload in since if isinstance(payload, ExperimentEnded)), None)
-    note = _reading_note(events, latest) if result is None else _note(reply, result)
+    note = _reading_note(events, latest) if result is None else _note(reply, result, best(events))
     if note is None or note.reason in told:
         return Ask(reply.round + 1)
     return Record("note", note)
@@ -221,16 +238,20 @@ def _reading_note(events: Sequence[Event], latest: int) -> Noted:
     return Noted(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 
-def _note(reply: Replied, result: ExperimentEnded) -> Noted | None:
+def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Noted | None:
     """What the agent should hear of a result. One thing at most: two would contradict each other."""
     if reply.conclusion is not None:
         return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
-    activations = [observation.activation for entry in result.entries for observation in entry.observations]
-    # Compared as they are shown, so that exemplars which are all alike are not below their own mean.
-    if result.threshold is not None and activations and round(max(activations), 2) < round(result.threshold, 2):
-        best, mean = f"{max(activations):.2f}", f"{result.threshold:.2f}"
-        return Noted(reply.round, "continue", render("continue", best=best, threshold=mean))
+    is_new = result.own or (not result.measured and bool(_own(result)))
+    if is_new and reached is not None and result.threshold is not None and _is_far(reached, result.threshold):
+        words = render("continue", best=figure(reached), threshold=figure(result.threshold))
+        return Noted(reply.round, "continue", words)
     return None
+
+
+def _is_far(reached: float, threshold: float) -> bool:
+    """Whether the run has not come near the mark yet."""
+    return reached < threshold - NEAR * abs(threshold)
 
 
 def _last_words(events: Sequence[Event], latest: int) -> list[int]:

@@ -135,8 +135,8 @@ class Runner:
             result = stop.result(state)
         if bench.tools.threshold is not None:
             profiles.ask_for(self.run)
-        usage = describer.usage if describer else Usage()
-        return Outcome(result, tuple(bench.tools.entries), bench.tools.threshold, usage)
+        usage, tools = describer.usage if describer else Usage(), bench.tools
+        return Outcome(result, tuple(tools.entries), tools.threshold, usage, tools.measured, tools.best, tools.ordinary)
 
     def describer(self, number: int) -> BackboneDescriber:
         """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""

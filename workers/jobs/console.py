@@ -31,6 +31,7 @@ from workers.agent.events import (
 )
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.notebook import DatabaseNotebook
+from workers.protocols import Observation, figure
 
 WIDTH = 100
 
@@ -130,10 +131,15 @@ def result_in_words(result: ExperimentEnded) -> str:
         f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"
     ]
     for entry in result.entries:
-        lines += [f"  {each.activation:10.2f}  {each.title}" for each in entry.observations]
+        lines += [f"  {figure(each.activation):>10}  {each.title}{claim_in_words(each)}" for each in entry.observations]
         lines += [textwrap.indent(entry.text, "  ")] if entry.text else []
     lines += [textwrap.indent(text, "  ") for text in (result.output, result.error) if text]
     return "\n".join(lines) + "\n"
+
+
+def claim_in_words(each: Observation) -> str:
+    """What the program logged, where that is not what was measured."""
+    return f"  (logged with {figure(each.claimed)})" if each.differs and each.claimed is not None else ""
 
 
 def conclusion_in_words(end: Ended) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from PIL import Image
@@ -11,45 +11,63 @@ from PIL import Image
 from workers.errors import ToolMisuse
 from workers.lab import arguments
 from workers.lab.imaging import image_in
-from workers.lab.memory import Kept, look_up, texts
+from workers.lab.journal import Logged
+from workers.lab.memory import look_up, texts
 from workers.protocols import ImageMemory
 
-
-@dataclass(frozen=True)
-class Shown:
-    """An image, with the activation that came with it in an (activation, image) pair."""
-
-    image: Kept
-    activation: float | None = None
+MOST_TITLE = 200
+"""Characters of a line that can be the title of an image."""
 
 
-def pieces(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | Shown]:
+def pieces(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | Logged]:
     """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
     if _is_pair(things):
         activation = arguments.numbers([things[0]], "the activation beside an image")[0]
-        yield Shown(look_up(memory, things[1], "an image"), activation)
+        yield Logged(look_up(memory, things[1], "an image"), activation)
         return
     for each in things:
         if _is_image(each):
-            yield Shown(look_up(memory, each, "an image"))
+            yield Logged(look_up(memory, each, "an image"))
         elif isinstance(each, list | tuple) and not _is_plain(each):
             yield from pieces(each, memory)
         else:
             yield str(each)
 
 
-def groups(parts: Iterable[str | Shown]) -> list[tuple[list[Shown], str]]:
-    """Images, then the words that follow them, again and again. Raises ToolMisuse for too many images at once."""
-    found: list[tuple[list[Shown], list[str]]] = []
-    for part in parts:
-        if not found or (isinstance(part, Shown) and found[-1][1]):
+def groups(parts: Iterable[str | Logged]) -> list[tuple[list[Logged], str]]:
+    """Images, then the words that follow them, again and again. Raises ToolMisuse for too many images at once.
+
+    A line beside a lone image is its title: the line that follows it or, where every image has one before it, that.
+    """
+    found: list[tuple[list[Logged], list[str]]] = []
+    for part in _captioned(list(parts)):
+        if not found or (isinstance(part, Logged) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
-        images.append(part) if isinstance(part, Shown) else words.append(part)
+        images.append(part) if isinstance(part, Logged) else words.append(part)
     count = sum(len(images) for images, _ in found)
     if count > arguments.MOST_ITEMS:
         raise ToolMisuse(f"{count} images came; one call shows {arguments.MOST_ITEMS} at most. Call several times.")
-    return [(images, _joined(words)) for images, words in found]
+    return [_titled(images, words) for images, words in found]
+
+
+def _captioned(parts: list[str | Logged]) -> list[str | Logged]:
+    """Parts that go text, image, text, image to the end are the images alone, under these titles."""
+    lines = [part for part in parts[::2] if isinstance(part, str) and _is_title(part)]
+    images = [part for part in parts[1::2] if isinstance(part, Logged)]
+    if not images or len(lines) + len(images) != len(parts):
+        return parts
+    return [replace(image, title=line.strip()) for line, image in zip(lines, images, strict=False)]
+
+
+def _titled(images: list[Logged], words: list[str]) -> tuple[list[Logged], str]:
+    if len(images) == len(words) == 1 and _is_title(words[0]):
+        return [replace(images[0], title=words[0].strip())], ""
+    return images, _joined(words)
+
+
+def _is_title(words: str) -> bool:
+    return 0 < len(words.strip()) <= MOST_TITLE and "\n" not in words.strip()
 
 
 def _joined(words: list[str]) -> str:

@@ -6,12 +6,13 @@ Holds what earlier experiments of the run logged too, for programs that look bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workers.errors import ToolMisuse
 from workers.lab.memory import Kept, text_of, unmasked
 from workers.lab.system import System
-from workers.protocols import ImageMemory, LogEntry, Observation
+from workers.protocols import ImageMemory, LogEntry, Observation, differ
 
 MOST_OBSERVATIONS = 256
 """Images one experiment may log."""
@@ -19,6 +20,15 @@ TEXT_CHARS = 40_000
 """Characters one experiment may log; what is beyond is cut."""
 LATEST_RESULTS = 200
 """Results a program can look back on; more would not fit through the wire."""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """An image as the program logged it. `claimed` is the activation it named, None if it named none."""
+
+    image: Kept
+    claimed: float | None = None
+    title: str = ""
 
 
 class Journal:
@@ -31,32 +41,21 @@ class Journal:
         self._earlier = tuple(earlier)
         self._chars_left = TEXT_CHARS
 
-    @property
-    def best(self) -> float | None:
-        """The highest activation logged in this experiment."""
-        return max((seen.activation for entry in self.entries for seen in entry.observations), default=None)
+    def add(self, images: Sequence[Logged], text: str = "") -> None:
+        """Log one entry. What was not measured in this experiment is measured, since a number is what was measured.
 
-    def add(self, observations: Sequence[Observation], text: str = "") -> None:
-        """Log one entry. Raises ToolMisuse if the experiment has logged too many images."""
+        Raises ToolMisuse if the experiment has logged too many images.
+        """
         logged = sum(len(entry.observations) for entry in self.entries)
-        if logged + len(observations) > MOST_OBSERVATIONS:
+        if logged + len(images) > MOST_OBSERVATIONS:
             raise ToolMisuse(
-                f"This experiment has logged {logged} images and {len(observations)} more came; "
+                f"This experiment has logged {logged} images and {len(images)} more came; "
                 f"one experiment logs {MOST_OBSERVATIONS} at most. Log the rest in the next experiment."
             )
-        self.entries.append(LogEntry(tuple(observations), self._cut(text)))
-
-    def observation(self, kept: Kept, activation: float | None = None, title: str = "") -> Observation:
-        """What is known of an image the program logged; without an activation it is measured.
-
-        Raw and masked image are both found, whichever of them came.
-        """
-        raw = unmasked(self._memory, kept)
-        if activation is None:
-            activation = self._system.activation(raw)
-        masked = kept.key if kept.key != raw.key else self._system.measured.get(raw.key, (0.0, None))[1]
-        known = raw.provenance
-        return Observation(title, activation, raw.key, masked, known.origin, known.prompt, known.seed, known.original)
+        raw = [unmasked(self._memory, each.image) for each in images]
+        self._system.measure(raw)
+        seen = tuple(self._observation(*pair) for pair in zip(images, raw, strict=True))
+        self.entries.append(LogEntry(seen, self._cut(text)))
 
     @property
     def experiment_log(self) -> list[dict[str, Any]]:
@@ -75,6 +74,25 @@ class Journal:
 
     def _result(self, seen: Observation) -> dict[str, Any]:
         return {"activation": seen.activation, "image": text_of(self._memory, seen.masked or seen.image)}
+
+    def _observation(self, logged: Logged, raw: Kept) -> Observation:
+        """What is known of a logged image: raw and masked image are both found, whichever of them came."""
+        activation, masked = self._system.measured[raw.key]
+        known, plain = raw.provenance, logged.image.key == raw.key
+        return Observation(
+            title=logged.title,
+            activation=activation,
+            image=raw.key,
+            masked=masked if plain else logged.image.key,
+            origin=known.origin,
+            prompt=known.prompt,
+            seed=known.seed,
+            original=known.original,
+            claimed=logged.claimed,
+            measured=True,
+            differs=logged.claimed is not None and differ(logged.claimed, activation),
+            plain=plain and masked != raw.key,
+        )
 
     def _all(self) -> Iterable[LogEntry]:
         return (*self._earlier, *self.entries)

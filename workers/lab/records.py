@@ -17,11 +17,13 @@ import numpy as np
 
 from workers.errors import MachineryError
 from workers.lab.tally import IMAGE_BINS, Tally
-from workers.protocols import Published
+from workers.protocols import Ordinary, Published
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+QUANTILES = (0.5, 0.9, 0.99)
+"""Of ordinary images: what an activation is compared with."""
 NOTED = 1_000
 """Problems kept in full; of others, their number."""
 
@@ -47,6 +49,12 @@ class UnitRecord:
     """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last ones are left out."""
     start: float
     width: float
+    sampled: Ordinary | None = None
+    """Of images evenly taken from the data set; None if nobody kept a sample."""
+
+    def ordinary(self) -> Ordinary | None:
+        """What ordinary images of the data set get."""
+        return self.sampled
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,13 @@ class LayerStatistics:
             tuple(np.trim_zeros(self.counts[unit], "b").tolist()),
             float(self.start[unit]),
             float(self.width[unit]),
+            self._ordinary(unit),
         )
+
+    def _ordinary(self, unit: int) -> Ordinary | None:
+        sampled = self.sample[:, unit]
+        read = sampled[np.isfinite(sampled)]
+        return Ordinary(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class System:
         self.neuron_num = subject.spec.unit
         self.measured: dict[str, tuple[float, str]] = {}
         """Activation and key of the masked image for each raw key measured in this experiment."""
+        self.best: float | None = None
+        """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
 
     @property
@@ -40,7 +42,7 @@ class System:
     def neuron(self, image_list: Sequence[ImageOrText]) -> tuple[list[float], list[str]]:
         """Measure how strongly each image activates the unit, and where.
 
-        Returns two lists in the order of the images: the activations (highest value anywhere in the image, 2 decimals)
+        Returns two lists in the order of the images: the activations (highest value anywhere in the image)
         and the masked images (Base64). In a masked image the region that drives the unit is bright with a red outline,
         and the rest is dark; an image that is all dark has no such region. A masked image that you pass in is measured
         through the whole image behind it. At most 64 images per call.
@@ -55,11 +57,11 @@ class System:
 
     call_neuron = neuron
 
-    def activation(self, raw: Kept) -> float:
-        """The activation of one raw image, measured now if it was not in this experiment."""
-        if raw.key not in self.measured:
-            self._measure([raw])
-        return self.measured[raw.key][0]
+    def measure(self, images: Sequence[Kept]) -> None:
+        """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""
+        missing = {raw.key: raw for raw in images if raw.key not in self.measured}
+        if missing:
+            self._measure(list(missing.values()))
 
     def keep_masked(
         self, images: Sequence[Kept], activations: Sequence[float], masked_images: Sequence[Image]
@@ -71,6 +73,8 @@ class System:
             if key != raw.key:  # an image that is bright all over is not masked
                 self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             self.measured[raw.key] = (activation, key)
+            if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
+                self.best = activation
         return [text_of(self._memory, key) for key in keys]
 
     def _measure(self, images: list[Kept]) -> tuple[list[float], list[str]]:

@@ -7,6 +7,7 @@ It draws, measures and stores nothing itself. Made by `laboratory`; reached by p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from PIL import Image
@@ -15,11 +16,11 @@ from workers.errors import ToolMisuse
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_in
-from workers.lab.journal import Journal
+from workers.lab.journal import Journal, Logged
 from workers.lab.memory import Kept, is_made, keep_all, look_up, raw_key, texts, unmasked
 from workers.lab.studio import Studio
 from workers.lab.system import System
-from workers.protocols import Exemplar, ImageMemory, LogEntry, Progress, Provenance, silent
+from workers.protocols import Exemplar, ImageMemory, LogEntry, Ordinary, Progress, Provenance, silent
 
 MOST_REMARKS = 20
 NEVER_ACTIVE = (
@@ -162,11 +163,13 @@ class Tools:
         arguments.same_length(activation_list=activations, image_list=given, image_titles=titles)
         text = arguments.free_text(image_textual_information, "image_textual_information")
         images = zip(self._images(given), activations, titles, strict=True)
-        shown = [(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
-        self._journal.add([self._journal.observation(*each) for each in shown], text)
+        shown = [Logged(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
+        self._journal.add(shown, text)
 
     def display(self, *things: Any) -> None:
         """Write down texts and images in the order given, in lists too; each image with its activation.
+
+        A line of text right after an image is its title.
 
         Example:
             for activation, image in zip(activations, masked_images):
@@ -174,8 +177,7 @@ class Tools:
         """
         for images, text in display.groups(display.pieces(things, self._memory)):
             made = [each for each in images if is_made(each.image)]
-            seen = [self._journal.observation(each.image, each.activation, self._noted(each.image)) for each in made]
-            self._journal.add(seen, text)
+            self._journal.add([replace(each, title=self._noted(each.image, each.title)) for each in made], text)
 
     def edit_image(
         self, image: ImageOrText | Sequence[ImageOrText], instructions: str | Sequence[str]
@@ -217,8 +219,18 @@ class Tools:
 
     @property
     def best(self) -> float | None:
-        """The highest activation logged in this experiment, None if there is none."""
-        return self._journal.best
+        """The highest activation of all that this experiment measured, logged or not; exemplars do not count."""
+        return self._system.best
+
+    @property
+    def measured(self) -> int:
+        """How many images this experiment measured, logged or not."""
+        return len(self._system.measured)
+
+    @property
+    def ordinary(self) -> Ordinary | None:
+        """What ordinary images of the data set get, None where that is not known."""
+        return self._system.subject.ordinary(self._progress)
 
     @property
     def threshold(self) -> float | None:

@@ -13,6 +13,7 @@ from workers.protocols.conversation import (
     Usage,
     spent_before,
 )
+from workers.protocols.figures import differ, figure
 from workers.protocols.images import (
     Describer,
     ImageEditor,
@@ -58,6 +59,7 @@ from workers.protocols.systems import (
     Exemplar,
     LogEntry,
     Observation,
+    Ordinary,
     Response,
     Subject,
     SystemSpec,
@@ -92,6 +94,7 @@ __all__ = [
     "LogEntry",
     "Message",
     "Observation",
+    "Ordinary",
     "Origin",
     "Picture",
     "Precision",
@@ -111,6 +114,8 @@ __all__ = [
     "UnitRecord",
     "Usage",
     "VisionModel",
+    "differ",
+    "figure",
     "part_seen",
     "probabilities",
     "silent",

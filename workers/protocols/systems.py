@@ -26,7 +26,7 @@ class SystemSpec:
 
 @dataclass(frozen=True)
 class Response:
-    """What a system answers to one image."""
+    """What a system answers to one image. `activation` is what the network gave: rounding is for showing."""
 
     activation: float
     masked: Image
@@ -43,6 +43,17 @@ class Exemplar:
     """Position in the data set."""
 
 
+@dataclass(frozen=True)
+class Ordinary:
+    """What the ordinary images of the data set get: the median and two quantiles of their activations."""
+
+    images: int
+    """How many images were looked at."""
+    median: float
+    q90: float
+    q99: float
+
+
 class UnitRecord(Protocol):
     """What an index knows of one unit."""
 
@@ -54,6 +65,10 @@ class UnitRecord(Protocol):
     @property
     def positions(self) -> Sequence[int]:
         """Data set images that activate it most, best first; empty if none does."""
+        ...
+
+    def ordinary(self) -> Ordinary | None:
+        """What ordinary images get; None where nobody counted them."""
         ...
 
 
@@ -78,6 +93,10 @@ class Subject(Protocol):
         """The data set images that activate it most, best first; empty if none activates it at all."""
         ...
 
+    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+        """What ordinary images get, in the unit of `respond`; None where that is not known."""
+        ...
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -85,6 +104,7 @@ class Observation:
 
     title: str
     activation: float
+    """What the system returned for exactly this image; what the program claimed where nobody `measured` it."""
     image: str
     masked: str | None = None
     origin: Origin = "uploaded"
@@ -92,6 +112,14 @@ class Observation:
     seed: int | None = None
     original: str | None = None
     """Key of the image this one was edited from."""
+    claimed: float | None = None
+    """What the program logged as its activation; None if it named none."""
+    measured: bool = False
+    """Whether `activation` is what the system returned. False in imported transcripts and in old records."""
+    differs: bool = False
+    """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differ`."""
+    plain: bool = False
+    """Whether the program logged the image itself, and not its masked one."""
 
 
 @dataclass(frozen=True)

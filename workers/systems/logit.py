@@ -20,6 +20,7 @@ from workers.protocols import (
     Classifier,
     Exemplar,
     LabSettings,
+    Ordinary,
     Progress,
     Response,
     SystemSpec,
@@ -37,8 +38,6 @@ BRIGHT = 0.2
 """Share of a region map that stays bright: its places of the strongest evidence."""
 FAINT = 0.2
 """Share of the strongest evidence below which a place is dark even so."""
-DECIMALS = 4
-"""Of 1,000 classes each has a probability of 0.001 on average, which two decimals would not show."""
 
 
 class Logit:
@@ -52,13 +51,10 @@ class Logit:
         self._exemplars: list[Exemplar] | None = None
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Probability in [0, 1], rounded to 4 decimals, and masked image for each image."""
+        """Probability in [0, 1] and masked image for each image."""
         probabilities, maps = self._model.evidence(images, self.spec.unit)
         shown = in_parallel(lambda pair: self._masked(*pair), list(zip(images, maps, strict=True)))
-        return [
-            Response(round(float(probability), DECIMALS), each)
-            for probability, each in zip(probabilities, shown, strict=True)
-        ]
+        return [Response(float(probability), each) for probability, each in zip(probabilities, shown, strict=True)]
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
         """The images with the highest probabilities, highest first; empty if all are equal."""
@@ -67,6 +63,11 @@ class Logit:
             if self._exemplars is None:
                 self._exemplars = self._measure(record)
         return self._exemplars
+
+    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+        """Nothing: the index holds logits, and no probability follows from one alone."""
+        del progress
+        return None
 
     def _measure(self, record: UnitRecord) -> list[Exemplar]:
         pictures = [self._index.picture(position) for position in record.positions]

@@ -17,6 +17,7 @@ from workers.protocols import (
     ConceptModel,
     Exemplar,
     LabSettings,
+    Ordinary,
     Progress,
     Response,
     SystemSpec,
@@ -37,12 +38,9 @@ class SyntheticNeuron:
         self._exemplars: list[Exemplar] | None = None
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation in [0, 1], rounded to 2 decimals, and masked image for each image: all dark where it is silent."""
+        """Activation in [0, 1] and masked image for each image: all dark where it is silent."""
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
-        return [
-            Response(round(float(each.max()), 2), masked(image, each, 0.0))
-            for image, each in zip(images, maps, strict=True)
-        ]
+        return [Response(float(each.max()), masked(image, each, 0.0)) for image, each in zip(images, maps, strict=True)]
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
         """Best first; empty if no image of the data set shows what it responds to."""
@@ -51,6 +49,10 @@ class SyntheticNeuron:
             if self._exemplars is None:
                 self._exemplars = self._measure(record.positions)
         return self._exemplars
+
+    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+        """What ordinary images of the data set get."""
+        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, positions: Sequence[int]) -> list[Exemplar]:
         pictures = [self._index.picture(position) for position in positions]

@@ -18,6 +18,7 @@ from workers.protocols import (
     Box,
     Exemplar,
     LabSettings,
+    Ordinary,
     Progress,
     Response,
     SystemSpec,
@@ -45,7 +46,7 @@ class Unit:
         self._exemplars: list[Exemplar] | None = None
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation, rounded to 2 decimals, and masked image for each image."""
+        """Activation and masked image for each image."""
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         pairs = list(zip(images, self._maps(images), strict=True))
         return in_parallel(lambda pair: response(*pair, threshold, part_seen(self._model, pair[0].size)), pairs)
@@ -57,6 +58,10 @@ class Unit:
             if self._exemplars is None:
                 self._exemplars = self._measure(record)
         return self._exemplars
+
+    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+        """What ordinary images of the data set get."""
+        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, record: UnitRecord) -> list[Exemplar]:
         pictures = [self._index.picture(position) for position in record.positions]
@@ -81,7 +86,7 @@ def response(image: Image, activation_map: NDArray[np.floating[Any]], threshold:
 
     A map of a single value says nothing of where, so the image stays bright.
     """
-    activation = round(float(activation_map.max()), 2) + 0.0  # no negative zero
+    activation = float(activation_map.max()) + 0.0  # no negative zero
     return Response(activation, image if activation_map.size == 1 else masked(image, activation_map, threshold, part))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from experiments.figures import figure
 from experiments.management import choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
@@ -52,7 +53,7 @@ def in_words(told: dict[str, Any]) -> str:
     """The result for a person."""
     lines = [f"{told['status'].replace('_', ' ')}, {told['seconds']:.3f} s of its own time"]
     lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in told["calls"]]
-    lines += [f"{each['activation']:10.2f}    {each['title']}" for each in told["observations"]]
+    lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in told["observations"]]
     cut = "[The output was cut here.]" if told["output_truncated"] else ""
     return "\n".join(
         [*lines, *(text for text in (told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")) if text)]
