@@ -7,6 +7,7 @@ that took most of a page's time.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -24,7 +25,8 @@ CARD = (
     '  <a class="frame" href="{page}"><img src="{small}" srcset="{small} 160w, {fine} 320w" sizes="160px"'
     ' alt="{alt}, masked, activation {activation}" width="160" height="160" loading="lazy" decoding="async"></a>\n'
     '  <figcaption>\n    <span class="title" title="{title}">{shown}</span>\n'
-    '    <span class="measure"><span class="activation">{activation}</span>{bar}</span>\n  </figcaption>\n</figure>\n'
+    '    <span class="measure"><span class="activation">{activation}</span>{bar}</span>{claim}\n'
+    "  </figcaption>\n</figure>\n"
 )
 PAIR = (
     '<div class="pair">{before}<div class="change {direction}"><span aria-hidden="true">→</span><b>{change}</b></div>'
@@ -38,7 +40,27 @@ SIGHTING = (
 BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{threshold}>{full}{tick}</svg>'
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
 TICK = '<line class="tick" x1="{0}" x2="{0}" y1="0" y2="1"/>'
+DIFFERS = (
+    '\n    <span class="claim differs" title="The program logged another number than the system returned.">'
+    "logged as {}</span>"
+)
+UNMEASURED = SafeString(
+    '\n    <span class="claim" title="What the program logged; what the system returned is not known.">as logged</span>'
+)
 NOTHING = SafeString("")
+
+
+class Claim(Protocol):
+    """An image as far as its claim is concerned."""
+
+    @property
+    def claimed(self) -> float | None: ...
+    @property
+    def measured(self) -> bool: ...
+    @property
+    def differs(self) -> bool: ...
+    @property
+    def origin(self) -> str: ...
 
 
 def card(shot: Shot, scale: Scale) -> SafeString:
@@ -61,7 +83,15 @@ def card(shot: Shot, scale: Scale) -> SafeString:
         shown=shot.title or "untitled",
         activation=figure(shot.activation),
         bar=bar(shot.activation, scale),
+        claim=claim(shot),
     )
+
+
+def claim(shot: Claim) -> SafeString:
+    """What the program said of the image, where that is not what the system returned or nobody knows."""
+    if shot.differs and shot.claimed is not None:
+        return format_html(DIFFERS, figure(shot.claimed))
+    return NOTHING if shot.measured or shot.origin == "exemplar" else UNMEASURED
 
 
 def sighting(seen: Sighting) -> SafeString:

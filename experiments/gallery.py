@@ -39,6 +39,11 @@ class Shot:
     seed: int | None
     original: str = ""
     change: float | None = None
+    claimed: float | None = None
+    """What the program logged; None if it named no number."""
+    measured: bool = False
+    """Whether `activation` is what the system returned; else it is what the program claimed."""
+    differs: bool = False
 
     @property
     def direction(self) -> str:
@@ -163,7 +168,9 @@ def shot_of(observation: Json) -> Shot:
     """An observation of an event's payload."""
     names = ("title", "activation", "image", "origin", "prompt", "seed")
     known = {name: observation[name] for name in names}
-    return Shot(**known, masked=observation["masked"] or known["image"], original=observation["original"] or "")
+    evidence = {name: observation[name] for name in ("claimed", "measured", "differs") if name in observation}
+    masked, original = observation["masked"] or known["image"], observation["original"] or ""
+    return Shot(**known, **evidence, masked=masked, original=original)
 
 
 def shot_from(row: Observation) -> Shot:
@@ -178,4 +185,7 @@ def shot_from(row: Observation) -> Shot:
         seed=row.seed,
         original=row.original,
         change=row.change,
+        claimed=row.claimed,
+        measured=row.measured,
+        differs=row.differs,
     )

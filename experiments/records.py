@@ -73,9 +73,10 @@ def keep_result(run: Run, payload: Payload) -> None:
     run.observation_count += len(logged)
     if payload["threshold"] is not None:
         run.threshold = payload["threshold"]
-    # Exemplars set the threshold; what the agent's own images reach is measured against it.
+    # Exemplars set the threshold; what the agent's own images reach is measured against it, logged or not.
     reached = [o["activation"] for o in logged if o["origin"] != "exemplar"]
-    run.best_activation = max([*reached, *([] if run.best_activation is None else [run.best_activation])], default=None)
+    known = [each for each in (run.best_activation, payload.get("best")) if each is not None]
+    run.best_activation = max([*reached, *known], default=None)
 
 
 def activations_before(run: Run, logged: Sequence[Payload]) -> dict[str, float]:
@@ -100,6 +101,9 @@ def observation_row(
         position=position,
         title=observation["title"][:300],
         activation=activation,
+        claimed=observation.get("claimed"),
+        measured=observation.get("measured", False),
+        differs=observation.get("differs", False),
         image_id=observation["image"],
         masked_id=observation["masked"],
         origin=observation["origin"],

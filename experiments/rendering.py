@@ -135,6 +135,9 @@ def experiment(event: Event, around: Surroundings) -> dict[str, Any]:
         "code": around.codes.get(payload["number"], ""),
         "seconds": payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0),
         "entries": gallery.entries(payload, around.originals),
+        "wrong": sum(
+            shown.get("differs", False) for entry in payload.get("entries", ()) for shown in entry["observations"]
+        ),
         "described": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
     }
 

@@ -29,7 +29,10 @@ class ObservationOut(Schema):
     layer: str
     unit: int
     title: str
-    activation: float
+    activation: float = Field(description="what the system returned; what the program claimed if nobody measured it")
+    claimed: float | None = Field(description="what the program logged; null if it named no number")
+    measured: bool = Field(description="whether the system returned `activation`")
+    differs: bool = Field(description="whether the claim is another number, beyond rounding")
     change: float | None = Field(description="what the edit did to the activation; null for all but edits")
     origin: str
     prompt: str
@@ -51,10 +54,11 @@ class ObservationFilters(Schema):
     unit: UnitNumber | None = None
     run: RowNumber | None = None
     owner: Words | None = None
+    differs: bool = Field(False, description="true: only those whose claim is another number")
     sort: Literal["recent", "strongest", "weakest", "rise", "drop"] = "recent"
 
 
-SAME = ("id", "position", "title", "activation", "change", "origin", "prompt", "seed")
+SAME = ("id", "position", "title", "activation", "claimed", "measured", "differs", "change", "origin", "prompt", "seed")
 
 
 def observation_out(row: Observation) -> ObservationOut:

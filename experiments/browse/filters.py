@@ -43,6 +43,7 @@ class Filters(forms.Form):
     run = forms.IntegerField(required=False, min_value=1, max_value=BIGGEST)
     owner = forms.CharField(required=False, max_length=150)
     tag = forms.CharField(required=False, max_length=TAG_CHARS)
+    differs = forms.BooleanField(required=False)
     sort = forms.ChoiceField(required=False, choices=list(SORTS.items()))
 
     NAMES = {
@@ -94,6 +95,7 @@ class Filters(forms.Form):
     def on_observations(self) -> bool:
         """Whether anything but their run decides which observations pass."""
         given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag"))
+        given = given or bool(self.get("differs"))
         return given or self.sorted_by in {"rise", "drop"}
 
     @property

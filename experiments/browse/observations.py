@@ -48,6 +48,9 @@ SHOWN = (
     "seed",
     "original",
     "change",
+    "claimed",
+    "measured",
+    "differs",
     "run__model",
     "run__layer",
     "run__unit",
@@ -87,6 +90,8 @@ def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     if filters.get("tag"):
         rows = rows.filter(tagging.images(filters.get("tag")))
         gather = gather or is_few(rows)
+    if filters.get("differs"):
+        gather = gather or is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
         if not gather and logged <= FEW:
@@ -103,6 +108,8 @@ def narrowed(filters: Filters) -> QuerySet[Observation]:
     given = {column: filters.get(name) for name, column in columns.items() if filters.get(name) not in (None, "")}
     if filters.sorted_by in {"rise", "drop"}:
         given["change__isnull"] = False
+    if filters.get("differs"):
+        given["differs"] = True
     return Observation.objects.filter(**given)
 
 

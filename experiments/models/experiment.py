@@ -43,7 +43,12 @@ class Observation(models.Model):
     experiment = models.ForeignKey(Experiment, models.CASCADE, related_name="observations", db_index=False)
     position = models.PositiveIntegerField()
     title = models.CharField(max_length=300, blank=True)
-    activation = models.FloatField()
+    activation = models.FloatField(help_text="what the system returned; what the program claimed if nobody measured it")
+    claimed = models.FloatField(null=True, help_text="what the program logged; empty if it named no number")
+    measured = models.BooleanField(
+        default=False, db_default=False, help_text="whether the system returned `activation`"
+    )
+    differs = models.BooleanField(default=False, db_default=False, help_text="whether the claim is another number")
     image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="observations", db_index=False)
     masked = models.ForeignKey("experiments.Image", models.PROTECT, null=True, related_name="masked_observations")
     origin = models.CharField(max_length=10)
@@ -69,6 +74,11 @@ class Observation(models.Model):
                 fields=["change", "id", "origin", "run", "activation"],
                 condition=models.Q(change__isnull=False),
                 name="edits_by_change",
+            ),
+            models.Index(
+                fields=["experiment", "position", "run"],
+                condition=models.Q(differs=True),
+                name="observations_that_differ",
             ),
         ]
 

@@ -19,7 +19,7 @@ from experiments.transfer.reading import Refused
 
 OF_RUNS = frozenset(filters.FILTERS)
 OF_EXPERIMENTS = OF_RUNS | {"low", "high"}
-OF_IMAGES = OF_EXPERIMENTS | {"origin"}
+OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 KNOWN: Mapping[What, frozenset[str]] = {
     What.BUNDLE: OF_RUNS,
@@ -93,6 +93,8 @@ def observed(given: Mapping[str, str]) -> Q:
         asked &= Q(origin=origin)
     if tag := given.get("tag"):
         asked &= tagging.images(tag)
+    if "differs" in given:
+        asked &= Q(differs=True)
     return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
 
 

@@ -48,6 +48,9 @@ class Picture:
 
     title: str
     activation: float
+    claimed: float | None
+    measured: bool
+    differs: bool
     origin: str
     prompt: str
     seed: int | None
@@ -102,6 +105,9 @@ def picture(observation: Mapping[str, Any], small: Small, whole: Small) -> Pictu
     return Picture(
         title=observation["title"],
         activation=observation["activation"],
+        claimed=observation.get("claimed"),
+        measured=observation.get("measured", False),
+        differs=observation.get("differs", False),
         origin=observation["origin"],
         prompt=observation["prompt"],
         seed=observation["seed"],

@@ -22,7 +22,7 @@ from experiments.transfer.record import arrival_of
 
 AT_ONCE = 1_000
 FORMULA = ("=", "+", "-", "@", "|", "%")
-Kind = Literal["text", "whole", "figure", "time", "texts", "json"]
+Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]
 Get = Callable[[Any], Any]
 
 
@@ -120,7 +120,8 @@ OBSERVATIONS = Table(
         *columns("whole", "position"),
         *of_system("experiment.run."),
         *columns("text", "title"),
-        *columns("figure", "activation"),
+        *columns("figure", "activation", "claimed"),
+        *columns("flag", "measured", "claim_differs=differs"),
         *columns("text", "origin", "prompt"),
         *columns("whole", "seed"),
         *columns("text", "image=image_id", "masked=masked_id", "original"),
@@ -186,6 +187,8 @@ def cell(value: Any) -> str:
     """A value as CSV has it. A spreadsheet would take text that begins so for a formula, and run it."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
     if hasattr(value, "isoformat"):

@@ -34,7 +34,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "sorts": sorts.items(),
         "choices": filters.choices(),
         "rest_open": any(
-            request.GET.get(name) for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag")
+            request.GET.get(name)
+            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
         ),
         **found(filters, view, request.GET.get("page", "")),
     }

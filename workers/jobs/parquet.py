@@ -35,6 +35,7 @@ def schema_of(table: Table) -> pa.Schema:
         "text": pa.string(),
         "whole": pa.int64(),
         "figure": pa.float64(),
+        "flag": pa.bool_(),
         "time": pa.timestamp("us", tz="UTC"),
         "texts": pa.list_(pa.string()),
         "json": pa.string(),
