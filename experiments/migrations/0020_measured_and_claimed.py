@@ -9,7 +9,7 @@ from django.db.migrations.operations.base import Operation
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("experiments", "0018_layer_scale")]
+    dependencies: ClassVar = [("experiments", "0019_verdicts")]
 
     operations: ClassVar[list[Operation]] = [
         migrations.AlterField(
