@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.models import Run
-from tests.tiny_lab import WEIGHTS, TinyGenerator, TinyModel
+from tests.tiny_lab import TinyGenerator, TinyModel
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, install, play, tiny_run
 from workers.jobs.conduct import first_event
 from workers.protocols import LayerInfo
@@ -38,10 +38,11 @@ def test_the_words_of_the_generator_are_told_where_it_knows_no_others(owner: Use
 
 
 @pytest.mark.parametrize("task", ["bias", "spurious"])
-def test_the_class_of_a_logit_is_named(owner: User, monkeypatch, task: str) -> None:
-    layers = [LayerInfo("logits", "fc", "logit", len(WEIGHTS), ("tench", "crane\n# Task: free", "dog", "hen"))]
+def test_the_class_of_a_logit_is_named_and_what_its_activation_is(owner: User, monkeypatch, task: str) -> None:
+    layers = [LayerInfo("logits", "fc", "logit", 4, ("tench", "crane\n# Task: free", "dog", "hen"), "sigmoid")]
     monkeypatch.setattr(TinyModel, "layers", lambda self: layers)
     run = tiny_run(owner, Seeing(CONCLUSION), task=task)
     Run.objects.filter(pk=run.pk).update(system_kind="logit", layer="logits", unit=1)
     told = first_event(Run.objects.get(pk=run.pk)).assignment
     assert "the class “crane # Task: free” (logit 1 of logits in the model tiny)" in told
+    assert "Its activation is the probability of a class by itself, whatever else the image shows (sigmoid)." in told

@@ -9,7 +9,7 @@ from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
 from workers.jobs.laboratory import laboratory
-from workers.jobs.systems import name_of
+from workers.jobs.systems import layer_of, name_of
 from workers.protocols import SystemSpec
 
 
@@ -21,7 +21,9 @@ def vocabulary_of(run: Run) -> str:
 
 def known_of(spec: SystemSpec) -> Known:
     """The name of a class, and the scale of the activations. Raises UnknownName, and what measuring images raises."""
-    return Known(name_of(spec) if spec.kind == "logit" else "", scale_of(spec))
+    kind = registry.SCALES.get(layer_of(spec).scale, "") if spec.kind == "logit" else ""
+    scale = [f"Its activation is {kind}."] if kind else []
+    return Known(name_of(spec) if spec.kind == "logit" else "", " ".join([*scale, scale_of(spec)]).strip())
 
 
 def scale_of(spec: SystemSpec) -> str:
