@@ -89,7 +89,8 @@ def test_what_was_only_thought_is_neither_run_nor_concluded(opening):
     parsed = parse(f"{thought}\n\n[CODE]:\n```python\nright = 1\n```")
     assert parsed.code == "right = 1"
     assert parsed.conclusion is None
-    assert "[LABEL]: wrong" in parsed.prose
+    assert "[LABEL]: wrong" in parsed.reasoning
+    assert parsed.prose == ""
 
 
 def test_a_thought_without_end_is_read_like_the_rest():

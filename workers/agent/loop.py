@@ -227,7 +227,7 @@ def ask(step: Ask, place: Workplace) -> Event:
                 heard=events[-1].seq,
                 by_person=reply.by_person,
                 setbacks=tuple(map(storable, reply.setbacks)),
-                reasoning=storable(reply.reasoning),
+                reasoning=storable(reply.reasoning) or parsed.reasoning,
                 tags=parsed.tags,
                 readings=parsed.readings,
             ),

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.agent.blocks import CONCLUDING, cut
+from workers.agent.blocks import CONCLUDING, THINKING, cut
 from workers.agent.events import Conclusion, Fate, Hypothesis
 from workers.agent.programs import find_program
 
@@ -63,6 +63,8 @@ class Parsed:
     conclusion: Conclusion | None = None
     tags: tuple[str, ...] = ()
     """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
+    reasoning: str = ""
+    """What the model thought aloud, apart from its reply."""
     readings: tuple[str, ...] = ()
     """How it was read, where that is not plain; for its author."""
 
@@ -74,8 +76,12 @@ def parse(text: str) -> Parsed:
     prose: list[str] = []
     hypotheses: list[Hypothesis] = []
     told: dict[str, list[str]] = {}
+    thoughts: list[str] = []
     for number, block in enumerate(found.blocks):
         lines = block.lines(without=program.taken.get(number, frozenset()))
+        if block.tag == THINKING:
+            thoughts.append("\n".join(lines).strip())
+            continue
         if block.tag in ("DESCRIPTION", "REASONING", "BIAS"):
             told.setdefault(block.tag, []).append(_clean("\n".join(lines)))
             continue
@@ -91,7 +97,7 @@ def parse(text: str) -> Parsed:
     conclusion = _conclusion(told)
     readings = [*program.remarks, *_unread(found.quoted, program.code, conclusion), *_left_out(hypotheses, told)]
     tags = tuple(tag for tag, parts in told.items() if any(parts))
-    return Parsed(words, _numbered(hypotheses), program.code, conclusion, tags, tuple(readings))
+    return Parsed(words, _numbered(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings))
 
 
 def _unread(quoted: Sequence[str], code: str | None, conclusion: Conclusion | None) -> list[str]:
