@@ -2,6 +2,7 @@
 
 import base64
 import io
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -35,7 +36,7 @@ def test_it_logs_raw_and_masked_image_with_all_that_is_known(bench):
     seed = derived(0, "a red one", 0)
     first, second = (image_key(image) for image in images)
     assert entry.text == "one\ntwo"
-    assert entry.observations == (
+    assert tuple(replace(each, plain=False) for each in entry.observations) == (
         Observation(
             "a red one", 1.0, first, key_of(masked[0]), "original", "a red one", seed, claimed=1.0, measured=True
         ),
@@ -86,12 +87,20 @@ def test_what_was_never_measured_is_measured_in_one_batch(tmp_path):
     assert model.batches[before:] == [3]
 
 
-def test_it_knows_whether_the_image_itself_was_logged_or_its_masked_one(bench):
+def test_it_knows_whether_the_image_itself_was_logged_or_its_masked_one(tmp_path):
+    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
     image = square("red")
     _, masked = bench.system.neuron([image])
     bench.tools.log_experiment([1.0, 1.0], [image, masked[0]], ["plain", "masked"])
     assert [each.plain for each in logged(bench)] == [True, False]
     assert len({(each.image, each.masked) for each in logged(bench)}) == 1
+
+
+def test_an_image_whose_masked_one_is_all_dark_is_to_be_seen_plain(tmp_path):
+    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
+    _, masked = bench.system.neuron([square("green"), square("red")])
+    bench.tools.log_experiment([0.0, 1.0], masked, ["silent", "lit"])
+    assert [each.plain for each in logged(bench)] == [True, False]
 
 
 def test_it_cuts_long_titles_and_too_much_text(bench):

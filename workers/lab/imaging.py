@@ -203,6 +203,11 @@ def masked(
     return dark
 
 
+def is_dark(image: Image.Image, masked_image: Image.Image) -> bool:
+    """Whether nothing in a masked image of `image` is bright: nothing can be seen in it."""
+    return masked_image.tobytes() == image.convert("RGB").point(_DARKER).tobytes()
+
+
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """`work` done on each item, on a few threads: Pillow and NumPy let others run while they compute."""
     threads = min(len(items), os.cpu_count() or 1, _THREADS)

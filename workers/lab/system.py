@@ -12,7 +12,7 @@ from PIL.Image import Image
 
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
-from workers.lab.imaging import image_key
+from workers.lab.imaging import image_key, is_dark
 from workers.lab.memory import Kept, look_up, text_of, unmasked
 from workers.protocols import ImageMemory, Subject
 
@@ -31,6 +31,8 @@ class System:
         self.neuron_num = subject.spec.unit
         self.measured: dict[str, tuple[float, str]] = {}
         """Activation and key of the masked image for each raw key measured in this experiment."""
+        self.dark: set[str] = set()
+        """Raw keys of the images of which the masked one shows nothing bright."""
         self.best: float | None = None
         """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
@@ -73,6 +75,8 @@ class System:
             if key != raw.key:  # an image that is bright all over is not masked
                 self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             self.measured[raw.key] = (activation, key)
+            if is_dark(raw.image, masked):
+                self.dark.add(raw.key)
             if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
                 self.best = activation
         return [text_of(self._memory, key) for key in keys]
