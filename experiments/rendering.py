@@ -16,7 +16,7 @@ from django.db.models import Max, Min, Q
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from experiments import forks, gallery, outlines, transcript
+from experiments import forks, gallery, outlines, recount, transcript
 from experiments.charts import Chart, Scale, chart
 from experiments.models import Event, Run
 from experiments.models.run import ACTIVE, Status
@@ -122,6 +122,7 @@ def draw(event: Event, around: Surroundings) -> SafeString:
         context |= {"told": told(payload), "made": made(payload)}
     elif TEMPLATES[event.kind] == "end":
         context |= {"status": Status(event.kind), "strongest": gallery.strongest(run)}
+        context["recounted"] = recount.recount(run, payload.get("conclusion", {}))
     return render_to_string(f"events/{TEMPLATES[event.kind]}.html", context)
 
 
