@@ -68,7 +68,10 @@ def test_several_labels_of_a_unit_are_numbered_and_none_comes_twice(layer: Layer
     ("text", "says"),
     [
         ("", "The file is empty."),
-        ("a,b\n1,2\n", "No column names the layer. Call it layer; the columns are: a, b."),
+        (
+            "a,b\n1,2\n",
+            "No column names the layer. Call it layer, or say of which layer all units are; the columns are: a, b.",
+        ),
         ("layer,unit\n1,2\n", "No column names the description."),
         ("layer,unit,label\nlayer9,2,x\n", "Line 2: hf:own/net has no layer 'layer9'. Its layers are layer4."),
         ("layer,unit,label\nlayer4,64,x\n", "Line 2: layer4 has units 0 to 63, not 64."),

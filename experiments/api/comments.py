@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -24,8 +25,30 @@ from experiments.models import Comment, Run, Thread
 from experiments.models.api_token import Scope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 from experiments.models.member import Role
+from experiments.transfer.opinions import opinions_of
 
 router = Router(tags=["Comments"])
+
+
+class OpinionsOut(Schema):
+    """What people said of an imported run where it took place. Their names are no accounts here."""
+
+    threads: list[dict[str, Any]]
+    reviews: list[dict[str, Any]]
+    finals: list[dict[str, Any]]
+
+
+@router.get("/runs/{pk}/opinions", response=OpinionsOut, summary="Read what came with an imported run")
+def read_opinions(request: HttpRequest, pk: Id) -> OpinionsOut:
+    """Comments and reviews as they stand in the bundle; empty lists for a run of this place."""
+    user = allow(request)
+    run = find(Run.objects.all(), pk=pk)
+    if reading.hides(user, run):
+        raise PermissionDenied(reading.HIDDEN)
+    found = opinions_of(run)
+    names = ("threads", "reviews", "finals")
+    return OpinionsOut(**{name: getattr(found, name) if found else [] for name in names})
+
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_CHARS, pattern=NO_NUL)]
 Around = Annotated[str, Field(max_length=NEARBY_CHARS, pattern=NO_NUL)]

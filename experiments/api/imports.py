@@ -34,11 +34,13 @@ class About(Schema):
 
     kind: Literal["bundle", "history", "labels"]
     model: Told = Field("", description="of a history or labels")
-    layer: Told = Field("", description="of a history")
+    layer: Told = Field("", description="of a history; of labels whose file names none")
     unit: Told = Field("", description="of a history")
     question: Told = Field("", description="of a history; may be empty")
     agent: Told = Field("", description="of a history; may be empty")
     source: Told = Field("", description="of labels: the method they come from")
+    units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
+    owner: Told = Field("", description="who owns the runs, said by an admin; else whoever brings them")
 
 
 class ImportOut(Schema):

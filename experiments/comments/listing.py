@@ -12,7 +12,7 @@ from django.db.models import Q
 from experiments import access
 from experiments.comments import anchors, reading
 from experiments.comments.anchors import Anchor, Nowhere
-from experiments.models import Event, Run, Tag
+from experiments.models import Event, Opinions, Run, Tag
 from experiments.models.member import Role
 from experiments.run_page import window
 from experiments.run_page.pages import Page
@@ -36,6 +36,7 @@ def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "show": show,
         "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
         "talks": reading.talks(run, rows),
+        "brought": Opinions.objects.filter(run=run).first() if page.number == 1 else None,
         **standing(user),
     }
 

@@ -26,7 +26,7 @@ from experiments.models.saved_view import SavedView
 from experiments.models.session import Session
 from experiments.models.share import Share
 from experiments.models.tag import Tag
-from experiments.models.transfer import Arrival, Export, Import
+from experiments.models.transfer import Arrival, Export, Import, Opinions
 from experiments.models.turn import Turn
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "Model",
     "Notification",
     "Observation",
+    "Opinions",
     "Pair",
     "Passage",
     "Profile",

@@ -19,6 +19,8 @@ class What(models.TextChoices):
     EXPERIMENTS = "experiments", "Experiments"
     OBSERVATIONS = "observations", "Observations"
     LABELS = "labels", "Labels"
+    REVIEWS = "reviews", "Reviews"
+    AGREEMENT = "agreement", "Agreement of reviewers"
 
 
 NOUNS = {
@@ -27,6 +29,8 @@ NOUNS = {
     What.EXPERIMENTS: "experiment",
     What.OBSERVATIONS: "observation",
     What.LABELS: "label",
+    What.REVIEWS: "review",
+    What.AGREEMENT: "measure",
 }
 
 
@@ -93,6 +97,22 @@ class Import(models.Model):
     def path(self) -> Path:
         """Where the file lies until then."""
         return Path(settings.STATE) / "imports" / str(self.pk)
+
+
+class Opinions(models.Model):
+    """What people said of an imported run where it took place. Their names are words here: they have no accounts."""
+
+    run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="opinions")
+    threads = models.JSONField(default=list, blank=True)
+    reviews = models.JSONField(default=list, blank=True)
+    finals = models.JSONField(default=list, blank=True, help_text="final verdicts, the newest last")
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name_plural = "opinions"
+
+    def __str__(self) -> str:
+        return f"what came with run {self.run_id}"
 
 
 class Arrival(models.Model):

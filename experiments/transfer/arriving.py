@@ -25,7 +25,7 @@ from experiments import transcript
 from experiments.models import Arrival, Image, Import, Label, Layer, Run, Tag, Unit
 from experiments.models.transfer import Brought
 from experiments.transcript import Step, storable
-from experiments.transfer import decoding, record
+from experiments.transfer import decoding, opinions, opinions_decoding, record
 from experiments.transfer.decoding import LabelTold, Told, moment, part, shown
 from experiments.transfer.laboratory import Laboratory, Progress, silent
 from experiments.transfer.looking import KEY, look_at_events, look_at_images, look_at_rest, steps
@@ -79,6 +79,7 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     if there := known_run(told):
         return Taken(there, known=True)
     run, said = record.run_from(told, source.by), decoding.decoded(told)
+    people = opinions_in(archive, folder)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
@@ -89,8 +90,15 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
             save_images(images)
             save(run, steps(archive, folder, keys, laboratory))
             finish(run, said)
+            opinions.save(run, people)
             arrive(run, told["identity"], said, source)
     return Taken(run, known=False)
+
+
+def opinions_in(archive: Archive, folder: str) -> opinions.Said:
+    """What people made of the run; bundles of earlier versions do not tell. Raises Refused."""
+    name = f"{folder}people.json"
+    return opinions_decoding.decoded(storable(archive.json(name))) if name in archive.members else opinions.Said()
 
 
 def known_run(told: Mapping[str, Any]) -> Run | None:

@@ -1,4 +1,4 @@
-"""Writes runs as a bundle: run.json, events.jsonl, images.jsonl, images/, run.html and the SHA-256 of each.
+"""Writes runs as a bundle: run.json, people.json, events.jsonl, images.jsonl, images/, run.html, the SHA-256 of each.
 
 One run lies at the top of the archive; each of several in a folder of its own. Everything is streamed, and the same run
 gives the same bytes. How pictures are made small is not known here: the worker says.
@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
+from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 
 from experiments.models import Event, Image, Run
 from experiments.transfer import html
 from experiments.transfer.html import Small
+from experiments.transfer.opinions import opinions_json
 from experiments.transfer.reading import CHUNK, MANIFEST, Refused
 from experiments.transfer.record import SCHEMA, dumped, to_json
 
@@ -55,10 +57,14 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
         pack.add(MANIFEST, [dumped({"schema": SCHEMA, "files": dict(pack.hashes)})])
 
 
-def write(pack: Pack, run: Run, small: Small, folder: str = "") -> None:
-    """Add one run as it is at this moment. `folder` ends in "/" or is empty."""
+def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | None = None) -> None:
+    """Add one run as it is at this moment, with what this person may see that people said of it.
+
+    `folder` ends in "/" or is empty.
+    """
     keys: set[str] = set()
     pack.add(f"{folder}run.json", [dumped(to_json(run))])
+    pack.add(f"{folder}people.json", [dumped(opinions_json(run, viewer))])
     pack.add(f"{folder}events.jsonl", lines(event_json(event, run, keys) for event in events_of(run)))
     rows = images_of(keys)
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
@@ -15,6 +16,7 @@ from experiments import filters, search, tagging
 from experiments.browse.filters import ORIGINS
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.transfer import What
+from experiments.transfer import review_tables
 from experiments.transfer.reading import Refused
 
 OF_RUNS = frozenset(filters.FILTERS)
@@ -27,14 +29,16 @@ KNOWN: Mapping[What, frozenset[str]] = {
     What.EXPERIMENTS: OF_EXPERIMENTS,
     What.OBSERVATIONS: OF_IMAGES,
     What.LABELS: OF_LABELS,
+    What.REVIEWS: OF_RUNS | {"queue"},
+    What.AGREEMENT: frozenset({"queue"}),
 }
 """Words of a filter by what is exported."""
 LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 """What an address says of how a page looks, which is nothing to a file."""
 
 
-def chosen(what: What, query: str) -> QuerySet[Any]:
-    """The rows, oldest first. Raises Refused naming the part of the filter that makes no sense."""
+def chosen(what: What, query: str, viewer: User | None = None) -> Any:
+    """The rows, oldest first; of reviews those that this person may read. Raises Refused naming what makes no sense."""
     given = read(what, query)
     if what in {What.BUNDLE, What.RUNS}:
         return runs(given).order_by("pk")
@@ -42,6 +46,12 @@ def chosen(what: What, query: str) -> QuerySet[Any]:
         return Experiment.objects.filter(of_runs(given, leave=("q", "tag")) & logged(given)).order_by("pk")
     if what == What.OBSERVATIONS:
         return Observation.objects.filter(of_runs(given, leave=("q", "tag")) & observed(given)).order_by("pk")
+    if what == What.REVIEWS:
+        asked = {name: text for name, text in given.items() if name != "queue"}
+        rows = review_tables.reviews(given, viewer)
+        return (rows.filter(item__run__in=runs(asked).order_by().values("pk")) if asked else rows).order_by("pk")
+    if what == What.AGREEMENT:
+        return review_tables.agreement(given, viewer)
     return Label.objects.filter(labelled(given)).distinct().order_by("pk")
 
 

@@ -1,15 +1,11 @@
-"""Labels of other methods, as CSV: columns found by their headers, so that their labels stand beside ours.
+"""Labels of other methods, taken in so that they stand beside ours; `label_rows` reads their files.
 
-One column names the layer, one the unit, one holds the text; columns of numbers are kept as scores. The model is said
-by whoever brings the file. All of the file or nothing.
+The model is said by whoever brings the file, and the layer where the file does not. All of the file or nothing.
 """
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from django.db import transaction
@@ -17,49 +13,72 @@ from django.db import transaction
 from experiments import search
 from experiments.models import Label, Layer, Model, Unit
 from experiments.search.passages import label_of
+from experiments.transfer.label_rows import Line, Rows
 from experiments.transfer.laboratory import Progress, silent
-from experiments.transfer.reading import Refused, check_size, text_lines
+from experiments.transfer.reading import Refused, check_size
+from workers import registry
 
-LAYER = ("layer", "layername", "layerid", "module")
-UNIT = ("unit", "neuron", "channel", "feature", "unitid", "neuronid", "unitnumber", "unitindex", "neuronindex", "index")
-TEXT = ("description", "label", "caption", "explanation", "annotation", "text", "summary", "concept", "prediction")
-COLUMNS, LINE, ROWS, LONGEST = 100, 200_000, 1_000_000, 10_000
+ALIASES = {"fc": ("logits",), "classifier": ("logits",), "head": ("logits",), "and": ("conditional",)}
+"""What publications call a layer -> what it is called here, where the model has none of their name."""
 AT_ONCE = 500
 OURS = frozenset({"run", "person", "import", "baseline"})
 """Sources that mean something here already."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """One label of the file."""
+def take(path: Path, model: str, source: str, progress: Progress = silent, *, layer: str = "", first: int = 0) -> str:
+    """Save the labels of a file. Returns what was saved, in words. Raises Refused naming the line.
 
-    layer: str
-    unit: int
-    text: str
-    scores: Mapping[str, float]
-
-
-def take(path: Path, model: str, source: str, progress: Progress = silent) -> str:
-    """Save the labels of a file. Returns what was saved, in words. Raises Refused naming the line."""
+    `layer` is the one that all units are of, where the file does not say; `first` is the number it gives to the first
+    unit of a layer, 0 or 1.
+    """
     source = " ".join(source.split())
     if not 0 < len(source) <= 40 or source.casefold() in OURS:
         raise Refused(f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan.")
     layers = layers_of(model)
     check_size(path)
     found: dict[tuple[int, int], list[Line]] = {}
-    for number, line in enumerate(lines(path), 2):
-        layer = layers.get(line.layer.casefold())
-        if layer is None:
-            there = ", ".join(sorted({each.name for each in layers.values()}))
-            raise Refused(f"Line {number}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
-        if not 0 <= line.unit < layer.units:
-            raise Refused(f"Line {number}: {layer.name} has units 0 to {layer.units - 1}, not {line.unit}.")
-        found.setdefault((layer.pk, line.unit), []).append(line)
+    rows = Rows(path, layer.strip())
+    for number, line in enumerate(rows, 1):
+        place = layer_of(line, layers, model)
+        if not 0 <= line.unit - first < place.units:
+            raise Refused(out_of_range(line, place, first))
+        found.setdefault((place.pk, line.unit - first), []).append(line)
         progress("Reading labels", number, number + 1)
+    by_key = {each.pk: each for each in layers.values()}
     with transaction.atomic():
-        saved, known = save(found, source, {layer.pk: layer for layer in layers.values()}, progress)
-    before = f" Here already: {known:,}." if known else ""
-    return f"Labels of {model} from {source}: {saved:,} saved, on {len(found):,} units.{before}"
+        saved, known = save(found, source, by_key, progress)
+    told = [f"Labels of {model} from {source}: {saved:,} saved, on {len(found):,} units."]
+    told += [f"Here already: {known:,}."] if known else []
+    told += [f"Left out, for they hold words: {', '.join(sorted(rows.left))}."] if rows.left else []
+    return " ".join([*told, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
+
+
+def layer_of(line: Line, layers: Mapping[str, Layer], model: str) -> Layer:
+    """Raises Refused, with what there is."""
+    name = line.layer.casefold()
+    if found := layers.get(name) or next((layers[each] for each in ALIASES.get(name, ()) if each in layers), None):
+        return found
+    there = ", ".join(sorted({each.name for each in layers.values()}))
+    raise Refused(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
+
+
+def out_of_range(line: Line, layer: Layer, first: int) -> str:
+    last = layer.units - 1 + first
+    counted = " If the file counts units from 1, say so." if not first and line.unit == layer.units else ""
+    return f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}.{counted}"
+
+
+def hints(found: Mapping[tuple[int, int], Sequence[Line]], layers: Mapping[int, Layer], first: int) -> list[str]:
+    """That a file may count from 1: it names unit 1 and most others of a layer, and no unit 0."""
+    units: dict[int, set[int]] = {}
+    for layer, unit in found:
+        units.setdefault(layer, set()).add(unit)
+    whole = [there for layer, there in units.items() if 1 in there and len(there) > layers[layer].units // 2]
+    if first or not whole or any(0 in there for there in units.values()):
+        return []
+    return [
+        "No unit 0 is in the file: if it counts units from 1, every label is one unit off. Import it again, saying so."
+    ]
 
 
 def layers_of(model: str) -> dict[str, Layer]:
@@ -69,55 +88,6 @@ def layers_of(model: str) -> dict[str, Layer]:
         there = ", ".join(Model.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
         raise Refused(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
-
-
-def lines(path: Path) -> Iterator[Line]:
-    """The labels of a file. Raises Refused."""
-    texts = text_lines(path, LINE)
-    header = next(texts, "")
-    comma = max(",;\t|", key=header.count)
-    names = next(csv.reader([header], delimiter=comma), [])
-    if len(names) > COLUMNS:
-        raise Refused(f"The file has {len(names):,} columns, at most {COLUMNS} are possible: leave some out.")
-    places = (place(names, LAYER, "layer"), place(names, UNIT, "unit"), place(names, TEXT, "description"))
-    try:
-        for number, row in enumerate(csv.reader(texts, delimiter=comma, strict=True), 2):
-            if any(row):
-                yield line_of(names, row, places, number)
-    except csv.Error as error:
-        raise Refused(f"The file is no CSV: {error}.") from None
-
-
-def place(names: Sequence[str], known: Sequence[str], what: str) -> int:
-    """Which column it is: the first of the known names that is there. Raises Refused."""
-    bare = ["".join(letter for letter in name.casefold() if letter.isalnum()) for name in names]
-    if found := next((name for name in known if name in bare), None):
-        return bare.index(found)
-    there = ", ".join(name[:40] for name in names[:12]) or "none"
-    raise Refused(f"No column names the {what}. Call it {known[0]}; the columns are: {there}.")
-
-
-def line_of(names: Sequence[str], row: Sequence[str], places: tuple[int, int, int], number: int) -> Line:
-    """Raises Refused naming the line."""
-    if number > ROWS:
-        raise Refused(f"The file has over {ROWS:,} lines: split it.")
-    if len(row) != len(names):
-        raise Refused(f"Line {number} has {len(row):,} columns, the header {len(names)}.")
-    layer, unit, text = (row[each].strip() for each in places)
-    if not (unit.isascii() and unit.isdigit() and len(unit) < 10):
-        raise Refused(f"Line {number}: {unit[:40]!r} is no number of a unit.")
-    if not text or len(text) > LONGEST or "\x00" in text:
-        raise Refused(f"Line {number}: the label is empty, or has over {LONGEST:,} characters.")
-    rest = {names[each][:80]: number_in(row[each]) for each in range(len(row)) if each not in places}
-    return Line(layer, int(unit), text, {name: score for name, score in rest.items() if score is not None})
-
-
-def number_in(cell: str) -> float | None:
-    try:
-        found = float(cell)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 def save(

@@ -116,7 +116,8 @@ def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn
     """The messages of a file. Raises Refused naming the message."""
     messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
     if not isinstance(messages, list) or not messages:
-        raise Refused("A transcript is a list of messages, each with a role and a content.")
+        hint = " If it holds labels of units, import it as labels." if isinstance(data, dict) else ""
+        raise Refused(f"A transcript is a list of messages, each with a role and a content.{hint}")
     if len(messages) > MESSAGES:
         raise Refused(f"The transcript has {len(messages):,} messages, at most {MESSAGES:,} are possible.")
     for number, message in enumerate(messages, 1):

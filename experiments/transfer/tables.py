@@ -1,4 +1,4 @@
-"""Runs, experiments, observations and labels as tables: their columns, and JSON Lines and CSV of them.
+"""Runs, experiments, observations, labels, reviews, agreement as tables: their columns, JSON Lines and CSV of them.
 
 Rows are read and written in batches, so that a million take no more memory than a few. Parquet is in
 `workers/jobs/parquet.py`, with the same columns.
@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from experiments.models import Label, Run
 from experiments.models.transfer import Format, What
+from experiments.people import person
 from experiments.transfer.laboratory import Progress
 from experiments.transfer.record import arrival_of
 
@@ -152,7 +153,35 @@ LABELS = Table(
     ],
     lambda rows: rows.prefetch_related("units__layer__model"),
 )
+REVIEWS = Table(
+    "reviews",
+    [
+        *columns("whole", "queue=item.queue_id"),
+        *columns("text", "queue_name=item.queue.name"),
+        *columns("whole", "item=item.position", "run=item.run_id"),
+        *of_system("item.run."),
+        Column("reviewer", "text", lambda review: person(review.reviewer)),
+        Column("additional", "whole", lambda review: int(review.slot is None)),
+        *columns("whole", "supported", "specific", "complete", "confounds", "samples"),
+        *columns("text", "verdict", "corrected_label", "note"),
+        *columns("time", "submitted"),
+    ],
+    lambda rows: rows.select_related("item__queue", "item__run", "reviewer"),
+)
+AGREEMENT = Table(
+    "agreement",
+    [
+        *columns("whole", "queue=queue.pk"),
+        *columns("text", "queue_name=queue.name", "line", "measure", "one", "other"),
+        *columns("whole", "n"),
+        *columns("figure", "value", "low", "high"),
+        *columns("text", "why"),
+    ],
+    lambda rows: rows,
+)
 TABLES = {
+    What.REVIEWS: REVIEWS,
+    What.AGREEMENT: AGREEMENT,
     What.RUNS: RUNS,
     What.EXPERIMENTS: EXPERIMENTS,
     What.OBSERVATIONS: OBSERVATIONS,

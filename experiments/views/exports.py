@@ -51,7 +51,7 @@ def shown(request: HttpRequest, user: User, what: str, form: str, query: str, pr
     form = form if form in Format.values and form != Format.ZIP else Format.CSV
     count = None
     try:
-        count = choosing.chosen(What(what), query).count()
+        count = choosing.chosen(What(what), query, user).count()
     except Refused as error:
         problem = problem or str(error)
     context = {
@@ -110,7 +110,7 @@ def problem_with(user: User, what: str, form: str, query: str) -> str:
     if Export.objects.filter(job__asked_by=user, job__status__in=MOVING).count() >= AT_ONCE:
         return f"{AT_ONCE} exports of yours are under way: wait for one, or stop it."
     try:
-        return "" if choosing.chosen(What(what), query).exists() else "Nothing matches: the file would be empty."
+        return "" if choosing.chosen(What(what), query, user).exists() else "Nothing matches: the file would be empty."
     except Refused as error:
         return str(error)
 

@@ -24,9 +24,9 @@ from experiments.views import jobs
 
 SHOWN, LINKS = 20, 12
 FIELDS: dict[Brought, tuple[str, ...]] = {
-    Brought.BUNDLE: (),
-    Brought.HISTORY: ("model", "layer", "unit", "question", "agent"),
-    Brought.LABELS: ("model", "source"),
+    Brought.BUNDLE: ("owner",),
+    Brought.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
+    Brought.LABELS: ("model", "source", "layer", "units_from"),
 }
 """What has to be said of a file beside it."""
 NEEDED: dict[Brought, tuple[str, ...]] = {
@@ -89,6 +89,8 @@ def problem_with(kind: str, given: object, typed: dict[str, str]) -> str:
     for name in NEEDED[Brought(kind)]:
         if not typed[name]:
             return f"Say which {name} it is about."
+    if typed.get("units_from", "") not in {"", "0", "1"}:
+        return "Units are counted from 0 or from 1."
     if "unit" in typed and not (typed["unit"].isascii() and typed["unit"].isdigit() and len(typed["unit"]) < 10):
         return f"“{typed['unit'][:40]}” is no number of a unit."
     long = [name for name, text in typed.items() if len(text) > LONGEST.get(name, 200) or "\x00" in text]

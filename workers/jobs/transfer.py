@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments import access
 from experiments.models import Export, Import, Job, Run
 from experiments.models.job import MOVING, JobStatus
+from experiments.models.member import Role
 from experiments.models.transfer import NOUNS, Brought, Format, What
 from experiments.transfer import arriving, bundle, choosing, label_csv, maia_history, tables
 from experiments.transfer.arriving import Source, Taken
 from experiments.transfer.laboratory import Decoded, Laboratory, Progress
 from experiments.transfer.reading import Refused
+from workers import registry
 from workers.errors import ToolMisuse
 
 log = logging.getLogger(__name__)
@@ -55,9 +59,9 @@ def write_export(job: Job, progress: Progress) -> str:
 
 def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write what the export asks for. Returns how many runs or rows it is."""
-    chosen = choosing.chosen(What(export.what), export.query)
+    chosen = choosing.chosen(What(export.what), export.query, export.job.asked_by)
     if export.what == What.BUNDLE:
-        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress)
+        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, export.job.asked_by)
     table = tables.TABLES[What(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
@@ -66,15 +70,15 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     return tables.write(table, Format(export.format), chosen, target, progress)
 
 
-def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress) -> int:
-    """The bundle of these runs; of several, each lies in a folder of its own."""
+def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
+    """The bundle of these runs for a person; of several, each lies in a folder of its own."""
     with bundle.packing(target) as pack:
         for done, key in enumerate(keys):
             progress(f"Run {key}", done, len(keys))
             run = Run.objects.select_related("owner", "parent").get(pk=key)
             side = SMALL if run.observation_count <= MANY else SMALLEST
             drawing = watched(partial(small, side=side), progress, done, len(keys))
-            bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "")
+            bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
     return len(keys)
 
 
@@ -109,10 +113,21 @@ def take_import(job: Job, progress: Progress) -> str:
     if job.asked_by is None:
         raise Refused("Whoever brought this file has no account any more.")
     try:
-        return take(row.path, Brought(row.kind), Source(row.name, job.asked_by, row), job.options, progress)
+        owner = owner_of(job.asked_by, str(job.options.get("owner") or ""))
+        return take(row.path, Brought(row.kind), Source(row.name, owner, row), job.options, progress)
     finally:
         if not still_wanted(job):
             row.path.unlink(missing_ok=True)
+
+
+def owner_of(asked_by: User, name: str) -> User:
+    """Who owns the runs: whoever brought them, unless an admin named another member. Raises Refused."""
+    if not name or name == asked_by.get_username():
+        return asked_by
+    member = User.objects.filter(username=name, member__isnull=False, is_active=True).first()
+    if member is None or access.role_of(asked_by) != Role.ADMIN:
+        raise Refused(f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else.")
+    return member
 
 
 def still_wanted(job: Job) -> bool:
@@ -125,9 +140,11 @@ def still_wanted(job: Job) -> bool:
 def take(path: Path, kind: Brought, source: Source, options: dict[str, Any], progress: Progress) -> str:
     """Take a file in. Raises RequestError; then nothing of it was kept, but for runs that stood before the bad one."""
     if kind == Brought.LABELS:
-        return label_csv.take(path, str(options["model"]), str(options["source"]), progress)
+        layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
+        return label_csv.take(path, str(options["model"]), str(options["source"]), progress, layer=layer, first=first)
     if kind == Brought.HISTORY:
-        return told([maia_history.take(path, source, options, laboratory(), progress)])
+        taken = told([maia_history.take(path, source, options, laboratory(), progress)])
+        return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
     return told(arriving.bundle(path, source, laboratory(), progress))
 
 

@@ -17,18 +17,23 @@ from workers.errors import Cancelled, MaiaError
 KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
 
 
+NAMES = ("model", "layer", "unit", "question", "agent", "source", "units_from")
+
+
 class Command(PreparedCommand):
-    help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv)."
+    help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv, .json)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--owner", metavar="NAME", help="who imports it (default: the first user)")
         parser.add_argument("--model", default="", help="of a transcript or of labels; manage.py models lists them")
-        parser.add_argument("--layer", default="", help="of a transcript")
+        parser.add_argument("--layer", default="", help="of a transcript; of labels whose file names none")
         parser.add_argument("--unit", default="", help="of a transcript")
         parser.add_argument("--question", default="", help="of a transcript")
         parser.add_argument("--agent", default="", help="of a transcript: the model that wrote its replies")
         parser.add_argument("--source", default="", help="of labels: the method that wrote them, as milan")
+        first = "of labels: the number of a layer's first unit in the file, 0 or 1 (default: 0)"
+        parser.add_argument("--units-from", choices=("0", "1"), default="0", help=first)
 
     def handle(self, **options: Any) -> None:
         from experiments.transfer.arriving import Source
@@ -36,7 +41,7 @@ class Command(PreparedCommand):
 
         live.muted.set()  # works without Redis
         path, line = options["file"], ProgressLine()
-        told = {name: options[name] for name in ("model", "layer", "unit", "question", "agent", "source")}
+        told = {name: options[name] for name in NAMES}
         try:
             source = Source(path.name, importer(options["owner"]))
             with line.until_ctrl_c():
@@ -59,7 +64,14 @@ def importer(name: str | None) -> User:
 
 def kind_of(path: Path, told: dict[str, str]) -> Brought:
     """Raises CommandError for a file that is none of the three, or of which too little is said."""
+    if path.is_dir():
+        inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
+        raise CommandError(
+            f"{path.name} is a folder. Bring the files in it one by one{': ' if inside else ''}{inside}."
+        )
     kind = KINDS.get(path.suffix.lower())
+    if kind == Brought.HISTORY and told["source"]:
+        kind = Brought.LABELS
     if kind is None:
         raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
     needed = {Brought.HISTORY: ("model", "layer", "unit"), Brought.LABELS: ("model", "source")}.get(kind, ())

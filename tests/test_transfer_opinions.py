@@ -1,0 +1,207 @@
+"""What people made of a run travels with it: as names, within bounds, and never before the eyes that may not see it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from experiments import tagging
+from experiments.models import (
+    Adjudication,
+    Comment,
+    Experiment,
+    Item,
+    Observation,
+    Opinions,
+    Queue,
+    Review,
+    Run,
+    Tag,
+    Thread,
+    Wording,
+)
+from experiments.transfer.opinions import opinions_json
+from experiments.transfer.reading import Refused
+from tests.conftest import member
+from tests.test_transfer import brought, bundled, forgotten, full_run
+from tests.test_transfer_hostile import packed, put
+from workers.jobs import transfer
+
+pytestmark = pytest.mark.usefixtures("redis_url")
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def reviewer(db: None) -> User:
+    return member("reviewer", "REVIEWER")
+
+
+@pytest.fixture
+def run(owner: User, teammate: User, reviewer: User) -> Run:
+    """A run of which much was made: threads, tags, and a review in an open blind queue."""
+    run = full_run(owner)
+    experiment, image = run.experiments.get(), Observation.objects.get(run=run, position=1)
+    places: list[dict[str, Any]] = [
+        {"on": "run"},
+        {"on": "event", "seq": 2},
+        {"on": "words", "seq": 2, "quote": "a red", "before": "", "after": " ball", "place": 4},
+        {"on": "experiment", "experiment": experiment},
+        {"on": "image", "experiment": experiment, "observation": image},
+    ]
+    for place in places:
+        thread = Thread.objects.create(run=run, **place)
+        said = Comment.objects.create(thread=thread, author=teammate, text=f"@owner {HOSTILE}", edited=timezone.now())
+        said.mentions.add(owner)
+        Wording.objects.create(comment=said, text="before")
+        Comment.objects.create(thread=thread, author=owner, text="", deleted=timezone.now())
+    Thread.objects.filter(on="run").update(resolved=timezone.now(), resolved_by=owner)
+    tagging.put(experiment, "look again")
+    tagging.put(image, "odd one")
+    queue = Queue.objects.create(name="First look", owner=owner, blind=True, reviewers_per_item=2)
+    item = Item.objects.create(queue=queue, run=run, position=1)
+    scores = dict.fromkeys(("supported", "specific", "complete", "confounds", "samples"), 4)
+    known = {"verdict": "revise", "corrected_label": "blue balls", "note": "Too few.", "submitted": timezone.now()}
+    Review.objects.create(item=item, reviewer=reviewer, slot=1, state="submitted", **scores, **known)
+    Adjudication.objects.create(item=item, adjudicator=owner, verdict="reject", reason="Two opinions differ.")
+    return run
+
+
+def people(path: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(path) as packed:
+        found: dict[str, Any] = json.loads(packed.read("people.json"))
+    return found
+
+
+def closed(run: Run) -> None:
+    Queue.objects.update(closed=timezone.now())
+
+
+def gone(run: Run) -> None:
+    """As on another installation: nothing of the run, of its people or of their tags is here."""
+    Item.objects.filter(run=run).delete()
+    forgotten(run)
+    Tag.objects.all().delete()
+
+
+def test_a_round_trip_keeps_what_people_made_of_a_run(run: Run, teammate: User, tmp_path: Path) -> None:
+    closed(run)
+    first = bundled(run, path=tmp_path / "first.zip")
+    told = people(first)
+    assert [len(told[name]) for name in ("threads", "reviews", "finals", "tags")] == [5, 1, 1, 2]
+    assert told["threads"][0]["comments"][0]["mentions"] == ["owner"]
+    assert (told["reviews"][0]["verdict"], told["reviews"][0]["reviewer"]) == ("revise", "reviewer")
+    gone(run)
+    accounts = User.objects.count()
+    (taken,) = brought(first, teammate)
+    assert (Comment.objects.count(), Review.objects.count(), User.objects.count()) == (0, 0, accounts), (
+        "names, not rows"
+    )
+    assert list(Experiment.objects.get().tags.values_list("name", flat=True)) == ["look again"]
+    assert list(Observation.objects.get(position=1).tags.values_list("name", flat=True)) == ["odd one"]
+    second = bundled(taken.run, path=tmp_path / "second.zip")
+    assert people(second) == told
+    Thread.objects.create(run=taken.run, on="run")
+    assert len(people(bundled(taken.run, path=tmp_path / "third.zip"))["threads"]) == 6, "and what was said since"
+
+
+def test_what_came_with_a_run_is_shown_and_read_as_words(
+    run: Run, teammate: User, as_owner: Client, tmp_path: Path
+) -> None:
+    closed(run)
+    path = bundled(run, path=tmp_path / "run.zip")
+    gone(run)
+    (taken,) = brought(path, teammate)
+    page = as_owner.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    assert "Said where the run took place" in page
+    assert "Review in “First look”: revise" in page
+    assert "Final verdict in “First look”: reject" in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert HOSTILE not in page
+    told = as_owner.get(f"/api/v1/runs/{taken.run.pk}/opinions").json()
+    assert [len(told[name]) for name in ("threads", "reviews")] == [5, 1]
+
+
+def test_a_bundle_shows_no_more_than_the_pages(run: Run, owner: User, teammate: User, reviewer: User) -> None:
+    """The queue is blind and open: the second reviewer sees neither comments nor the first one's review."""
+    second = member("second", "REVIEWER")
+
+    def counted(viewer: User | None) -> tuple[int, int]:
+        told = opinions_json(run, viewer)
+        return len(told["threads"]), len(told["reviews"])
+
+    assert counted(second) == (0, 0)
+    assert counted(None) == (0, 0)
+    assert counted(reviewer) == (5, 1)
+    assert counted(teammate)[1] == 0
+    closed(run)
+    assert counted(second) == counted(None) == counted(owner) == (5, 1)
+
+
+def test_what_came_with_a_run_waits_for_a_blind_review_too(
+    run: Run, teammate: User, owner: User, client: Client, tmp_path: Path
+) -> None:
+    closed(run)
+    path = bundled(run, path=tmp_path / "run.zip")
+    gone(run)
+    (taken,) = brought(path, teammate)
+    queue = Queue.objects.create(name="Again", owner=owner, blind=True)
+    Item.objects.create(queue=queue, run=taken.run, position=1)
+    second = member("second", "REVIEWER")
+    client.force_login(second)
+    assert "Said where the run took place" not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
+    assert client.get(f"/api/v1/runs/{taken.run.pk}/opinions").status_code == 403
+    assert opinions_json(taken.run, second)["reviews"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (put("threads", value={}), "threads is {}"),
+        (put("threads", value=[{}] * 2_001), "2,001 things"),
+        (put("threads", 0, "on", value=["x"]), "a thread is on ['x']"),
+        (put("threads", 0, "created", value="now"), "created is 'now'"),
+        (put("threads", 0, "seq", value=-1), "seq is -1"),
+        (put("threads", 0, "comments", value=[{}] * 501), "501 things"),
+        (put("threads", 0, "comments", 0, "author", value={"items": 1}), "author is {'items': 1}"),
+        (put("threads", 0, "comments", 0, "text", value="x" * 10_001), "text is 'xxx"),
+        (put("threads", 0, "comments", 0, "mentions", value=["x"] * 21), "21 things"),
+        (put("reviews", 0, "verdict", value="fine"), "a verdict is 'fine'"),
+        (put("reviews", 0, "scores", "samples", value=9), "samples is 9"),
+        (put("reviews", 0, "scores", value=[]), "[] is not the scores"),
+        (put("finals", 0, "verdict", value=["x"]), "a verdict is ['x']"),
+        (put("tags", 0, "tags", value=[5]), "people.json: 5 is no tag"),
+        (put("tags", 0, "experiment", value=None), "the experiment of tags is None"),
+    ],
+)
+def test_opinions_that_make_no_sense_are_refused(
+    run: Run, owner: User, tmp_path: Path, change: Callable[[Any], Any], says: str
+) -> None:
+    closed(run)
+    path = bundled(run, path=tmp_path / "run.zip")
+    with zipfile.ZipFile(path) as source:
+        files = {name: source.read(name) for name in source.namelist() if name != "manifest.json"}
+    gone(run)
+    files["people.json"] = json.dumps(change(json.loads(files["people.json"]))).encode()
+    with pytest.raises(Refused) as caught:
+        brought(packed(files, tmp_path / "x.zip"), owner)
+    assert says in str(caught.value)
+    assert not Run.objects.exists()
+    assert not Opinions.objects.exists()
+
+
+def test_a_bundle_of_earlier_versions_is_taken(run: Run, owner: User, tmp_path: Path) -> None:
+    path = bundled(run, path=tmp_path / "run.zip")
+    with zipfile.ZipFile(path) as source:
+        files = {name: source.read(name) for name in source.namelist() if name not in {"manifest.json", "people.json"}}
+    gone(run)
+    (taken,) = brought(packed(files, tmp_path / "x.zip"), owner)
+    assert transfer.told([taken]) == f"Imported as run {taken.run.pk}."
