@@ -246,6 +246,7 @@ FIRST = ("payload", "entries", 0, "observations", 0)
         ("events.jsonl", lambda rows: [rows[0], rows[1], rows[1] | {"seq": 3}], "Event 3 does not fit"),
         ("images.jsonl", put(0, "key", value="../x"), "images.jsonl, line 1: key is '../x'"),
         ("images.jsonl", put(0, "origin", value="odd"), "images.jsonl, line 1: origin is 'odd'"),
+        ("images.jsonl", put(0, "origin", value={"items": 1}), "origin is {'items': 1}"),
         ("images.jsonl", put(0, "seed", value=10**17 * 3.5), "seed"),
         ("images.jsonl", put(0, "raw", value="1" * 64), "was made from 111111111111"),
         ("images.jsonl", lambda rows: [*rows, rows[0]], "named before"),

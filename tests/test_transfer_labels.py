@@ -242,6 +242,8 @@ def test_an_error_of_a_program_and_an_image_without_an_activation_are_kept_as_su
         ({"messages": 3}, "A transcript is a list of messages"),
         ([{"role": "user", "content": "x"}], "No message is the assistant's"),
         ([{"role": "odd", "content": "x"}], "Message 1 has no role"),
+        ([{"role": {"items": 1}, "content": "x"}], "Message 1 has no role"),
+        ([{"role": "user", "content": [{"type": ["x"]}]}], "Message 1: ['x'] is no kind"),
         ([{"role": "user", "content": 3}], "Message 1: its content is neither"),
         ([{"role": "user", "content": [{"type": "audio"}]}], "Message 1: 'audio' is no kind"),
         ([{"role": "user", "content": [{"type": "image_url", "image_url": "http://x/y.png"}]}], "data URLs"),

@@ -67,7 +67,7 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
         key = known[name]
         if not isinstance(key, str) or not (KEY.fullmatch(key) or (name != "key" and not key)):
             raise Refused(f"{where}: {name} is {shown(key)}, and that is no key of an image.")
-    if known["origin"] not in ORIGINS:
+    if not isinstance(known["origin"], str) or known["origin"] not in ORIGINS:
         raise Refused(f"{where}: origin is {shown(known['origin'])}: choose from {', '.join(sorted(ORIGINS))}.")
     if not isinstance(known["prompt"], str) or len(known["prompt"]) > TEXT:
         raise Refused(f"{where}: prompt is no text of at most {TEXT:,} characters.")

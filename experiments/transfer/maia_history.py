@@ -123,7 +123,7 @@ def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn
     for number, message in enumerate(messages, 1):
         progress("Reading messages", number, len(messages) + 1)
         where = f"Message {number}"
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
+        if not isinstance(message, dict) or message.get("role") not in list(ROLES):
             raise Refused(f"{where} has no role such as user or assistant.")
         yield Turn(message["role"], list(parts_of(message.get("content"), where, pictures)))
 
@@ -136,12 +136,12 @@ def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str
         raise Refused(f"{where}: its content is neither text nor a list of parts.")
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
-        if kind in {"text", "input_text", "output_text"}:
+        if kind in ("text", "input_text", "output_text"):
             text = part if isinstance(part, str) else part.get("text")
             if not isinstance(text, str):
                 raise Refused(f"{where}: a text is {shown(text)}.")
             yield "text", text
-        elif kind in {"image_url", "input_image"}:
+        elif kind in ("image_url", "input_image"):
             url = part.get("image_url")
             yield "image", pictures.key(url.get("url") if isinstance(url, dict) else url, where)
         else:
