@@ -12,7 +12,7 @@ from django.db.migrations.operations.base import Operation
 class Migration(migrations.Migration):
 
     dependencies: ClassVar = [
-        ('experiments', '0019_verdicts'),
+        ('experiments', '0020_measured_and_claimed'),
     ]
 
     operations: ClassVar[list[Operation]] = [
