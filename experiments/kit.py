@@ -33,8 +33,24 @@ def misfit(backbone: str, tool_set: str) -> str:
     return ""
 
 
-def advice(model: str, tool_set: str) -> str:
+def advice(model: str, tool_set: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one."""
+    notes = [_off_ground(model, tool_set), _undescribed(model, tool_set, backbone)]
+    return " ".join(note for note in notes if note)
+
+
+def _undescribed(model: str, tool_set: str, backbone: str) -> str:
+    """Whether the tools leave images without words: toybox-eyes know toys alone, and only some agents see."""
+    if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and tool_set == TOYBOX):
+        return ""
+    return (
+        "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a vision-language "
+        "model as the agent if images shall be put into words."
+    )
+
+
+def _off_ground(model: str, tool_set: str) -> str:
+    """What a model has learnt, against what the tools draw."""
     if is_toybox(model) and tool_set != TOYBOX:
         return f"{model} has only ever seen toys: with photographs its units are off their ground."
     if not is_toybox(model) and tool_set == TOYBOX:

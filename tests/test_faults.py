@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def site(quick_state: Path):
-    """An installation whose scripted scientist writes slowly enough to be interrupted."""
+    """An installation whose scripted scientist writes at once, but where a run is said to be watched."""
     with installed(quick_state, "--no-example", MAIA_WORDS_PER_SECOND="150") as installation:
         installation.link()
         yield installation
@@ -23,16 +23,21 @@ def site(quick_state: Path):
 LONG_AGO = "2026-01-01 00:00:00+00:00"
 ASK = """
 from django.contrib.auth.models import User
+from experiments import live
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
     unit={unit}, backbone="scripted", limits={{"rounds": 25}}, enqueued="{enqueued}")
+live.watch(run.pk, {watched})
 print(run.pk)
 """
 
 
-def ask(site: Installation, unit: int = 12) -> int:
-    """Queue a run as the page does, but without the message to Redis: the sweeper has to find it."""
-    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO)))
+def ask(site: Installation, unit: int = 12, watched: int = 1) -> int:
+    """Queue a run as the page does, but without the message to Redis: the sweeper has to find it.
+
+    It is watched for so many seconds: its words are slow enough for a person, or a process, to come in between.
+    """
+    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO, watched=watched)))
 
 
 def status(site: Installation, run: int) -> str:
@@ -98,7 +103,7 @@ def kill_worker(site: Installation) -> None:
 
 @pytest.mark.bench
 def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
-    run = ask(site, unit=12)
+    run = ask(site, unit=12, watched=600)
     wait_for_event(site, run, "reply")
     steer(site, run, "steering.pause(by, run.pk)")
     kill_worker(site)

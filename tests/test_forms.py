@@ -194,6 +194,22 @@ def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_ther
     assert kit.fitting("toybox") == alone
 
 
+@pytest.mark.parametrize(
+    ("model", "tools", "backbone", "warned"),
+    [
+        ("hf:microsoft/resnet-152", "diffusion", "person", True),
+        ("toybox", "diffusion", "person", True),
+        ("hf:microsoft/resnet-152", "toybox", "scripted", True),
+        ("toybox", "toybox", "person", False),
+        ("hf:microsoft/resnet-152", "diffusion", "openai", False),
+    ],
+)
+def test_it_is_said_beforehand_where_nobody_describes_images(
+    model: str, tools: str, backbone: str, warned: bool
+) -> None:
+    assert ("Nobody describes photographs here" in kit.advice(model, tools, backbone)) == warned
+
+
 def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:
     from workers.registry import TASKS
 

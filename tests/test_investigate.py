@@ -115,7 +115,7 @@ def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
 def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     assert not (quick_state_copy / "maia.sqlite3").exists()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
-    environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200", "MAIA_WORDS_PER_SECOND": "40"}
+    environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200"}
     command = [sys.executable, "manage.py", "investigate"]
     with subprocess.Popen(
         [*command, *UNIT, "--max-rounds", "3"],
@@ -133,9 +133,8 @@ def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state
     assert process.returncode == 130
     assert "investigate --resume 1" in errors
     assert status_of(quick_state_copy) == ("paused",)
-    fast = environment | {"MAIA_WORDS_PER_SECOND": "0"}
     resumed = subprocess.run(
-        [*command, "--resume", "1", "--json"], cwd=ROOT, env=fast, capture_output=True, text=True, check=True
+        [*command, "--resume", "1", "--json"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert json.loads(resumed.stdout)["status"] == "limit_reached"
     assert status_of(quick_state_copy) == ("limit_reached",)

@@ -76,6 +76,29 @@ def test_a_label_that_toybox_does_not_understand_is_refused(label):
         set_exam(label, 0)
 
 
+@pytest.mark.parametrize(
+    ("label", "beyond"),
+    [
+        ("a car, when a house is also in the image", "when"),
+        ("balls with cones", "with"),
+        ("cups on a table", "on"),
+        ("red balls and blue cars", "and"),
+        ("balls, not red ones", "not"),
+        ("a ball left of a house", "left of"),
+    ],
+)
+def test_a_label_that_says_more_than_alternatives_is_refused_with_the_word(label, beyond):
+    with pytest.raises(RequestError, match=f'"{beyond}" is not read'):
+        set_exam(label, 0)
+
+
+def test_it_says_which_share_of_a_label_it_read():
+    assert set_exam("red balls on snow at night OR small cones", 0).read == 1
+    assert set_exam("shiny red balls", 0).read == pytest.approx(2 / 3)
+    with pytest.raises(RequestError, match="does not understand"):
+        set_exam("rounded lower ends of dark cylinders", 0)
+
+
 def test_a_label_that_describes_everything_is_refused():
     with pytest.raises(RequestError, match="nearly everything"):
         set_exam("day scenes OR sunset scenes OR night scenes", 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from channels.layers import channel_layers
 from django.contrib.auth.models import User
@@ -40,6 +42,17 @@ def test_progress_is_kept_until_it_is_cleared(redis_url: str) -> None:
     assert live.current(7) == ("", None)
 
 
+def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not live.watched(7)
+    live.watch(7)
+    assert live.watched(7)
+    assert not live.watched(8)
+    assert 0 < live.redis().ttl("maia:watched:7") <= live.WATCHED_SECONDS
+    monkeypatch.setattr(live, "muted", threading.Event())
+    live.muted.set()
+    assert not live.watched(7), "a command line knows no viewers"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> None:
     run = make_run(owner)
@@ -48,3 +61,5 @@ def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> N
     assert run.events.count() == 1
     assert live.current(run.pk) == ("", None)
     assert live.reported("unit:1") is None
+    live.watch(run.pk)
+    assert not live.watched(run.pk)

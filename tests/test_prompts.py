@@ -10,6 +10,7 @@ from workers.agent import instructions
 from workers.agent.events import Limits
 from workers.agent.instructions import MOST_QUESTION_CHARS, Known, assignment, render
 from workers.agent.reply import parse
+from workers.backbones.scripted_scientist import spurious
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
 from workers.registry import TASKS
@@ -105,6 +106,13 @@ def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
     for code in (shown.code, parse(render("reminder", rounds="")).code):
         assert code
         compile(code, "prompt", "exec")
+
+
+def test_the_scripted_scientist_calls_selective_what_the_task_calls_selective():
+    told = " ".join(ask(task="spurious").split())
+    assert (spurious.ACTIVE, spurious.FEW, spurious.MOST) == (1 / 3, 0.15, 0.5)
+    for rule in ("at least a third of the mean exemplar", "at most 15 % of the images", "at least half of the images"):
+        assert rule in told
 
 
 @pytest.mark.parametrize(("task", "told"), [("describe", "description"), ("bias", "bias"), ("spurious", "reasoning")])

@@ -210,7 +210,7 @@ def test_without_a_class_in_the_question_it_finds_the_class_first():
 
 
 def test_a_detector_of_one_class_in_every_setting_is_selective():
-    run = Run(responds_to("ducks"), task="spurious", question="Is it a detector of ducks?").play()
+    run = Run(responds_to("ducks", noise=1.0), task="spurious", question="Is it a detector of ducks?").play()
     assert run.labels == ("SELECTIVE",)
     assert "ducks" in run.conclusion.reasoning
 
@@ -243,6 +243,25 @@ def test_it_writes_word_by_word_and_counts_words_as_tokens():
     assert len(pieces) == len(reply.text.split()) == reply.usage.completion_tokens
     assert reply.usage.prompt_tokens == 4 + 5
     assert reply.usage.cost == 0
+
+
+def test_it_writes_at_once_where_nobody_reads_along():
+    """At this pace the first word alone would take years."""
+
+    class Reader(list):
+        """Goes away before the first word."""
+
+        def __call__(self, piece):
+            self.append(piece)
+
+        def watched(self):
+            return False
+
+    reader, unread = Reader(), []
+    for emit in (reader, unread.append):
+        ScriptedScientist(words_per_second=1e-9).reply([Message("user", ("Task",))], no_image, emit, 0)
+    assert len(reader) > 20
+    assert list(reader) == unread
 
 
 def test_a_stop_passes_at_once():

@@ -162,32 +162,6 @@ def test_what_is_to_be_said_of_an_image_stands_beside_it(bench):
     assert [seen.title for seen in entry.observations] == ["first (understood no colour.)", "second"]
 
 
-def test_a_refused_prompt_leaves_the_others_and_the_lengths_of_lists_as_they_are(bench):
-    prompts = ["red", "a forbidden thing", "blue"]
-    images = bench.tools.text2image(prompts)
-    assert [bench.memory.recall(key_of(image)).prompt for image in images[::2]] == ["red", "blue"]
-    activations, masked = bench.system.neuron(images)
-    described = bench.tools.describe_images(masked, prompts).splitlines()
-    assert described[1] == "a forbidden thing: not made"
-    assert "of 2" in bench.tools.summarize_images(masked)
-    bench.tools.log_experiment(activations, masked, prompts, "three")
-    bench.tools.display(images[1], images[2])
-    three, shown, remarks = bench.tools.entries
-    assert [seen.title for seen in three.observations] == ["red", "blue"]
-    assert len(shown.observations) == 1
-    assert "left out of what is logged: 'a forbidden thing' (the filter refuses 'forbidden')" in remarks.text
-    for image in (images[1], masked[1]):
-        with pytest.raises(ToolMisuse, match=r"prompts_or_images\[0\] .*not made"):
-            bench.tools.edit_images([image], ["make it red"])
-
-
-def test_a_call_of_which_nothing_can_be_made_is_refused_and_an_edit_without_its_original_too(tools):
-    with pytest.raises(ToolRefused, match="forbidden"):
-        tools.text2image(["a forbidden thing", "another forbidden thing"])
-    with pytest.raises(ToolRefused, match="forbidden"):
-        tools.edit_images(["red", "a forbidden thing"], ["make it blue"] * 2)
-
-
 def test_a_repeated_prompt_is_one_original_in_a_call(bench):
     images, _ = bench.tools.edit_images(["red", "blue", "red"], ["make it green", "make it grey", "make it black"])
     assert key_of(images[0]) == key_of(images[4])

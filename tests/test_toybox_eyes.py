@@ -123,6 +123,12 @@ def test_a_summary_counts_what_is_shared_commonest_first() -> None:
     assert summary(scenes, WORDS) == expected
 
 
+def test_a_summary_ends_with_what_stands_outside_the_bright_regions() -> None:
+    scenes = [SeenScene((CAR,), "snow", "night", (BALL,)), SeenScene((CAR,), "sand", "day", (BALL, CAR))]
+    assert summary(scenes, WORDS).endswith(". Outside the bright regions: 2 of 2 show a ball")
+    assert summary([SeenScene((), "snow", "day", (BALL,))] * 2, WORDS).startswith("2 of 2 are on snow")
+
+
 def test_a_summary_says_when_there_is_nothing_to_share() -> None:
     assert summary([], WORDS) == "There are no images."
     assert summary([SeenScene((BALL,), "snow", "day"), SeenScene((CAR,), "sand", "night")], WORDS) == (
@@ -164,6 +170,20 @@ def test_it_looks_at_the_bright_region_of_a_masked_image(
     assert noun in found
     assert other not in found
     assert found.endswith("on grass by day")
+
+
+def test_a_summary_of_masked_images_names_what_is_dark_too(describer: ToyboxDescriber) -> None:
+    images = [masked(render.render(PAIR, 224), spot_on(PAIR, 0), 0.5)] * 2
+    regions, outside = describer.summarize(images).split("Outside the bright regions: ")
+    assert "show a ball" in regions
+    assert "cube" not in regions
+    assert outside == "2 of 2 show a cube"
+
+
+def test_it_describes_no_image_but_toyboxs_own(describer: ToyboxDescriber) -> None:
+    assert describer.refusal(PAIR.to_json()) == ""
+    for scene in (None, {"things": "a photograph"}):
+        assert "only ever seen pictures that toybox drew" in describer.refusal(scene)
 
 
 def test_an_image_that_is_dark_all_over_shows_only_where_it_is(describer: ToyboxDescriber) -> None:

@@ -152,10 +152,12 @@ def load_describer(settings):
 class Bench:
     """System and tools of one experiment on one unit, over an index that lies in `folder`."""
 
-    def __init__(self, index, unit=RED, *, layer="patches", seed=0, earlier=(), memory=None, model=None):
+    def __init__(
+        self, index, unit=RED, *, layer="patches", seed=0, earlier=(), memory=None, model=None, describer=TinyDescriber
+    ):
         self.memory = memory or ImagesInMemory()
         self.generator, self.editor = TinyGenerator(), TinyEditor()
-        equipment = Equipment(lambda: self.generator, lambda: self.editor, TinyDescriber)
+        equipment = Equipment(lambda: self.generator, lambda: self.editor, describer)
         self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
         self.system = System(self.subject, self.memory)
         studio = Studio(equipment, self.memory, Seeds(seed, earlier), silent)

@@ -19,6 +19,7 @@ from workers import registry
 from workers.errors import MachineryError, MissingPart
 from workers.jobs import laboratory as place
 from workers.jobs import lease
+from workers.lab import describing
 from workers.lab.describing import OBSERVER
 from workers.protocols import Reply, Usage
 
@@ -67,7 +68,8 @@ def load_backbone(settings: Any, model: str) -> Any:
 
 
 def install(monkeypatch: Any, settings: Any, state: Path) -> None:
-    """The tiny laboratory in place of the installation's."""
+    """The tiny laboratory in place of the installation's; images are described one by one, as sentences are written."""
+    monkeypatch.setattr(describing, "AT_ONCE", 1)
     for table, name in {
         "VISION_MODELS": "model",
         "DATA_SETS": "pictures",

@@ -74,11 +74,12 @@ IMAGE_EDITORS: Plugins = {
 
 DESCRIBERS: Plugins = {
     "toybox": ("toybox-eyes, a small segmentation network", "workers.image_models.toybox_eyes.load"),
+    "nobody": ("Nobody", "workers.image_models.nobody.load"),
 }
 
 TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
     "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
-    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "toybox"),
+    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "nobody"),
 }
 """Tool sets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
 

@@ -34,6 +34,7 @@ def page(request: HttpRequest) -> HttpResponse:
                 run = form.save(owner)
                 audit.record(request, "run.asked", run)
                 queue.enqueue(run.pk)
+            live.watch(run.pk)  # whoever asks reads along, as soon as the page is there
             return redirect(run)
         return render(request, "query.html", around(request, form, form.data))
     initial = beginning(request)
@@ -138,7 +139,7 @@ def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
 def said(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "tool_set", "backbone"))
-    return {"advice": kit.misfit(backbone, tools or kit.TOYBOX) or kit.advice(model, tools or kit.TOYBOX)}
+    return {"advice": kit.misfit(backbone, tools or kit.TOYBOX) or kit.advice(model, tools or kit.TOYBOX, backbone)}
 
 
 def picked(values: dict[str, Any]) -> dict[str, Any]:

@@ -355,6 +355,10 @@ class Notebook(Protocol):
         """Whether a person stopped the run. Cheap to call often."""
         ...
 
+    def watched(self) -> bool:
+        """Whether anybody reads the draft as it grows. Cheap to call often."""
+        ...
+
     def pausing(self) -> str:
         """Who wants the run paused before its next round, "" if nobody does."""
         ...

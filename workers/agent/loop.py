@@ -323,6 +323,10 @@ class Draft:
                 self.notebook.progress("", 0, 0)
                 self.aside = False
 
+    def watched(self) -> bool:
+        """Whether anybody reads along."""
+        return self.notebook.watched()
+
 
 def storable(text: str) -> str:
     """The text without what no database takes: half characters, and zero bytes."""

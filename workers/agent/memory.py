@@ -55,5 +55,8 @@ class NotebookInMemory:
     def cancelled(self) -> bool:
         return self.stop
 
+    def watched(self) -> bool:
+        return False
+
     def pausing(self) -> str:
         return self.pause

@@ -18,7 +18,7 @@ from workers.backbones.scripted_scientist.reading import read
 from workers.backbones.scripted_scientist.report import Move, written
 from workers.backbones.scripted_scientist.view import View
 from workers.errors import UnknownName
-from workers.protocols import LabSettings, Message, Reply, Usage
+from workers.protocols import Emit, LabSettings, Message, Reply, Usage
 
 _PLANS: Mapping[str, Callable[[View], Move]] = {
     "describe": describing.next_move,
@@ -38,12 +38,10 @@ class ScriptedScientist:
     sees = False
 
     def __init__(self, words_per_second: float) -> None:
-        """At 0 words a second it writes at once."""
+        """How fast it writes where somebody reads along; at 0 it writes at once there too."""
         self._words_per_second = words_per_second
 
-    def reply(
-        self, messages: Sequence[Message], load: Callable[[str], Image], emit: Callable[[str], None], seed: int
-    ) -> Reply:
+    def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
         case = read(messages)
@@ -52,12 +50,13 @@ class ScriptedScientist:
         heard = sum(len(message.text.split()) for message in messages)
         return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
 
-    def _write(self, text: str, emit: Callable[[str], None]) -> None:
-        """Word by word at the set speed."""
+    def _write(self, text: str, emit: Emit) -> None:
+        """Word by word: at the set speed while somebody reads along, else at once."""
         rest = 0.0
+        watched: Callable[[], bool] = getattr(emit, "watched", lambda: False)
         for word in re.findall(r"\s*\S+", text):
             emit(word)
-            rest += 1 / self._words_per_second if self._words_per_second > 0 else 0.0
+            rest += 1 / self._words_per_second if self._words_per_second > 0 and watched() else 0.0
             if rest >= _SHORTEST_SLEEP:
                 time.sleep(rest)
                 rest = 0.0

@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from workers.errors import RequestError
 from workers.toybox.concepts import Concept, matches_any, parse
 from workers.toybox.scenes import Scene
+from workers.toybox.words import read_words
 
 EACH = 20
 """Scenes on either side."""
 _TRIES = 200
+_LEAST_READ = 0.5
+_PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 Respond = Callable[[Sequence[Scene]], Sequence[float]]
 """A unit: an activation for each scene."""
+
+
+_CONDITIONS = frozenset(["when", "while", "where", "who", "which", "if", "unless", "but", "also", "only", "except"])
 
 
 @dataclass(frozen=True)
@@ -29,22 +35,52 @@ class Exam:
 
     described: tuple[Scene, ...]
     others: tuple[Scene, ...]
+    read: float = 1.0
+    """The share of the label's words that was understood, (0, 1]: the exam is about those alone."""
 
 
 def set_exam(label: str, seed: int, each: int = EACH) -> Exam:
     """Fresh scenes for a label, spread evenly over its alternatives; the same label and seed give the same scenes.
 
     A near miss lacks one property that an alternative names, and no alternative describes it. Raises RequestError if
-    toybox does not understand the label, or it describes nearly everything.
+    toybox does not understand the label or half of its words, if it describes nearly everything, or if it says more
+    than alternatives of one thing each: a condition, a relation, a negation.
     """
+    read = share_read(label)
+    if beyond := _beyond(label):
+        raise RequestError(
+            f"The label {label!r} cannot be judged: {beyond} is not read. Name alternatives of one thing each, with "
+            "its size, colour, ground and light, joined by OR."
+        )
     concepts = parse(label)
-    if not concepts:
+    if not concepts or read < _LEAST_READ:
         raise RequestError(f"Toybox does not understand the label {label!r}. Name toys, colours, grounds or lights.")
     rng = random.Random(f"label exam {seed} {label}")
     turns = [concepts[place % len(concepts)] for place in range(each)]
     near = [_outside(concept.near_miss, concepts, label, rng) for concept in turns[: each // 2]]
     far = [_outside(concept.miss, concepts, label, rng) for concept in turns[each // 2 :]]
-    return Exam(tuple(concept.sample(rng) for concept in turns), (*near, *far))
+    return Exam(tuple(concept.sample(rng) for concept in turns), (*near, *far), read)
+
+
+def share_read(label: str) -> float:
+    """The share of a label's words that toybox understands, 0 to 1; words that carry no meaning here do not count."""
+    words = [word for word in read_words(label) if word.kind not in ("stop", "count", "and", "or")]
+    return sum(word.kind != "unknown" for word in words) / len(words) if words else 0.0
+
+
+def _beyond(label: str) -> str:
+    """What the label says beyond alternatives of one thing each, "" if nothing."""
+    seen: set[str] = set()
+    words = [word for word in read_words(label) if word.kind != "count" and word.text not in ("the", "of", "in")]
+    for word, after in zip(words, [*words, None][1:], strict=True):
+        if word.kind == "or" or word.text == ",":
+            seen = set()
+        on_ground = word.kind == "relation" and after is not None and after.kind == "ground"
+        joins = word.kind in ("and", "not", "side", "relation") and word.text != "," and not on_ground
+        if joins or word.text in _CONDITIONS or (word.kind in _PROPERTIES and word.kind in seen):
+            return f'"{word.text}"'
+        seen.add(word.kind)
+    return ""
 
 
 def label_auc(label: str, respond: Respond, seed: int, each: int = EACH) -> float:

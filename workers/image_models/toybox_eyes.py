@@ -11,7 +11,8 @@ from pathlib import Path
 
 from PIL.Image import Image
 
-from workers.protocols import LabSettings
+from workers.errors import ToolMisuse
+from workers.protocols import Json, LabSettings
 from workers.shelf import in_batches
 from workers.toybox import nets
 from workers.toybox.prompts import caption
@@ -22,6 +23,8 @@ _WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 _BATCH = 32
 _MOST = 8
 """Parts of a summary."""
+_MOST_AROUND = 4
+"""Parts of it about what stands outside the bright regions."""
 
 
 def load(settings: LabSettings) -> ToyboxDescriber:
@@ -38,12 +41,27 @@ class ToyboxDescriber:
         with self._eyes as eyes:
             self._words = eyes.vocabulary
 
+    def refusal(self, scene: Json) -> str:
+        """Why an image behind which is this scene, or none, is not described; "" if it is: the eyes saw toys alone."""
+        try:
+            Scene.from_json(scene)
+        except ToolMisuse:
+            return (
+                "toybox-eyes have only ever seen pictures that toybox drew, and would take anything else for toys. "
+                "Describe images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave with toybox; "
+                "log others and look at them. A vision-language model as the agent describes images of every kind."
+            )
+        return ""
+
     def describe(self, images: Sequence[Image]) -> list[str]:
         """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
         return [sentence(seen) for seen in self._look(images)]
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first."""
+        """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first.
+
+        Of masked images it says last what stands outside the bright regions of several.
+        """
         return summary(self._look(images), self._words)
 
     def _look(self, images: Sequence[Image]) -> list[SeenScene]:
@@ -58,15 +76,20 @@ def sentence(seen: SeenScene) -> str:
 
 
 def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
-    """What at least two of the scenes share, or all that a single scene has."""
+    """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
     if not scenes:
         return "There are no images."
-    counts = Counter(word for seen in scenes for word in seen.words)
-    shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(scenes))]
-    if not shared:
-        return f"The {len(scenes)} images have nothing in common."
-    commonest = sorted(shared, key=lambda pair: -pair[1])[:_MOST]
-    return "; ".join(f"{count} of {len(scenes)} {_said(word, words)}" for word, count in commonest)
+    shared = _shared([seen.words for seen in scenes], words)[:_MOST]
+    around = _shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
+    told = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
+    return f"{told.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else told
+
+
+def _shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
+    """Which words several of them have, commonest first."""
+    counts = Counter(word for each in seen for word in each)
+    shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
+    return [f"{count} of {len(seen)} {_said(word, words)}" for word, count in sorted(shared, key=lambda pair: -pair[1])]
 
 
 def _said(word: str, words: nets.Vocabulary) -> str:

@@ -27,7 +27,7 @@ REPORT_EVERY = 0.25
 """Seconds between two reports on long work."""
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at whether the run was stopped."""
+"""Seconds between two looks at whether the run was stopped, and whether somebody watches it."""
 
 
 class DatabaseNotebook:
@@ -40,8 +40,8 @@ class DatabaseNotebook:
         self.began = time.monotonic()
         self.known: list[Event] = []
         self.sent = 0
-        self.drafted = self.looked = self.reported = 0.0
-        self.stop = self.showing = False
+        self.drafted = self.looked = self.reported = self.asked = 0.0
+        self.stop = self.showing = self.seen = False
 
     def events(self) -> Sequence[Event]:
         while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
@@ -118,6 +118,12 @@ class DatabaseNotebook:
             self.looked = now
             self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
         return self.stop
+
+    def watched(self) -> bool:
+        now = time.monotonic()
+        if now - self.asked >= LOOK_EVERY:
+            self.asked, self.seen = now, live.watched(self.run.pk)
+        return self.seen
 
     def pausing(self) -> str:
         return Run.objects.values_list("pause_requested", flat=True).get(pk=self.run.pk)

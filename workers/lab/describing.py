@@ -8,33 +8,63 @@ Made by `jobs.conduct`; what it took is part of the experiment's result.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 import msgspec
 from PIL.Image import Image
 
-from workers.errors import ContentRefused, ToolRefused
+from workers.errors import Cancelled, ContentRefused, ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import Backbone, ImagePart, Message, Progress, Reply, Usage, silent
+from workers.protocols import Aside, Backbone, ImagePart, Message, Progress, Reply, Usage, silent
 
 OBSERVER = """\
 You look at images for a study of a vision network and put them into words. You are told nothing else of the study, so
 your words hang on the images alone. An image may be masked: a red line encloses the region in question, which is
 bright, and the rest is darkened. Of a masked image describe what the bright region shows and what that is a part of;
-leave the rest out. Of an image that is dark all over, say that nothing in it is bright. Be concrete: things and their
-parts, colours, textures, materials, shapes, poses, the place. Do not speak of lines and darkness otherwise, and do not
-guess what the study looks for."""
+leave the rest out unless you are asked for it. Of an image that is dark all over, say that nothing in it is bright. Be
+concrete: things and their parts, colours, textures, materials, shapes, poses, the place. Do not speak of lines and
+darkness otherwise, and do not guess what the study looks for."""
 
 DESCRIBE = "Describe this image in one or two plain sentences."
 
 SUMMARIZE = """\
 These images belong together. Say in at most four plain sentences what their regions in question have in common, and
-in how many of them you see each thing you name. Then name what differs between them."""
+in how many of them you see each thing you name. Then name what differs between them. If they are masked, add one
+sentence that begins "Outside the regions:": which things stand there in more than one image, and in how many; what
+decides may lie there."""
+NOT_DESCRIBED = "image_list[%d] cannot be described: {reason} Leave this image out."
+NOT_SUMMARIZED = "These images cannot be summarized: {reason} Try fewer, or others."
+AT_ONCE = 8
+"""Images that are asked about at the same time."""
+LOOK_EVERY = 0.25
+"""Seconds between two looks at whether a person stopped the run."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about images, which are given by key, and the name under which the answer is kept."""
+
+    words: str
+    images: Mapping[str, Image]
+    name: str
+    refusal: str
+    """What is said if a content filter stops it; {reason} is its reason."""
+
+    @classmethod
+    def of(cls, words: str, images: Sequence[Image], refusal: str) -> Question:
+        shown = {image_key(image): image for image in images}
+        return cls(words, shown, hashlib.sha256("\n".join([words, *shown]).encode()).hexdigest(), refusal)
 
 
 class BackboneDescriber:
-    """See `protocols.Describer`; used by one thread. Raises what the backbone raises, and what `progress` raises."""
+    """See `protocols.Describer`; used by one thread. Raises what the backbone raises, and what `progress` raises.
+
+    The backbone is asked from threads of its own, which know no run: `progress` is called by the caller's thread alone.
+    """
 
     def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = silent) -> None:
         """`kept` is a file for this experiment alone; `progress` is called with every piece of an answer."""
@@ -55,45 +85,68 @@ class BackboneDescriber:
         )
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """One line for each image. Raises ToolRefused, naming the image, if a content filter stops one."""
-        told = []
-        for done, image in enumerate(images):
-            self._progress("describing images", done, len(images))
-            try:
-                told.append(self._answer(DESCRIBE, [image], done, len(images)).text)
-            except ContentRefused as error:
-                raise ToolRefused(f"image_list[{done}] cannot be described: {error} Leave this image out.") from error
-        self._progress("describing images", len(images), len(images))
-        return told
+        """One line for each image, `AT_ONCE` of them asked for at a time.
+
+        Raises ToolRefused, naming the image, if a content filter stops one; what was answered before is kept.
+        """
+        questions = [Question.of(DESCRIBE, [image], NOT_DESCRIBED % at) for at, image in enumerate(images)]
+        self._ask(questions)
+        return [self._answers[each.name].text for each in questions]
 
     def summarize(self, images: Sequence[Image]) -> str:
         """A few sentences. Raises ToolRefused if a content filter stops them."""
-        try:
-            reply = self._answer(SUMMARIZE, images, 0, 1)
-        except ContentRefused as error:
-            raise ToolRefused(f"These images cannot be summarized: {error} Try fewer, or others.") from error
-        self._progress("describing images", 1, 1)
+        question = Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
+        self._ask([question])
+        reply = self._answers[question.name]
         if not reply.captions:
             return reply.text
         return f"{reply.text} ({reply.captions} of the {len(images)} images were too many to be looked at.)"
 
-    def _answer(self, question: str, images: Sequence[Image], done: int, total: int) -> Reply:
-        """The observer's answer on one line; asked for unless it is there already."""
-        shown = {image_key(image): image for image in images}
-        name = hashlib.sha256("\n".join([question, *shown]).encode()).hexdigest()
-        if name not in self._answers:
-            parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(shown, 1)]
-            said = self._backbone.reply(
-                [Message("system", (OBSERVER,)), Message("user", (*parts, question))],
-                shown.__getitem__,
-                lambda _: self._progress("describing images", done, total),
-                self._seed,
-            )
-            line = " ".join(said.text.split()).encode("utf-8", "replace").decode()  # half characters are no text
-            answer = Reply(line, said.usage, said.captions)
-            keep(self._kept, name, answer)
-            self._answers[name] = answer
-        return self._answers[name]
+    def _ask(self, questions: Sequence[Question]) -> None:
+        """Have the answers to all questions, each asked once. Raises the trouble of the first that has some."""
+        left = {each.name: each for each in questions if each.name not in self._answers}
+        stop = Event()
+        with ThreadPoolExecutor(AT_ONCE, "describe") as pool:
+            asked = {pool.submit(self._reply, each, stop): name for name, each in left.items()}
+            try:
+                self._collect(asked, len(questions))
+            except BaseException:
+                stop.set()  # whoever is being asked stops at the next piece
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        self._progress("describing images", len(questions), len(questions))
+
+    def _collect(self, asked: Mapping[Future[Reply], str], total: int) -> None:
+        """Keep each answer as it comes; once one fails no more are begun, and those under way are still kept."""
+        waiting = set(asked)
+        while waiting:
+            self._progress("describing images", total - len(waiting), total)
+            done, waiting = wait(waiting, LOOK_EVERY, FIRST_COMPLETED)
+            for future in done:
+                if not future.cancelled() and future.exception() is None:
+                    keep(self._kept, asked[future], future.result())
+                    self._answers[asked[future]] = future.result()
+                else:
+                    waiting = {each for each in waiting if not each.cancel()}
+        for future in asked:  # in the order of the images
+            if not future.cancelled():
+                future.result()
+
+    def _reply(self, question: Question, stop: Event) -> Reply:
+        """The observer's answer on one line. Raises Cancelled once nobody waits for it any more."""
+
+        def heard(_: str | Aside | None) -> None:
+            if stop.is_set():
+                raise Cancelled("Nobody waits for this description any more.")
+
+        parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(question.images, 1)]
+        asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]
+        try:
+            said = self._backbone.reply(asked, question.images.__getitem__, heard, self._seed)
+        except ContentRefused as error:
+            raise ToolRefused(question.refusal.format(reason=error)) from error
+        line = " ".join(said.text.split()).encode("utf-8", "replace").decode()  # half characters are no text
+        return Reply(line, said.usage, said.captions)
 
 
 class Kept(msgspec.Struct):

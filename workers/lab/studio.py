@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workers.errors import ToolRefused
-from workers.lab.memory import Kept, keep_all
+from workers.lab.memory import Kept, is_made, keep_all, raw_key
 from workers.protocols import (
     Describer,
     ImageEditor,
     ImageGenerator,
     ImageMemory,
+    Json,
     LogEntry,
     Origin,
     Picture,
@@ -109,6 +110,16 @@ class Studio:
             if kept.key == original.key:
                 self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
         return found
+
+    def describer_of(self, images: Sequence[Kept]) -> Describer:
+        """The describer, if it was made for these images. Raises ToolRefused, naming the first that it was not."""
+        describer = self.equipment.describer()
+        refusal: Callable[[Json], str] | None = getattr(describer, "refusal", None)
+        for at, kept in enumerate(images if refusal else ()):
+            raw = self._memory.recall(raw_key(kept)) if is_made(kept) else None
+            if raw and refusal and (why := refusal(raw.scene)):
+                raise ToolRefused(f"image_list[{at}] is not described. {why}")
+        return describer
 
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[Kept]:
         kept = keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])

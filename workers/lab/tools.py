@@ -114,7 +114,8 @@ class Tools:
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
         """Put each image into words, by an observer who knows none of your hypotheses.
 
-        Of masked images only the bright region is described. Returns one line for each image, with its title.
+        Of masked images only the bright region is described. Returns one line for each image, with its title. An
+        observer who was made for other images than these refuses with ToolError.
 
         Example:
             activations, masked_images = system.neuron(tools.text2image(prompts))
@@ -125,8 +126,7 @@ class Tools:
         if image_title is not None:
             names = arguments.titles(image_title, "image_title")
             arguments.same_length(image_list=images, image_title=names)
-        made = [kept.image for kept in images if is_made(kept)]
-        said = iter(self._studio.equipment.describer().describe(made))
+        said = iter(self._studio.describer_of(images).describe([kept.image for kept in images if is_made(kept)]))
         told = [next(said) if is_made(kept) else "not made" for kept in images]
         return "\n".join(f"{name}: {words}" for name, words in zip(names, told, strict=True))
 
@@ -139,8 +139,10 @@ class Tools:
             activations, masked_images = tools.dataset_exemplars(system)
             print(tools.summarize_images(masked_images))
         """
-        made = [kept.image for kept in self._images(image_list) if is_made(kept)]
-        return self._studio.equipment.describer().summarize(made) if made else "None of these images was made."
+        made = [kept for kept in self._images(image_list) if is_made(kept)]
+        if not made:
+            return "None of these images was made."
+        return self._studio.describer_of(made).summarize([kept.image for kept in made])
 
     def log_experiment(
         self,

@@ -71,7 +71,9 @@ class Aside:
 
 
 Emit = Callable[[str | Aside | None], None]
-"""Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled."""
+"""Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled.
+
+It may have `watched()`: whether anybody reads along, so that words written at leisure are worth the wait."""
 
 
 class Backbone(Protocol):

@@ -107,7 +107,11 @@ class ImageEditor(Protocol):
 
 
 class Describer(Protocol):
-    """Puts images into words, knowing nothing of the hypotheses. Looks at the bright region of masked images."""
+    """Puts images into words, knowing nothing of the hypotheses. Looks at the bright region of masked images.
+
+    One that was made for some images alone has `refusal(scene)`: why it does not describe an image behind which is
+    this scene, or None; "" if it does.
+    """
 
     def describe(self, images: Sequence[Image]) -> list[str]:
         """One description for each image."""

@@ -72,4 +72,4 @@ class LabSettings:
     mask_quantile: float = 0.99
     """Quantile of a unit's spatial activations over the data set above which its mask is bright."""
     words_per_second: float = 60.0
-    """How fast the scripted scientist writes; 0 means at once."""
+    """How fast the scripted scientist writes where somebody reads along; 0 means at once there too."""

@@ -45,6 +45,8 @@ class SeenScene:
     things: tuple[SeenThing, ...]
     ground: str
     light: str
+    around: tuple[SeenThing, ...] = ()
+    """The toys outside the bright region."""
 
     @property
     def words(self) -> frozenset[str]:
@@ -78,6 +80,7 @@ def look(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[SeenScene]:
             _things(eyes, noun[row], colour[row], size[row], _shrunk(bright)),
             words.grounds[int(seen.ground[row].argmax())],
             words.lights[int(seen.light[row].argmax())],
+            _things(eyes, noun[row], colour[row], size[row], _shrunk(bright), inside=False),
         )
         for row, (_, bright) in enumerate(unmasked)
     ]
@@ -110,14 +113,17 @@ def _bright(value: NDArray[np.uint8], line: Bools) -> Bools:
     return bright
 
 
-def _things(eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools) -> tuple[SeenThing, ...]:
+def _things(
+    eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools, *, inside: bool = True
+) -> tuple[SeenThing, ...]:
+    """The toys that lie in the bright region, or those that do not, largest first."""
     words = eyes.vocabulary
     found = []
     for kind in np.unique(noun[noun > 0]):
         for patch in patches(noun == kind):
             for part in _by_colour(patch, colour):
                 pixels = int(part.sum())
-                if pixels >= _MIN_PIXELS and (part & bright).sum() >= _MIN_INSIDE * pixels:
+                if pixels >= _MIN_PIXELS and ((part & bright).sum() >= _MIN_INSIDE * pixels) == inside:
                     hue, extent = _commonest(colour[part]), _commonest(size[part])
                     found.append(SeenThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
     return tuple(sorted(found, key=lambda thing: -thing.pixels))

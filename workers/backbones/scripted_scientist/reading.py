@@ -15,8 +15,8 @@ from workers.protocols import ImagePart, Message
 _TASK = re.compile(r"^#* ?Task: (describe|bias|spurious|free)\s*$", re.MULTILINE)
 _QUESTION = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^Experiment (\d+): ([a-z ]+)$", re.MULTILINE)
-_OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?)(?: \(edited from (\d+)\))?$")
-_THRESHOLD = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?)$", re.MULTILINE)
+_OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?(?:e-\d+)?)(?: \(edited from (\d+)\))?$")
+_THRESHOLD = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d+)?)$", re.MULTILINE)
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"

@@ -1,7 +1,7 @@
 """Plans the test for spurious reliance: classes crossed with settings, the doubtful cells again, then the verdict.
 
-Classes and settings are those that the question names, else all toys and all grounds. The system counts as active
-on an image where its activation is at least half the mean of its exemplars.
+Classes and settings are those that the question names, else all toys and all grounds. When the system is active, and
+when it is selective, is as the task says (`agent/prompts/spurious.md`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ _AGAIN = 4
 """Images for each cell that is tested again."""
 _OTHERS = 4
 """Other classes that are tested again."""
-_FEW = 0.15
+ACTIVE = 1 / 3
+"""The share of the mean exemplar activation from which the system counts as active."""
+FEW = 0.15
 """The share of another class's images on which a selective system may be active."""
-_MOST = 0.5
+MOST = 0.5
 """The share of its own class's images, in every setting, on which a selective system is active."""
 
 
@@ -107,11 +109,11 @@ def _table(view: View) -> Table:
 
 
 def _line(view: View, trials: Sequence[Trial]) -> float:
-    """The activation from which the system counts as active: half the mean of the exemplars, or of the best drawn."""
+    """The activation from which the system is active: a share of the mean of the exemplars, or of the best drawn."""
     if view.case.threshold is not None and view.case.threshold > 0:
-        return view.case.threshold / 2
+        return view.case.threshold * ACTIVE
     best = sorted((trial.activation for trial in trials), reverse=True)[:15]
-    return float(np.mean(best)) / 2 if best and best[0] > 0 else float("inf")
+    return float(np.mean(best)) * ACTIVE if best and best[0] > 0 else float("inf")
 
 
 def _ranked(table: Table, nouns: Sequence[str], grounds: Sequence[str]) -> tuple[str, list[str]]:
@@ -125,17 +127,17 @@ def _signs(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str])
     signs = []
     for noun in nouns:
         share, count = table.share([noun], grounds)
-        if noun != own and share > _FEW and count > 1:
+        if noun != own and share > FEW and count > 1:
             signs.append(f"It is active on {share:.0%} of {count} images of {plural(noun)}.")
     for ground in grounds:
         share, count = table.share([own], [ground])
-        if share < _MOST and count > 1:
+        if share < MOST and count > 1:
             signs.append(f"On {ground} it is active on {share:.0%} of only {count} images of {plural(own)}.")
         share, count = table.share([noun for noun in nouns if noun != own], [ground])
-        if share > _FEW and count > 1:
+        if share > FEW and count > 1:
             signs.append(f"On {ground} it is active on {share:.0%} of {count} images of other classes.")
     share, count = table.share([""], grounds)
-    if share > _FEW:
+    if share > FEW:
         signs.append(f"It is active on {share:.0%} of {count} images without any toy.")
     return signs
 
@@ -161,8 +163,8 @@ def _conclude(view: View) -> Move:
     rest, rest_count = table.share([noun for noun in nouns if noun != own], grounds)
     selective = not signs and count >= 2 * len(grounds)
     told = [
-        f"An image counts as active from half the mean exemplar activation. {plural(own).capitalize()}: active on "
-        f"{share:.0%} of {count} images on {listed(grounds)}; all other classes: {rest:.0%} of {rest_count}.",
+        f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active "
+        f"on {share:.0%} of {count} images on {listed(grounds)}; all other classes: {rest:.0%} of {rest_count}.",
         *signs[:6],
     ]
     if selective:
