@@ -108,6 +108,12 @@ WRITES: dict[str, Case] = {
     "review-submit": ("/review/{queue}/items/1/submit/", RUBRIC | {"version": 1, "seq": 4}, "review.submitted"),
     "review-decline": ("/review/{queue}/items/1/decline/", {"reason": "My own."}, "review.declined"),
     "review-undo": ("/review/{queue}/undo/", {}, "review.withdrawn"),
+    "review-final": (
+        "/review/{queue}/items/1/final/",
+        {"verdict": "revise", "reason": "Few samples."},
+        "review.adjudicated",
+    ),
+    "run-review": ("/runs/{concluded}/review/", {"queue": "{queue}"}, "run.put_up"),
     "choices-new": ("/choices/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "contest.made"),
     "choices-answer": ("/choices/{contest}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
     "choices-undo": ("/choices/{contest}/undo/", {}, "choice.undone"),
@@ -131,6 +137,7 @@ BEFORE = {
     "review-submit": ("review-take",),
     "review-decline": ("review-take",),
     "review-undo": ("review-take", "review-submit"),
+    "review-final": ("review-take", "review-submit"),
     "run-turn-stop": ("run-turn",),
     "choices-undo": ("choices-answer",),
     "choices-stop": ("choices-ask",),
@@ -186,6 +193,7 @@ def ids(admin: User, world: World) -> dict[str, Any]:
         "thread": thread,
         "comment": Comment.objects.get(thread=thread).pk,
         "queue": queue.pk,
+        "concluded": make_run(admin, status="concluded").pk,
         "contest": contest.pk,
         "pair": pair.pk,
     }
@@ -292,6 +300,14 @@ OPERATIONS: dict[str, Case] = {
     "edit_comment": ("/comments/{comment}", {"text": "Many."}, "comment.edited"),
     "delete_comment": ("/comments/{comment}", {}, "comment.deleted"),
     "submit_review": ("/queues/{queue}/items/1/review/submit", {"run_seq": 0}, "review.submitted"),
+    "create_queue": ("/queues", {"name": "Own", "runs": []}, "queue.created"),
+    "close_queue": ("/queues/{queue}/close", {}, "queue.closed"),
+    "put_run_up": ("/queues/{queue}/items", {"run": 0}, "run.put_up"),
+    "give_final_verdict": (
+        "/queues/{queue}/items/1/final-verdicts",
+        {"verdict": "revise", "reason": "Few samples."},
+        "review.adjudicated",
+    ),
     "create_choice": ("/contests/{contest}/choices", {"pair": 0, "answer": "first"}, "choice.made"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
@@ -303,8 +319,10 @@ SILENT = {
 }
 """Operations that leave no entry -> why."""
 TURN = ("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"})
+WRITTEN = (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC))
 EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
-    "submit_review": (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC)),
+    "submit_review": WRITTEN,
+    "give_final_verdict": (*WRITTEN, ("POST", "/queues/{queue}/items/1/review/submit", {"run_seq": 0})),
     "send_turn": (TURN,),
     "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
 }
@@ -324,6 +342,7 @@ def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[
         assert script.send(method, earlier.format(**ids), content, If_Match="*").status_code < 400
     path, body, verb = OPERATIONS[name]
     known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"]}
+    known |= {"runs": [ids["concluded"]], "run": ids["concluded"]}
     sent = dict(body) | {field: known[field] for field in known.keys() & body.keys()}
     last = newest()
     if name == "create_import":

@@ -62,6 +62,8 @@ def submit(review: Review, user: User, **more: Any) -> writing.Outcome:
 def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
     queue = queue_of(owner)
     assert [taken(queue, user).item.position for user in (first, second)] == [1, 2]
+    assert queues.with_progress(Queue.objects.all())[0].writing == 0, "nobody has said anything yet"
+    Review.objects.update(version=2)
     assert queues.with_progress(Queue.objects.all())[0].writing == 2
     assert reservation.take(queue, member("third", "REVIEWER")) is None
     assert taken(queue, first).item.position == 1, "the same again, as long as it is not done"

@@ -342,6 +342,7 @@ def test_a_script_reviews_from_the_next_item_to_the_opinions(first, second, owne
     assert (saved.status_code, saved.json()["verdict"]) == (200, "accept")
     assert script.send("PUT", review, fields, If_Match=etag).status_code == 412, "it has changed since"
     body, etag = {"run_seq": item["run_seq"]}, script.get(review)["ETag"]
+    assert saved["ETag"] == etag
     assert script.post(f"{review}/submit", body, If_Match=etag).json()["state"] == "submitted"
     assert SECRET in [each["note"] for each in script.get(f"{here}/items/1/opinions").json()]
     again = script.post(f"{review}/submit", body, If_Match=script.get(review)["ETag"])

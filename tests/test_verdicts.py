@@ -13,6 +13,7 @@ from experiments import filters
 from experiments.models import Adjudication, AuditEntry, Layer, Model, Notification, Queue, Review, Run
 from experiments.models.review import State
 from experiments.review import adjudication, queues, verdicts, writing
+from tests.api_world import Script
 from tests.conftest import member
 from tests.test_review import queue_of, submit, taken
 from tests.test_review_pages import send, signed_in
@@ -310,3 +311,41 @@ def test_who_may_not_put_a_run_up_is_told_why(owner, admin, teammate, first):
     run.refresh_from_db()
     with pytest.raises(queues.Refused, match="closed"):
         queues.put_up(owner, run, queue.pk)
+
+
+# --- the same by the API ---
+
+
+def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin):
+    run = run_of(queue_of(owner, runs=1))
+    asker, script = Script(owner), Script(admin)
+    made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2, "reviewers": ["x"]})
+    assert (made.status_code, "called so: x" in made.json()["detail"]) == (422, True)
+    made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2})
+    assert made.status_code == 201
+    queue = Queue.objects.get(name="Own")
+    other = run_of(queue_of(owner, runs=1))
+    assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).json()["number"] == 2
+    assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).status_code == 409
+    assert Script(second).post(f"/queues/{queue.pk}/close").status_code == 403
+    final, body = f"/queues/{queue.pk}/items/1/final-verdicts", {"verdict": "accept", "reason": "Shown directly."}
+    assert script.post(final, body).status_code == 409, "nobody has reviewed it"
+    give(queue, first, "reject")
+    assert asker.post(f"/queues/{queue.pk}/close").json()["closed"]
+    assert asker.get(f"/runs/{run.pk}").json()["verdict"]["value"] == "reject"
+    assert script.post(final, body | {"corrected_label": "red"}).status_code == 201
+    assert [each["reason"] for each in asker.get(final).json()] == ["Shown directly."]
+    told = {"value": "accept", "final": True, "opinions": 1, "agreeing": 0, "corrected_labels": ["red"]}
+    assert asker.get(f"/runs/{run.pk}").json()["verdict"] == told
+    listed = asker.get("/runs?verdict=final").json()["items"]
+    assert [(each["id"], each["verdict"]) for each in listed] == [(run.pk, told)]
+    assert asker.get("/runs?verdict=good").status_code == 422
+
+
+def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, first, second):
+    run = run_of(reviewed(owner, (first, "reject")))
+    queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[second]))
+    script = Script(second)
+    assert script.get(f"/runs/{run.pk}").json()["verdict"] is None
+    assert script.get("/runs?verdict=reviewed").json()["items"] == []
+    assert [each["verdict"] for each in script.get("/runs").json()["items"]] == [None]

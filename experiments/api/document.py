@@ -21,6 +21,7 @@ CONFLICTS = frozenset(
         *("try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"),
         *("create_view", "edit_view", "delete_model", "delete_data_set"),
         *("reserve_next_item", "save_review", "submit_review"),
+        *("put_run_up", "give_final_verdict"),
         *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
     }
 )
@@ -30,6 +31,7 @@ ONCE = frozenset(
         "ask_again",
         "create_export",
         "create_label",
+        "create_queue",
         "add_model",
         "add_data_set",
         "add_index",

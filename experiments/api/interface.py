@@ -42,6 +42,7 @@ from experiments.api import (
     parameters,
     problems,
     rates,
+    review_queues,  # noqa: F401 - its operations are among those of reviews
     reviews,
     runs,
     saved_views,

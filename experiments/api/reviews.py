@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema
 
 from experiments import audit, live
@@ -14,7 +14,7 @@ from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.problems import Refusal
-from experiments.api.versions import must_match
+from experiments.api.versions import must_match, tag_of
 from experiments.models import Item, Queue, Review
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -164,14 +164,17 @@ def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
-def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn) -> ReviewOut:
-    """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost."""
+def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn, response: HttpResponse) -> ReviewOut:
+    """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
+    one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
     item = find(ITEMS.all(), queue=pk, position=number)
     with transaction.atomic():
         review = held(request, item, user.pk)
         told(writing.save(item.pk, user, review.version, opinion.model_dump()))
-    return review_out(own(item, user.pk))
+    saved = review_out(own(item, user.pk))
+    response["ETag"] = tag_of(request, saved)
+    return saved
 
 
 @router.post("/queues/{pk}/items/{number}/review/submit", response=ReviewOut, summary="Submit your review")

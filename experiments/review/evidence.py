@@ -10,7 +10,7 @@ from django.db.models import Max, Q
 
 from experiments import gallery, rendering
 from experiments.gallery import Shot
-from experiments.models import Event, Item, Observation, Review, Run
+from experiments.models import Event, Item, Observation, Profile, Review, Run
 from experiments.run_page import experiments, window
 
 BEST, EXEMPLARS = 10, 10
@@ -33,11 +33,15 @@ def of(run: Run) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
+    exemplars, data_set = shots(run, Q(origin="exemplar"), EXEMPLARS), ""
+    if not exemplars:
+        exemplars, data_set = of_unit(run)
     return {
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
         "best": shots(run, ~Q(origin="exemplar"), BEST),
-        "exemplars": shots(run, Q(origin="exemplar"), EXEMPLARS),
+        "exemplars": exemplars,
+        "exemplars_of": data_set,
         "listed": experiments.listed(list(rows)),
         "scale": rendering.scale_of(run),
         "agent": run.versions.get("agent") or rendering.agent_of(run),
@@ -50,6 +54,23 @@ def shots(run: Run, which: Q, count: int) -> list[Shot]:
     for row in run.observations.filter(which).order_by("-activation", "pk")[: count * 5]:
         seen.setdefault(row.image_id, row)
     return [gallery.shot_from(row) for row in list(seen.values())[:count]]
+
+
+def of_unit(run: Run) -> tuple[list[Shot], str]:
+    """The unit's own exemplars, and the data set they are from: the one that the run was asked over, else any."""
+    known = Profile.objects.filter(
+        unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
+    )
+    profiles = list(known.select_related("data_set"))
+    asked = run.options.get("data_set")
+    profile = next((each for each in profiles if each.data_set.key == asked), next(iter(profiles), None))
+    if profile is None:
+        return [], ""
+    rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
+    found = [
+        Shot(f"Exemplar {row.rank}", row.activation, row.image_id, row.masked_id, "exemplar", "", None) for row in rows
+    ]
+    return found, profile.data_set.label or profile.data_set.key
 
 
 def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:

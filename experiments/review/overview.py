@@ -12,6 +12,7 @@ from django.db.models import F, QuerySet
 from experiments.models import Item, Queue, Review
 from experiments.models.review import State
 from experiments.review import blindness, rubric
+from workers import registry
 
 SHOWS = {"": "All", "open": "To review", "complete": "Complete"}
 BEFORE, AFTER = 6, 14
@@ -32,7 +33,15 @@ class Row:
     @property
     def people(self) -> list[tuple[User, str, Review]]:
         """Who has a hand in it, and how: "submitted", "reviewing", "lapsed" or "declined"."""
-        return [(review.reviewer, standing(review), review) for review in self.reviews]
+        return [(review.reviewer, standing(review), review) for review in self.reviews if is_begun(review)]
+
+    @property
+    def system(self) -> str:
+        """What the run studies: of a synthetic neuron, whose name is the answer, a number until it is judged."""
+        run, is_over = self.item.run, self.item.complete or self.item.queue.closed is not None
+        if self.mine.state != State.DRAFT if self.mine else is_over:
+            return run.system
+        return registry.blind_name(run.system_kind, run.model, run.layer, run.unit) or run.system
 
     @property
     def hidden(self) -> int:
@@ -59,6 +68,11 @@ class Row:
             return "mine"
         held = sum(review.holds() for review in self.reviews)
         return "taken" if held >= self.item.queue.reviewers_per_item else "free"
+
+
+def is_begun(review: Review) -> bool:
+    """Whether it is more than a look that somebody took at the item, some time ago."""
+    return review.version > 1 or review.state != State.DRAFT or review.holds()
 
 
 def standing(review: Review) -> str:

@@ -133,8 +133,10 @@ def unfinished(user: Any) -> list[Any]:
 
 
 def with_progress(queues: QuerySet[Queue]) -> list[Any]:
-    """Each with its items, and how many reviews are under way at this moment in `writing`."""
-    live = Review.objects.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now()).order_by()
+    """Each with its items, and how many reviews are under way at this moment in `writing`: an item that somebody has
+    opened, and said nothing of yet, is not."""
+    live = Review.objects.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    live = live.filter(version__gt=1).order_by()
     writing = dict(live.values_list("item__queue").annotate(Count("pk")))
     found = list(with_items(queues))
     for queue in found:

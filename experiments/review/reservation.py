@@ -111,6 +111,12 @@ def free_slot(item: Item, user: User) -> int | None:
     return None
 
 
+def has_room(item: Item, user: User) -> bool:
+    """Whether `free_slot` would find one for this person; nothing is changed."""
+    held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
+    return len(held) < item.queue.reviewers_per_item
+
+
 def let_go(review: Review) -> None:
     """Give the slot back. The item must be locked; the review is not saved here."""
     review.slot = review.reserved_until = None

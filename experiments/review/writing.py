@@ -46,7 +46,7 @@ def save(item: int, user: User, version: int, fields: Mapping[str, Any]) -> Outc
             return problem
         assert review is not None
         write(row, review, user, fields)
-        if review.slot is None:
+        if review.slot is None and row.queue.closed is None:
             return Outcome(
                 review, words="Your reservation lapsed and another reviewer has the place. The draft is kept."
             )

@@ -35,7 +35,7 @@ def index(request: HttpRequest) -> HttpResponse:
     user = access.require(request)
     shown = queues.with_progress(Queue.objects.select_related("owner")[:QUEUES])
     mine = dict.fromkeys(reservation.queues_of(user).values_list("pk", flat=True))
-    drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None)
+    drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
         "open": [queue for queue in shown if queue.closed is None],
         "closed": [queue for queue in shown if queue.closed],
@@ -232,7 +232,7 @@ def writing_state(mine: Review | None, item: Item, user: User) -> str:
     if not reservation.queues_of(user).filter(pk=item.queue_id).exists():
         return "closed" if mine else "read"
     if mine:
-        return "write" if mine.holds() else "lapsed"
+        return "write" if mine.holds() or reservation.has_room(item, user) else "lapsed"
     return "offer" if not item.complete else "read"
 
 
