@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from experiments.choices import judging
-from experiments.models import AuditEntry, Contest, Label
+from experiments.models import AuditEntry, Contest, Label, Notification
 from tests import contests
 from tests.api_world import Script
 from tests.conftest import member
@@ -32,6 +32,7 @@ def contest(owner: User) -> Contest:
 
 def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> None:
     contests.labelled(owner)
+    judge = member("judge", "REVIEWER")
     fields = {"name": "Mine", "source": [AGENT, MILAN], "model": "toybox", "q": "red", "most": "50"}
     counted = as_admin.get("/choices/new/", fields).content.decode()
     assert "<b>1</b> pair of labels" in counted
@@ -40,6 +41,7 @@ def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> N
     made = Contest.objects.get()
     assert (made.name, made.query, made.pairs.count()) == ("Mine", "model=toybox&q=red", 1)
     assert AuditEntry.objects.filter(verb="contest.made").count() == 1
+    assert "asks you to judge 1 pair of labels in “Mine”" in Notification.objects.get(user=judge).words
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from experiments import filters
 from experiments.models import Adjudication, AuditEntry, Layer, Model, Notification, Queue, Review, Run
 from experiments.models.review import State
 from experiments.review import adjudication, queues, verdicts, writing
+from experiments.transfer import tables
 from tests.api_world import Script
+from tests.builders import make_run
 from tests.conftest import member
 from tests.test_review import queue_of, submit, taken
 from tests.test_review_pages import send, signed_in
@@ -317,14 +319,14 @@ def test_who_may_not_put_a_run_up_is_told_why(owner, admin, teammate, first):
 
 
 def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin):
-    run = run_of(queue_of(owner, runs=1))
+    run = make_run(owner, status="concluded")
     asker, script = Script(owner), Script(admin)
     made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2, "reviewers": ["x"]})
     assert (made.status_code, "called so: x" in made.json()["detail"]) == (422, True)
     made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2})
     assert made.status_code == 201
     queue = Queue.objects.get(name="Own")
-    other = run_of(queue_of(owner, runs=1))
+    other = make_run(owner, status="concluded")
     assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).json()["number"] == 2
     assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).status_code == 409
     assert Script(second).post(f"/queues/{queue.pk}/close").status_code == 403
@@ -349,3 +351,15 @@ def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, fir
     assert script.get(f"/runs/{run.pk}").json()["verdict"] is None
     assert script.get("/runs?verdict=reviewed").json()["items"] == []
     assert [each["verdict"] for each in script.get("/runs").json()["items"]] == [None]
+
+
+def test_a_file_of_runs_has_verdicts_that_everybody_may_see(owner, first, second):
+    run = run_of(reviewed(owner, (first, "reject")))
+    hidden = run_of(reviewed(owner, (first, "accept")))
+    blind = queues.Plan("again", "", "", 1, blind=True, reviewers=[second])
+    queues.make(owner, Run.objects.filter(pk=hidden.pk), blind)
+    rows = next(tables.RUNS.batches(Run.objects.order_by("pk"), lambda *_: None))
+    assert [(row["run"], row["verdict"], row["opinions"]) for row in rows] == [
+        (run.pk, "reject", 1),
+        (hidden.pk, "", 0),
+    ]

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
-from django.db.models import QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
 from experiments.models import Label, Run
 from experiments.models.transfer import Format, What
 from experiments.people import person
+from experiments.review import blindness
 from experiments.transfer.laboratory import Progress
 from experiments.transfer.record import arrival_of
 
@@ -78,6 +79,12 @@ def source(run: Run) -> str:
     return arrival.name if (arrival := arrival_of(run)) else ""
 
 
+def with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
+    """Each with whether its verdict stays hidden: a file goes anywhere, so while anybody is to review it unseen."""
+    hidden = ExpressionWrapper(blindness.has_hidden_verdict(None), output_field=BooleanField())
+    return runs.annotate(verdict_hidden=hidden)
+
+
 def of_system(run: str = "") -> list[Column]:
     return [*columns("text", f"model={run}model", f"layer={run}layer"), *columns("whole", f"unit={run}unit")]
 
@@ -97,11 +104,15 @@ RUNS = Table(
         Column("description", "text", lambda run: run.conclusion.get("description", "")),
         Column("bias", "text", lambda run: run.conclusion.get("bias", "")),
         Column("reasoning", "text", lambda run: run.conclusion.get("reasoning", "")),
+        Column("verdict", "text", lambda run: "" if run.verdict_hidden else run.verdict),
+        Column("verdict_final", "whole", lambda run: 0 if run.verdict_hidden else int(run.verdict_final)),
+        Column("opinions", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
+        Column("opinions_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
         Column("imported_from", "text", source),
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
     ],
-    lambda rows: rows.select_related("owner", "arrival"),
+    lambda rows: with_verdicts(rows.select_related("owner", "arrival")),
 )
 EXPERIMENTS = Table(
     "experiments",

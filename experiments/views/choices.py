@@ -15,13 +15,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments import access, audit, live, roster
+from experiments import access, audit, live, notifications, roster
 from experiments.choices import backbones, judging, results, sources, table
 from experiments.choices.form import MOST, USUAL, Draft, NewContest, drafted, make
 from experiments.models import Choice, Contest, Job, Judge, Layer, Model, Pair
 from experiments.models.choice import Kind
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
+from experiments.models.notification import Kind as Notice
+from experiments.people import person
+from experiments.review import making
 
 MANAGES = Role.ADMIN
 """Who makes and closes contests, and has backbones judge: as with queues, one who manages."""
@@ -70,9 +73,17 @@ def new(request: HttpRequest) -> HttpResponse:
         with transaction.atomic():
             contest = make(form, draft, user, query.urlencode())
             audit.record(request, "contest.made", contest, pairs=len(draft.drawing.pairs))
+            tell_judges(user, contest, len(draft.drawing.pairs))
         return redirect(contest)
     problems = form.problems if sent or "source" in given else []
     return render(request, "choices/new.html", offered(form, draft, listed, problems), status=400 if sent else 200)
+
+
+def tell_judges(maker: User, contest: Contest, pairs: int) -> None:
+    """Everybody who may judge, but for who made it."""
+    words = f"{person(maker)} asks you to judge {pairs} pair{'s' * (pairs != 1)} of labels in “{contest.name}”."
+    for judge in making.reviewers().exclude(pk=maker.pk):
+        notifications.tell(judge, Notice.REVIEW, words, contest.get_absolute_url())
 
 
 def filled(given: QueryDict) -> QueryDict:
