@@ -58,6 +58,7 @@ def test_a_reviewer_needs_no_mouse_and_loses_nothing(live_server, client: Client
         two_tabs_are_told(page, context.new_page())
         the_next_item_is_there_at_once(page, address)
         what_is_refused_comes_back(page)
+        a_phone_is_wide_enough(page)
     assert [error for error in errors if not EXPECTED.search(error)] == []
 
 
@@ -124,3 +125,8 @@ def what_is_refused_comes_back(page: Page) -> None:
     page.get_by_role("button", name="I have seen it: submit").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Question 3?")
     expect(page.locator("#line")).to_contain_text("You submitted item 2")
+
+
+def a_phone_is_wide_enough(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
