@@ -74,7 +74,7 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
     ("Experiments", lambda run: run.experiment_count, "{:,}".format),
     ("Images", lambda run: run.observation_count, "{:,}".format),
     ("Tokens", lambda run: run.tokens, compact),
-    ("Cost", lambda run: run.cost, dollars),
+    ("Cost", lambda run: run.known_cost, dollars),
     ("Time", lambda run: run.seconds, took),
 )
 

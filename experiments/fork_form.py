@@ -15,7 +15,7 @@ from experiments.models.run import LIMITS
 from experiments.people import person
 from experiments.steering import MOST_CHARS
 
-MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", *LIMITS)
+MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
 GONE = ("model", "layer", "unit", "data_set", "tool_set", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
@@ -73,7 +73,7 @@ class ForkForm(QueryForm):
             fork_round=self.at.round,
             limits={name: data[name] for name in LIMITS},
             **{name: getattr(parent, name) for name in kept},
-            **{name: data[name] for name in MAY_CHANGE if name not in LIMITS},
+            **{name: data[name] for name in MAY_CHANGE if name not in {*LIMITS, "unpriced"}},
         )
         run.fork_plan = forks.planned(person(owner), self.at, data["remark"], forks.changes(parent, run))
         run.save()

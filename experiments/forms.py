@@ -59,6 +59,8 @@ ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 class QueryForm(forms.Form):
     """Everything that goes into a run. Errors say what there is to choose from; nothing typed is lost."""
 
+    price_unknown = False
+    """Whether the chosen model has no known price, once the form was looked at."""
     question = forms.CharField(
         max_length=QUESTION_CHARS,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
@@ -80,6 +82,7 @@ class QueryForm(forms.Form):
     cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
     seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
+    unpriced = forms.BooleanField(required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -138,7 +141,16 @@ class QueryForm(forms.Form):
         if problem:
             self.add_error("backbone", problem)
         data["backbone_model"] = kit.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
+        self._look_at_price(data)
         return data
+
+    def _look_at_price(self, data: dict[str, Any]) -> None:
+        """Without a known price a limit of the cost cannot hold: a person says that the run may do without."""
+        self.price_unknown = kit.price_unknown(data.get("backbone", ""), data["backbone_model"])
+        if self.price_unknown and data.get("unpriced"):
+            data["cost"] = None
+        elif self.price_unknown and data.get("cost") is not None:
+            self.add_error("unpriced", kit.without_price(data["backbone_model"]))
 
     def _find_unit(self, data: dict[str, Any]) -> None:
         """Check model, layer and unit together; the unit becomes a number, the layer's kind that of the system."""
@@ -239,14 +251,17 @@ def command_line(values: dict[str, Any]) -> str:
     words = ["python", "manage.py", "investigate"]
     for name in ("model", "layer", "unit"):
         words += [f"--{name}", str(values.get(name) or "0")]
+    toy = kit.is_toybox(str(values.get("model") or kit.TOYBOX))
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
-        if value != default:
+        if value != default or (not toy and name in ("data_set", "tool_set")):
             words += [f"--{name.replace('_', '-')}", value]
     for name, limit in LIMITS.items():
         value = values.get(name, limit)
         if str(value) != str(limit):
             words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
+    if values.get("unpriced"):
+        words.append("--unpriced")
     question = " ".join(str(values.get("question") or "").split())
     if question:
         words += ["--question", question]

@@ -87,6 +87,20 @@ def available(kind: type[DataSet | ToolSet | Backbone]) -> list[str]:
     return list(rows.values_list("key", flat=True))
 
 
+def price_unknown(backbone: str, model: str) -> bool:
+    """Whether a worker offers this model and knows no price of it."""
+    row = Backbone.objects.filter(key=backbone).first()
+    return row is not None and model in row.unpriced
+
+
+def without_price(model: str) -> str:
+    """What to do about a limit of the cost that cannot hold."""
+    return (
+        f"No price is known for {model}, so a limit of the cost cannot hold. Tick “Run without a known price”, which "
+        "leaves that limit out, or have an admin add the price (Settings, Models says where)."
+    )
+
+
 def model_of(backbone: str, wanted: str) -> str:
     """The provider's model to ask: the one wanted if the backbone offers it, else its default; "" where it has none."""
     row = Backbone.objects.filter(key=backbone).first()

@@ -49,6 +49,7 @@ def keep_usage(run: Run, usage: Payload) -> None:
     run.prompt_tokens += usage["prompt_tokens"]
     run.completion_tokens += usage["completion_tokens"]
     run.cost += usage["cost"]
+    run.unpriced = run.unpriced or not usage.get("priced", True)
 
 
 def keep_experiment(run: Run, payload: Payload) -> None:

@@ -165,7 +165,7 @@ def pieces(run: Run) -> dict[str, SafeString]:
 
 def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
-    used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.cost, "seconds": run.seconds}
+    used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": run.seconds}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
     context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task)}
     return render_to_string("run/head.html", context | {"paused_by": paused_by(run)})

@@ -6,6 +6,7 @@ Every variable is listed in the README's table (a test compares the two).
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -62,22 +63,28 @@ def choice(name: str, default: str, among: tuple[str, ...]) -> str:
     return found
 
 
+def device(name: str, default: str) -> str:
+    """The variable as a device of PyTorch; whether it is there is for the worker to find out."""
+    value = text(name, default)
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", value):
+        raise ImproperlyConfigured(f"{name}={value!r} is none of auto, cpu, cuda, or one GPU of several as cuda:1.")
+    return value
+
+
 def words(name: str, default: str = "") -> list[str]:
     """The variable as a comma-separated list."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
-def prices(name: str, default: str) -> dict[str, tuple[float, float]]:
-    """The variable as `model=prompt/completion, …` in US dollars for a million tokens."""
-    found = {}
-    for entry in words(name, default):
-        model, _, price = entry.rpartition("=")
-        try:
-            prompt, completion = (float(part) for part in price.split("/"))
-        except ValueError:
-            raise ImproperlyConfigured(f"{name}: {entry!r} is not of the form gpt-4o=2.5/10.") from None
-        found[model] = (prompt, completion)
-    return found
+def price_file(name: str, default: Path) -> Path:
+    """The variable as the path of a file of prices, which need not be there yet."""
+    raw = text(name, str(default))
+    if "=" in raw and not raw.endswith(".toml"):
+        raise ImproperlyConfigured(
+            f"{name}={raw!r} is no file. Prices stand in a file: put a line such as "
+            f'"gpt-4o" = {{ prompt = 2.5, completion = 10 }} under [models] in {default}, or name another.'
+        )
+    return Path(raw).expanduser().resolve()
 
 
 def issuer(url: str, client: str) -> str:
@@ -185,7 +192,7 @@ REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
 
 # --- the laboratory: read by `workers.jobs.laboratory` alone -----------------------------------------
 
-LAB_DEVICE = text("MAIA_DEVICE", "cpu")
+LAB_DEVICE = device("MAIA_DEVICE", "auto")
 LAB_PRECISION = choice("MAIA_PRECISION", "float32", ("float32", "float16", "bfloat16"))
 LAB_MEMORY_GB = number("MAIA_MEMORY_GB", 0)
 LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64, least=1))
@@ -207,7 +214,7 @@ WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4, least=1))
 OPENAI_API_KEY = secret("OPENAI_API_KEY")
 OPENAI_BASE_URL = text("OPENAI_BASE_URL")
 OPENAI_MODELS = words("MAIA_OPENAI_MODELS", "gpt-4o")
-OPENAI_PRICES = prices("MAIA_OPENAI_PRICES", "gpt-4o=2.5/10,gpt-4o-mini=0.15/0.6,gpt-4.1=2/8,gpt-4.1-mini=0.4/1.6")
+OPENAI_PRICES = price_file("MAIA_OPENAI_PRICES", STATE / "prices.toml")
 OPENAI_CONTEXT_TOKENS = int(number("MAIA_OPENAI_CONTEXT_TOKENS", 128000, least=1))
 OPENAI_ATTEMPTS = int(number("MAIA_OPENAI_ATTEMPTS", 8, least=1))
 OPENAI_SILENCE = number("MAIA_OPENAI_SILENCE", 300, least=1)

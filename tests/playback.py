@@ -23,6 +23,7 @@ class Playback:
     """A backbone that gives written replies, by their place in the conversation. An exception is raised instead."""
 
     label = "playback"
+    price_known = True
 
     def __init__(self, *replies, usage=Usage()):  # noqa: B008  frozen
         self.replies = list(replies)

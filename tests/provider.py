@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 Answer = Callable[["Handler"], None]
 
@@ -177,3 +178,10 @@ def page(handler: Handler) -> None:
     handler.begin("text/html")
     handler.raw("<html>Welcome</html>")
     handler.raw(b"")
+
+
+def prices(folder: Path, model: str, prompt: float, completion: float) -> Path:
+    """A file of prices with one model, in US dollars for a million tokens."""
+    path = folder / "prices.toml"
+    path.write_text(f'[models]\n"{model}" = {{ prompt = {prompt}, completion = {completion} }}\n')
+    return path

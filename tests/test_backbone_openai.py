@@ -18,7 +18,7 @@ from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat import account
 from workers.backbones.openai_chat.patience import Patience
 from workers.errors import Cancelled, MissingPart, UnknownName
-from workers.protocols import ImagePart, LabSettings, Message
+from workers.protocols import ImagePart, LabSettings, Message, Usage
 from workers.protocols import Provider as Settings
 
 HASTY = Patience(first=0.01, most=0.02, afterwards=0.3)
@@ -248,13 +248,14 @@ PRICES = {"gpt-4": (30.0, 60.0), "gpt-4o": (2.5, 10.0), "gpt-4o-mini": (0.15, 0.
         ("gpt-4o@20240806", 2.5),
         ("gpt-4o:latest", 2.5),
         ("gpt-4-0613", 30.0),
-        ("gpt-4.1", 0.0),
-        ("gpt-4o-audio", 0.0),
-        ("other", 0.0),
+        ("gpt-4.1", None),
+        ("gpt-4o-audio", None),
+        ("other", None),
     ],
 )
-def test_a_dated_model_costs_what_the_model_does_and_an_unknown_one_nothing(model, price):
-    assert account.price(PRICES, model)[0] == price
+def test_a_dated_model_costs_what_the_model_does_and_of_an_unknown_one_nobody_knows(model, price):
+    assert (account.price(PRICES, model) or (None,))[0] == price
+    assert account.usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
 
 
 def test_failed_attempts_that_were_paid_for_are_counted():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -38,19 +39,20 @@ def contest(owner: User) -> Contest:
 
 
 @pytest.fixture
-def provider(settings) -> Iterator[Provider]:
+def provider(settings, tmp_path: Path) -> Iterator[Provider]:
     """Answers that the first label is better, until a test says otherwise."""
     laboratory.build_laboratory.cache_clear()
     with Provider(says("Red things.\nANSWER: A", usage=(1000, 100))) as server:
         settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
-        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o"], {"gpt-4o": (2.5, 10.0)}
+        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o", "claude"], tmp_path / "prices.toml"
         yield server
     laboratory.build_laboratory.cache_clear()
 
 
 @pytest.fixture
 def judge(contest: Contest, owner: User) -> Judge:
-    Backbone.objects.create(key="openai", label="Vision-language model", model_names=["gpt-4o"])
+    offered = {"model_names": ["gpt-4o", "claude"], "prices": {"gpt-4o": [2.5, 10]}}
+    Backbone.objects.create(key="openai", label="Vision-language model", **offered)
     return backbones.ask(contest.pk, "openai:gpt-4o", 5.0, owner)
 
 
@@ -123,6 +125,19 @@ def test_it_stops_at_its_allowance_and_says_how_to_go_on(judge: Judge, provider:
     again = backbones.ask(judge.contest_id, "openai:gpt-4o", 1.0, owner)
     assert again.pk == judge.pk
     assert done(again).choices.count() == 5
+
+
+def test_one_without_a_known_price_judges_only_where_somebody_says_so(
+    judge: Judge, provider: Provider, as_owner: Client
+) -> None:
+    asked = {"backbone": "openai:claude", "cost": "5"}
+    page = as_owner.post(f"/choices/{judge.contest_id}/ask/", asked, follow=True).content.decode()
+    assert "No price is known for claude" in page
+    assert "claude (price unknown)" in page
+    as_owner.post(f"/choices/{judge.contest_id}/ask/", asked | {"unpriced": "on"})
+    other = done(Judge.objects.get(backbone_model="claude"))
+    assert (other.known_cost, other.choices.count()) == (None, 5)
+    assert "price unknown, 5k tokens read" in as_owner.get(f"/choices/{judge.contest_id}/").content.decode()
 
 
 def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge, provider: Provider) -> None:

@@ -79,6 +79,14 @@ def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], sa
     assert not DataSet.objects.exists()
 
 
+def test_for_a_model_of_ones_own_nothing_of_toybox_is_taken_unasked(checkpoint: Path) -> None:  # noqa: F811
+    unit = ("--model", f"hf:{checkpoint}", "--layer", "layer4", "--unit", "1")
+    with pytest.raises(CommandError, match=r"Name --tool-set, one of toybox, diffusion and --data-set"):
+        said("investigate", *unit)
+    with pytest.raises(CommandError, match=r"unasked\. Name --data-set \("):
+        said("investigate", *unit, "--tool-set", "toybox")
+
+
 def test_a_database_of_another_version_is_refused_with_the_command_that_mends_it() -> None:
     applied = MigrationRecorder(connection)
     newest = max(name for app, name in applied.applied_migrations() if app == "experiments")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from experiments.management.commands.experiment import FAILED
 from workers.jobs import laboratory as place
 
 pytestmark = pytest.mark.django_db
@@ -35,13 +36,20 @@ def quick(quick_laboratory: Path, settings) -> Iterator[None]:
 def experiment(folder: Path, program: str, *options: str) -> str:
     path, out = folder / "program.py", StringIO()
     path.write_text(program)
-    call_command("experiment", str(path), *UNIT, *options, stdout=out)
+    try:
+        call_command("experiment", str(path), *UNIT, *options, stdout=out)
+    except CommandError as error:
+        if error.returncode != FAILED or "The program failed" not in str(error):
+            raise
     return out.getvalue()
 
 
 def test_it_tells_what_came_of_a_program_as_json(tmp_path: Path) -> None:
     told = json.loads(experiment(tmp_path, PROGRAM, "--json"))
-    assert set(told) == {"status", "output", "output_truncated", "error", "seconds", "observations", "calls"}
+    assert set(told) == {
+        *("status", "output", "output_truncated", "error", "seconds", "observations", "texts", "calls")
+    }
+    assert told["texts"] == ["the best two"]
     assert (told["status"], told["output"], told["error"]) == ("ok", "largest True\n", "")
     assert [each["title"] for each in told["observations"]] == ["first", "second"]
     assert told["observations"][0]["activation"] >= told["observations"][1]["activation"]
@@ -53,6 +61,7 @@ def test_it_tells_a_person_the_same(tmp_path: Path) -> None:
     lines = experiment(tmp_path, PROGRAM).splitlines()
     assert lines[0].startswith("ok, ")
     assert lines[-1] == "largest True"
+    assert "the best two" in lines
     assert any(line.endswith("tools.log_experiment") for line in lines)
     assert any(line.endswith("second") for line in lines)
 
@@ -71,6 +80,17 @@ def test_a_failure_of_the_program_is_a_result(tmp_path: Path, program: str, stat
     told = json.loads(experiment(tmp_path, program, "--json", "--seconds", "0.5"))
     assert told["status"] == status
     assert words in told["error"]
+
+
+def test_remarks_of_the_tools_are_told_too(tmp_path: Path) -> None:
+    told = json.loads(experiment(tmp_path, "tools.text2image(['a red ball and a wobbly quokka'])", "--json"))
+    assert "quokka" in " ".join([*told["texts"], told["error"]])
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "inf", "soon"])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, seconds: str) -> None:
+    with pytest.raises(CommandError, match=f"'{seconds}' is no number above 0"):
+        experiment(tmp_path, "pass", f"--seconds={seconds}")
 
 
 def test_the_same_seed_draws_the_same_images(tmp_path: Path) -> None:

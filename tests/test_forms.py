@@ -155,7 +155,12 @@ def test_the_scripted_scientist_is_refused_tools_it_knows_nothing_of() -> None:
 
 
 def test_a_backbone_is_asked_for_a_model_it_offers_the_first_by_default(owner: User) -> None:
-    Backbone.objects.create(key="openai", label="A language model", model_names=["gpt-4o", "gpt-4.1"])
+    Backbone.objects.create(
+        key="openai",
+        label="A language model",
+        model_names=["gpt-4o", "gpt-4.1"],
+        prices={"gpt-4o": [2.5, 10], "gpt-4.1": [2, 8]},
+    )
     for wanted, asked in {"": "gpt-4o", "gpt-4.1": "gpt-4.1", "gpt-9": "gpt-4o"}.items():
         form = forms.QueryForm(GOOD | {"backbone": "openai", "backbone_model": wanted})
         assert form.is_valid(), form.errors

@@ -49,13 +49,18 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     run = Run.objects.get()
     assert set(told) == {
         "run", "status", "reason", "rounds", "experiments", "observations", "description", "labels", "seconds",
+        "question", "task", "bias", "reasoning", "hypotheses", "threshold", "best_activation",
+        "prompt_tokens", "completion_tokens", "cost",
     }  # fmt: skip
     assert (told["run"], told["status"], told["labels"]) == (run.pk, "concluded", run.labels)
     assert told["rounds"] == run.rounds == Event.objects.filter(kind="reply").count()
     assert told["experiments"] == Experiment.objects.count() > 1
     assert told["observations"] == Observation.objects.count() > 20
     assert told["description"]
-    assert Hypothesis.objects.exists()
+    assert (told["cost"], told["prompt_tokens"], told["threshold"]) == (0.0, run.prompt_tokens, run.threshold)
+    last = Hypothesis.objects.filter(run=run, round=run.hypotheses.latest("round").round)
+    assert [each["text"] for each in told["hypotheses"]] == [each.text for each in last]
+    assert {each["fate"] for each in told["hypotheses"]} <= {"open", "supported", "refuted"}
     assert Label.objects.filter(run=run).count() == len(told["labels"]) > 0
     assert not Observation.objects.filter(masked=None).exists()
     raw = set(Observation.objects.values_list("image_id", flat=True))
@@ -92,7 +97,9 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         ((*UNIT, "--question", "  "), "question is empty"),
         ((*UNIT, "--question", "x" * 100_000), "Shorten it"),
         ((*UNIT, "--max-rounds", "0"), "above 0"),
-        ((*UNIT, "--max-cost", "cheap"), "neither a number nor none"),
+        ((*UNIT, "--max-seconds", "inf"), "'inf' is no number above 0.*\"none\" for no limit"),
+        ((*UNIT, "--seed", "9" * 26), "no whole number from 0 to 2147483647"),
+        ((*UNIT, "--max-cost", "cheap"), "'cheap' is no number above 0"),
         (("--layer", "layer4"), "Say which unit"),
         (("--resume", "77"), "There is no run 77"),
         (("--fork", "77", "--round", "1"), "There is no run 77"),
@@ -102,6 +109,23 @@ def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ..
     with pytest.raises(CommandError, match=says):
         investigate(*options)
     assert not Run.objects.exists()
+
+
+def test_for_a_person_it_makes_the_run_and_says_whose_turn_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(investigate(*UNIT, "--backbone", "person", "--json"))
+    assert (told["status"], told["rounds"], told["description"]) == ("waiting", 0, "")
+    assert "Round 1 is yours to write, on its page." in capsys.readouterr().err
+
+
+def test_a_model_without_a_price_wants_leave(settings) -> None:
+    settings.OPENAI_BASE_URL, settings.OPENAI_ATTEMPTS = "http://127.0.0.1:9/v1", 1
+    asked = (*UNIT, "--backbone", "openai", "--backbone-model", "qwen")
+    with pytest.raises(CommandError, match="No price is known for qwen"):
+        investigate(*asked)
+    assert not Run.objects.exists()
+    with pytest.raises(CommandError, match=r"The run waits: .*cannot be reached"):
+        investigate(*asked, "--unpriced")
+    assert Run.objects.get().limits["cost"] is None
 
 
 def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:

@@ -238,6 +238,7 @@ class Hung:
     """A backbone that never answers, like a provider that hangs; `spent` is what the request took."""
 
     label = "hung"
+    price_known = True
 
     def __init__(self, spent: Usage) -> None:
         self.spent, self.asked = spent, 0

@@ -210,6 +210,11 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
     told = cost.read(run, {})
     tokens, dollars, time = told["shown"]
     assert (tokens.total, dollars.total, time.total) == (run.tokens, run.cost, 14.0)
+    Run.objects.filter(pk=run.pk).update(seconds=110.0)
+    run.refresh_from_db()
+    header = cost.read(run, {})["shown"][2]
+    assert (header.total, header.said) == (run.seconds, "1 min 50 s of 30 s")
+    assert [words for _, words in header.round_ticks] == ["0", "4 s", "8 s"]
     assert told["rows"][1].cells[:4] == ["100", "20", "30", "300"]
     assert told["totals"][:3] == ["200", "40", "60"]
     assert tokens.limit_y is None, "far above"

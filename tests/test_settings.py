@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from django.core.exceptions import ImproperlyConfigured
 
 from maia_web import settings, state
+from workers.device import device_for
+from workers.errors import MissingPart
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +29,29 @@ def test_a_number_is_finite_and_not_negative(monkeypatch: pytest.MonkeyPatch, ra
     monkeypatch.setenv("MAIA_TRIAL", raw)
     with pytest.raises(ImproperlyConfigured, match="MAIA_TRIAL"):
         settings.number("MAIA_TRIAL", 7)
+
+
+def test_a_number_that_must_be_above_zero_says_what_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", "0")
+    assert settings.number("MAIA_TRIAL", 7) == 0
+    with pytest.raises(ImproperlyConfigured, match="MAIA_TRIAL='0' is not a number of 1 or more"):
+        settings.number("MAIA_TRIAL", 7, least=1)
+
+
+@pytest.mark.parametrize("raw", ["banana", "cuda:", "cuda:one", "CPU", "mps"])
+def test_a_device_that_does_not_exist_stops_the_start(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", raw)
+    with pytest.raises(ImproperlyConfigured, match=f"MAIA_TRIAL='{raw}' is none of auto, cpu, cuda"):
+        settings.device("MAIA_TRIAL", "auto")
+
+
+def test_networks_run_on_what_pytorch_has_and_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [settings.device("MAIA_TRIAL", name) for name in ("auto", "cuda:12")] == ["auto", "cuda:12"]
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    assert device_for("auto") == ("cuda" if count else "cpu")
+    assert device_for("cpu") == "cpu"
+    with pytest.raises(MissingPart, match=r"MAIA_DEVICE='cuda:99' asks for an NVIDIA GPU.*Unset it"):
+        device_for("cuda:99")
 
 
 def test_a_list_is_split_at_commas_and_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:

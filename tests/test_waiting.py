@@ -18,7 +18,7 @@ from experiments import live, rendering, transcript
 from experiments.models import Run
 from experiments.models.run import Status
 from tests.builders import as_json, started
-from tests.provider import Provider, refuses, says
+from tests.provider import Provider, prices, refuses, says
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, here, install, kinds, play, tiny_run
 from workers.agent.events import Halted
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MissingPart
@@ -214,12 +214,14 @@ def test_a_backbone_that_does_not_see_leaves_it_to_the_tool_set(owner: User) -> 
 # --- with a provider on loopback ------------------------------------------------------------------
 
 
-def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(owner: User, settings: Any) -> None:
+def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(
+    owner: User, settings: Any, tmp_path: Path
+) -> None:
     first, second = says(SENTENCES[0], usage=(300, 20)), says(SENTENCES[1], usage=(300, 20))
     reply, conclusion = says(LOOK, usage=(1_000, 100)), says(CONCLUSION, usage=(2_000, 50))
     with Provider(reply, first, refuses(402, "Insufficient balance"), second, conclusion) as provider:
         settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "sk-test", provider.url
-        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["seer"], {"seer": (10.0, 100.0)}
+        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["seer"], prices(tmp_path, "seer", 10, 100)
         run = play(tiny_run(owner, None, "openai"))
         assert (run.status, kinds(run)) == (Status.WAITING, ["started", "reply", "experiment", "halted"])
         assert "credit" in run.reason
@@ -244,10 +246,13 @@ def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(owner: U
         (refuses(529, "Overloaded"), "asked 1 time"),
     ],
 )
-def test_every_refusal_of_a_provider_has_the_run_wait(owner: User, settings: Any, refusal: Any, says_why: str) -> None:
+def test_every_refusal_of_a_provider_has_the_run_wait(
+    owner: User, settings: Any, tmp_path: Path, refusal: Any, says_why: str
+) -> None:
     with Provider(refusal) as provider:
         settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "sk-test", provider.url
         settings.OPENAI_MODELS, settings.OPENAI_ATTEMPTS = ["seer"], 1
+        settings.OPENAI_PRICES = prices(tmp_path, "seer", 10, 100)
         run = play(tiny_run(owner, None, "openai"))
     assert run.status == Status.WAITING
     assert says_why in run.reason

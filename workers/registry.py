@@ -4,7 +4,8 @@ To add a plug-in: one file, one line below. A factory takes `LabSettings` first;
 table. A key that ends in a colon names a family: "hf:" serves "hf:microsoft/resnet-152", and its factory is given what
 follows the first colon as a second argument. A plug-in whose weights may be missing has a function `missing`, with the
 arguments of the factory, in the same module: "" if all is there, else what is missing and the command that gets it.
-One that offers several models by name (a backbone, a generator) has a function `models` of the settings: their names.
+One that offers several models by name (a backbone, a generator) has a function `models` of the settings: their names;
+where they are paid for, also `prices`.
 """
 
 from __future__ import annotations
@@ -178,6 +179,13 @@ def offered(plugins: Plugins, key: str, settings: Any) -> list[str]:
     module, _ = _place(plugins, key)
     names: Callable[..., Sequence[str]] | None = getattr(import_module(module), "models", None)
     return list(_with_argument(names, key)(settings)) if names else []
+
+
+def priced(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
+    """Those of the offered models whose price is known, in US dollars for a million prompt and completion tokens."""
+    module, _ = _place(plugins, key)
+    prices: Callable[..., Mapping[str, tuple[float, float]]] | None = getattr(import_module(module), "prices", None)
+    return dict(_with_argument(prices, key)(settings)) if prices else {}
 
 
 def _place(plugins: Plugins, key: str) -> tuple[str, str]:

@@ -50,6 +50,9 @@ class RunIn(Body):
     backbone_model: Text = ""
     limits: Limits = Limits()
     seed: int = Field(0, ge=0, le=2**31 - 1)
+    unpriced: bool = Field(
+        False, description="run though no price of the model is known: the limit of the cost is then left out"
+    )
 
 
 @router.post("/runs", response={201: RunOut}, summary="Ask: create a run")

@@ -101,7 +101,7 @@ class JudgeOut(Schema):
     gold: ShareOut = Field(description="the right answer where it is known")
     first: ShareOut = Field(description="the label that stood first")
     seconds: float | None
-    cost: float
+    cost: float | None = Field(description="US dollars; null where the price is not known")
     preferences: list[PreferenceOut]
 
 
@@ -200,7 +200,7 @@ def judge_out(worth: Worth, kind: Literal["person", "backbone"]) -> JudgeOut:
         gold=share_out(worth.gold),
         first=share_out(worth.first),
         seconds=worth.seconds,
-        cost=worth.judge.cost,
+        cost=worth.judge.known_cost,
         preferences=preferences(worth.table),
     )
 

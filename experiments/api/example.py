@@ -36,6 +36,7 @@ def query(values: Mapping[str, Any]) -> dict[str, Any]:
     changed = {
         name: number(values[name]) for name, usual in LIMITS.items() if str(values.get(name, usual)) != str(usual)
     }
+    body |= {"unpriced": True} if values.get("unpriced") else {}
     return body | ({"limits": changed} if changed else {})
 
 

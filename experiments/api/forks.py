@@ -35,6 +35,7 @@ class ForkIn(Body):
     backbone: Text = ""
     backbone_model: Text = ""
     seed: int | None = Field(None, ge=0, le=2**31 - 1)
+    unpriced: bool = Field(False, description="as of a new run")
     limits: Limits | None = Field(None, description="as of a new run; the rounds that are copied count")
 
 
@@ -62,7 +63,7 @@ def forked(request: HttpRequest, source: Run, wanted: ForkIn) -> tuple[RunOut, s
 
 def given(wanted: ForkIn) -> dict[str, Any]:
     """What the form is to change. Another agent comes with a model of its own."""
-    named = wanted.model_dump(include={"question", "backbone", "seed"})
+    named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     values = {name: value for name, value in named.items() if value not in ("", None)}
     if wanted.backbone or wanted.backbone_model:
         values["backbone_model"] = wanted.backbone_model

@@ -71,7 +71,7 @@ class RunOut(Schema):
     last_seq: int = Field(description="of its newest event")
     prompt_tokens: int
     completion_tokens: int
-    cost: float
+    cost: float | None = Field(description="US dollars; null where the price of something it took is not known")
     seconds: float
     threshold: float | None
     best_activation: float | None
@@ -119,7 +119,7 @@ class RunOrder(Schema):
 SAME = (
     *("id", "question", "task", "system_kind", "model", "layer", "unit", "tool_set", "backbone", "backbone_model"),
     *("limits", "seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
-    *("completion_tokens", "cost", "seconds", "threshold", "best_activation", "versions"),
+    *("completion_tokens", "seconds", "threshold", "best_activation", "versions"),
 )
 
 
@@ -134,6 +134,7 @@ def run_out(run: Run) -> RunOut:
         fork_round=run.fork_round or None,
         experiments=run.experiment_count,
         observations=run.observation_count,
+        cost=run.known_cost,
         conclusion=Conclusion(**run.conclusion),
         tags=[tag.name for tag in run.tags.all()],
         **{name: getattr(run, name) for name in SAME},

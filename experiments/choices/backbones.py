@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from experiments import kit
 from experiments.choices.judging import Refused, open_contest
 from experiments.models import Backbone, Job, Judge
 from experiments.models.job import MOVING, JobKind, JobStatus
@@ -28,21 +29,28 @@ class Offered:
     value: str
     label: str
     lacks: str
+    unpriced: bool
+    """Whether its price is not known."""
 
 
 def offered() -> list[Offered]:
     """Every backbone that sees, with each of its models."""
     rows = [row for row in Backbone.objects.all() if row.key not in BLIND]
     return [
-        Offered(f"{row.key}:{model}" if model else row.key, model or row.label, "" if row.available else row.remedy)
+        Offered(
+            f"{row.key}:{model}" if model else row.key,
+            model or row.label,
+            "" if row.available else row.remedy,
+            model in row.unpriced,
+        )
         for row in rows
         for model in (row.model_names or [""])
     ]
 
 
 @transaction.atomic
-def ask(contest_id: int, value: str, cost_limit: float, by: User) -> Judge:
-    """Have a backbone judge what it has not judged yet. Raises Refused."""
+def ask(contest_id: int, value: str, cost_limit: float, by: User, *, unpriced: bool = False) -> Judge:
+    """Have a backbone judge what it has not judged yet; `unpriced`: though its price is not known. Raises Refused."""
     backbone, _, model = value.partition(":")
     if backbone in BLIND:
         raise Refused(BLIND[backbone])
@@ -50,13 +58,18 @@ def ask(contest_id: int, value: str, cost_limit: float, by: User) -> Judge:
         raise Refused(f"There is no backbone “{value[:60]}” that could judge. Choose one of the list.")
     if not 0 < cost_limit <= MOST_COST:
         raise Refused(f"The limit of the cost is an amount above $0, and at most ${MOST_COST:,.0f}.")
+    if (without := kit.price_unknown(backbone, model)) and not unpriced:
+        raise Refused(
+            f"No price is known for {model}, so its allowance cannot hold. Tick “Without a known price”, or have an "
+            "admin add the price (Settings, Models says where)."
+        )
     contest = open_contest(contest_id)
     judge, _ = Judge.objects.get_or_create(contest=contest, backbone=backbone, backbone_model=model, user=None)
     if judge.job and judge.job.is_moving:
         raise Refused(f"{model or backbone} is judging already.")
-    judge.cost_limit = cost_limit
+    judge.cost_limit, judge.unpriced = cost_limit, without
     judge.job = Job.objects.create(kind=JobKind.JUDGE, subject=str(judge)[:500], asked_by=by)
-    judge.save(update_fields=["cost_limit", "job"])
+    judge.save(update_fields=["cost_limit", "unpriced", "job"])
     queue.ask_for_work(judge.job.pk)
     return judge
 

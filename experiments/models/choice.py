@@ -85,7 +85,15 @@ class Judge(models.Model):
     cost_limit = models.FloatField(default=5.0, help_text="US dollars")
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
-    cost = models.FloatField(default=0.0, help_text="US dollars")
+    cost = models.FloatField(default=0.0, help_text="US dollars, as far as prices are known")
+    unpriced = models.BooleanField(
+        default=False, help_text="whether it may judge though its price is not known: its allowance then does not hold"
+    )
+
+    @property
+    def known_cost(self) -> float | None:
+        """US dollars; None where the price is not known."""
+        return None if self.unpriced else self.cost
 
     class Meta:
         ordering = ["contest", "pk"]

@@ -21,9 +21,22 @@ class Backbone(Part):
 
     key = models.CharField(max_length=100, unique=True)
     model_names = models.JSONField(default=list, blank=True, help_text="the provider's names, the default first")
+    prices = models.JSONField(
+        default=dict, blank=True, help_text="of those whose price is known: US dollars for a million tokens"
+    )
 
     class Meta:
         ordering = ["pk"]
+
+    @property
+    def priced(self) -> list[tuple[str, list[float] | None]]:
+        """Each model with its prices, None where they are not known."""
+        return [(name, self.prices.get(name)) for name in self.model_names]
+
+    @property
+    def unpriced(self) -> list[str]:
+        """The models whose price is not known."""
+        return [name for name in self.model_names if name not in self.prices]
 
     def __str__(self) -> str:
         return self.key

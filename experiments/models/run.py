@@ -100,7 +100,8 @@ class Run(models.Model):
     observation_count = models.PositiveIntegerField(default=0)
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
-    cost = models.FloatField(default=0.0, help_text="US dollars")
+    cost = models.FloatField(default=0.0, help_text="US dollars, as far as prices are known")
+    unpriced = models.BooleanField(default=False, help_text="whether it took tokens whose price is not known")
     seconds = models.FloatField(default=0.0, help_text="seconds of work, waits left out")
     threshold = models.FloatField(null=True, blank=True, help_text="mean activation of the exemplars")
     best_activation = models.FloatField(null=True, blank=True)
@@ -144,6 +145,11 @@ class Run(models.Model):
     def is_pausing(self) -> bool:
         """Whether somebody wants it paused and its worker has not come to the end of the round."""
         return bool(self.pause_requested) and self.status in ACTIVE
+
+    @property
+    def known_cost(self) -> float | None:
+        """US dollars; None where the price of something it took is not known."""
+        return None if self.unpriced else self.cost
 
     @property
     def tokens(self) -> int:

@@ -59,6 +59,7 @@ class Shown:
     name: str
     parts: Sequence[str]
     total: float
+    """All that the run took of it, as its header says too: of time also what went between the steps."""
     limit: float | None
     words: Callable[[float | None], str]
     rounds: Plot
@@ -66,14 +67,17 @@ class Shown:
     together: Plot
     line: str
     limit_y: float | None
+    of_round: float
+    """The most of a round, and the most of all: what each axis is made for."""
+    of_all: float
 
     @property
     def said(self) -> str:
         """The total in words, against the limit where there is one."""
         return f"{self.words(self.total)} of {self.words(self.limit)}" if self.limit else self.words(self.total)
 
-    def ticks(self, plot: Plot) -> list[tuple[float, str]]:
-        return [(plot.y(value), self.beside(value, plot.high)) for value in plot.values[::2]]
+    def ticks(self, plot: Plot, most: float) -> list[tuple[float, str]]:
+        return [(plot.y(value), self.beside(value, most)) for value in plot.values[::2]]
 
     def beside(self, value: float, highest: float) -> str:
         """A value as it stands beside its axis."""
@@ -84,11 +88,11 @@ class Shown:
 
     @property
     def round_ticks(self) -> list[tuple[float, str]]:
-        return self.ticks(self.rounds)
+        return self.ticks(self.rounds, self.of_round)
 
     @property
     def together_ticks(self) -> list[tuple[float, str]]:
-        return self.ticks(self.together)
+        return self.ticks(self.together, self.of_all)
 
 
 @dataclass(frozen=True)
@@ -106,14 +110,17 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     sums = together(taken, step_of)
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
+    elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
+    unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     return {
-        "shown": [drawn(measure, run.limits.get(measure.limit), sums) for measure in used],
-        "unused": [measure.name.lower() for measure in MEASURES if measure not in used] if sums else [],
+        "shown": [drawn(measure, run, sums) for measure in used],
+        "unused": [name for name in unused if not (run.unpriced and name == "dollars")],
         "used": used,
         "each_step": max((step.count for step in sums), default=1),
         "rows": table(used, sums),
         "totals": [words for measure in used for words in [*map(measure.words, measure.of(all_of)), ""]],
-        "elsewhere": max(0.0, run.seconds - sum(MEASURES[-1].of(all_of))),
+        "elsewhere": elsewhere,
+        "in_steps": run.seconds - elsewhere,
     }
 
 
@@ -153,18 +160,20 @@ def unit_of_time(seconds: float) -> tuple[float, str]:
     )
 
 
-def drawn(measure: Measure, limit: float | None, sums: Mapping[Step, Taken]) -> Shown:
+def drawn(measure: Measure, run: Run, sums: Mapping[Step, Taken]) -> Shown:
+    limit = run.limits.get(measure.limit)
     names = [str(step.first) for step in sums]
     parts = [measure.of(taken) for taken in sums.values()]
     so_far = list(accumulate(map(sum, parts)))
     rounds = plot(measure, names, [sum(each) for each in parts])
     # The limit is drawn where it tells something: far above what was used it would flatten the line.
     near = limit is not None and limit <= 4 * so_far[-1]
-    total = plot(measure, names, [*so_far, *([limit] if limit is not None and near else [])])
+    highest = [*so_far, *([limit] if limit is not None and near else [])]
+    total = plot(measure, names, highest)
     return Shown(
         measure.name,
         measure.parts,
-        so_far[-1],
+        max(so_far[-1], run.seconds) if measure.name == "Time" else so_far[-1],
         limit,
         measure.words,
         rounds,
@@ -172,6 +181,8 @@ def drawn(measure: Measure, limit: float | None, sums: Mapping[Step, Taken]) -> 
         total,
         total.slope(so_far),
         total.y(limit) if limit is not None and near else None,
+        max(sum(each) for each in parts),
+        max(highest),
     )
 
 

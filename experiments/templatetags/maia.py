@@ -109,7 +109,9 @@ def thousands(count: int) -> str:
 
 @register.filter
 def dollars(value: float | None) -> str:
-    """An amount of money; four decimals while it is less than a cent."""
+    """An amount of money; four decimals while it is less than a cent. None is one that nobody knows."""
+    if value is None:
+        return "price unknown"
     amount = float(value or 0)
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
 

@@ -99,7 +99,7 @@ RUNS = Table(
         *columns("time", "created", "started", "ended"),
         *columns("whole", "rounds", "experiments=experiment_count", "observations=observation_count"),
         *columns("whole", "prompt_tokens", "completion_tokens"),
-        *columns("figure", "cost", "seconds", "threshold", "best_activation"),
+        *columns("figure", "cost=known_cost", "seconds", "threshold", "best_activation"),
         *columns("texts", "labels"),
         Column("description", "text", lambda run: run.conclusion.get("description", "")),
         Column("bias", "text", lambda run: run.conclusion.get("bias", "")),

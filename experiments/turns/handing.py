@@ -52,6 +52,8 @@ def author(run: Run, key: str, model: str) -> Author:
     if model and model not in row.model_names:
         raise Refused(f"{row.label} offers no model “{model}”. Choose one of: {', '.join(row.model_names) or 'none'}.")
     chosen = kit.model_of(key, model)
+    if chosen in row.unpriced and run.limits.get("cost") is not None:
+        raise Refused(f"No price is known for {chosen}, so the limit of the cost could not hold. Remove it first.")
     return Author(key, chosen, f"{row.label}, {chosen}" if chosen else row.label)
 
 

@@ -132,12 +132,14 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if request.headers.get("HX-Target") == JUDGES:
         return render(request, "choices/judges.html", context)
+    offered = backbones.offered() if role >= MANAGES and row.closed is None else []
     context |= {
         "kinds": [(label, kinds[kind]) for kind, label in Kind.choices if kinds.get(kind)],
         "sources": [sources.words(key) for key in row.sources],
         "units": QueryDict(row.query).items(),
         "mine": mine,
-        "backbones": backbones.offered() if role >= MANAGES and row.closed is None else [],
+        "backbones": offered,
+        "any_unpriced": any(each.unpriced for each in offered),
         "blind": backbones.BLIND["scripted"],
         "results": results.results(row) if row.closed else None,
     }
@@ -194,7 +196,8 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         with transaction.atomic():
             limit = dollars(request.POST.get("cost", ""))
-            judge = backbones.ask(pk, request.POST.get("backbone", ""), limit, user)
+            unpriced = "unpriced" in request.POST
+            judge = backbones.ask(pk, request.POST.get("backbone", ""), limit, user, unpriced=unpriced)
             audit.record(request, "judge.asked", judge, cost_limit=limit)
     except judging.Refused as refusal:
         messages.error(request, str(refusal))

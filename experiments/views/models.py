@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
@@ -44,6 +45,7 @@ def around(role: Role) -> dict[str, Any]:
         "list": "settings/models_list.html",
         "models": models,
         "backbones": list(Backbone.objects.all()),
+        "prices": settings.OPENAI_PRICES,
         "tool_sets": list(ToolSet.objects.all()),
         "looking": looking if under_way else None,
         "moving": told["moving"] or under_way or not models,

@@ -125,7 +125,8 @@ def after_change(run: Run, wanted: steering.Limits) -> str:
 def shown(request: HttpRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
     part = "HX-Request" in request.headers
-    lines = [(form[name], steering.used(run)[name]) for name in LIMITS]
+    spent = steering.used(run) | {"cost": run.known_cost}
+    lines = [(form[name], spent[name]) for name in LIMITS]
     seen = (
         request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in LIMITS})
     )

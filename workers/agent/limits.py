@@ -36,6 +36,16 @@ def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | N
     return None
 
 
+def without_price(limits: Limits, label: str, price_known: bool) -> str:
+    """Why a limit of the cost cannot hold, with what to do about it; "" if it can, or there is none."""
+    if limits.cost is None or price_known:
+        return ""
+    return (
+        f"No price is known for {label}, so the limit of ${limits.cost:g} on the cost cannot hold. Run it without that "
+        "limit, or have an admin add the price: Settings, Models says where."
+    )
+
+
 def _used(events: Sequence[Event], seconds: float) -> dict[str, float]:
     usages = [usage for event in events if (usage := getattr(event.payload, "usage", None))]
     return {

@@ -33,7 +33,7 @@ from workers.agent.events import (
     Troubled,
 )
 from workers.agent.instructions import Known, assignment, render
-from workers.agent.limits import check
+from workers.agent.limits import check, without_price
 from workers.agent.reply import parse
 from workers.agent.rules import (
     ATTEMPTS,
@@ -204,6 +204,8 @@ def take(step: Step, place: Workplace) -> Event:
 def ask(step: Ask, place: Workplace) -> Event:
     """Ask the backbone, show the words as they come, and record the reply."""
     notebook, events = place.notebook, place.notebook.events()
+    if problem := without_price(limits(events), place.backbone.label, place.backbone.price_known):
+        raise BackboneRefused(problem)
     began = time.monotonic()
     try:
         reply = place.backbone.reply(

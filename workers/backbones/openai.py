@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from PIL.Image import Image
 
+from workers.backbones.openai_chat import account
 from workers.backbones.openai_chat.asking import Asking
 from workers.backbones.openai_chat.patience import Patience
 from workers.backbones.openai_chat.pictures import Picture, picture
@@ -31,6 +32,10 @@ class OpenAIChat:
         self._patience = patience or Patience(silence=provider.silence)
         self._unwanted: set[str] = set()
         """Optional parameters that this provider does not take: learnt once, from its refusal."""
+
+    @property
+    def price_known(self) -> bool:
+        return account.price(self._provider.prices, self.label) is not None
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.label!r})"
@@ -70,6 +75,12 @@ def missing(settings: LabSettings, model: str = "") -> str:
 def models(settings: LabSettings) -> tuple[str, ...]:
     """The provider's names of the models to offer, the default first."""
     return settings.provider.models
+
+
+def prices(settings: LabSettings) -> dict[str, tuple[float, float]]:
+    """US dollars for a million prompt and completion tokens, of those models to offer whose price is known."""
+    found = {model: account.price(settings.provider.prices, model) for model in settings.provider.models}
+    return {model: price for model, price in found.items() if price is not None}
 
 
 def _is_address(url: str) -> bool:

@@ -14,6 +14,7 @@ class Person:
     """See `protocols.Backbone`. Holds no thread: while there is no reply, the run waits."""
 
     sees = False
+    price_known = True
     """People look for themselves; programs that ask for descriptions get them from the tool set."""
 
     def __init__(self, label: str = "A person", text: str | None = None) -> None:

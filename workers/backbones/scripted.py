@@ -36,6 +36,7 @@ class ScriptedScientist:
 
     label = "Scripted scientist (no language model)"
     sees = False
+    price_known = True
 
     def __init__(self, words_per_second: float) -> None:
         """How fast it writes where somebody reads along; at 0 it writes at once there too."""

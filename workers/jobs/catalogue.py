@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from django import conf
 from django.db import transaction
 
 from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, Run, ToolSet
@@ -45,7 +46,7 @@ def model_keys() -> list[str]:
 def data_set_keys() -> list[str]:
     """The data sets with a name in the registry, that of the settings, then those that were added."""
     named = [key for key, _ in registry.choices(registry.DATA_SETS)]
-    return merged([named, [settings().data_set], DataSet.objects.values_list("key", flat=True)])
+    return merged([named, [conf.settings.LAB_DATA_SET], DataSet.objects.values_list("key", flat=True)])
 
 
 def called(plugins: registry.Plugins, key: str) -> str:
@@ -153,9 +154,14 @@ def look_at_data_set(key: str, **added: Any) -> DataSet:
 
 
 def write_backbone(key: str) -> None:
-    remedy = trouble(key, lambda: require(registry.BACKBONES, key, ""))
+    def look() -> None:
+        require(registry.BACKBONES, key, "")
+        registry.priced(registry.BACKBONES, key, settings())
+
+    remedy = trouble(key, look)
     found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
     found["model_names"] = [] if remedy else registry.offered(registry.BACKBONES, key, settings())
+    found["prices"] = {} if remedy else registry.priced(registry.BACKBONES, key, settings())
     Backbone.objects.update_or_create(key=key, defaults=found)
 
 

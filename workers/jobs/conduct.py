@@ -18,9 +18,10 @@ from experiments.catalogue import find_unknown_part, unoffered
 from experiments.models import Run
 from workers import registry
 from workers.agent.events import Ended, Limits, Started, Task
+from workers.agent.limits import without_price
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
-from workers.errors import Cancelled, ToolRefused, UnknownName
+from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
 from workers.jobs import briefing, forking, jail, persons, profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
@@ -178,6 +179,8 @@ def parts(run: Run) -> dict[str, str]:
     """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
+    if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
+        raise MissingPart(problem)
     lab.equipment(run.tool_set)  # raises UnknownName
     _, generator, editor, describer = registry.TOOL_SETS[run.tool_set]
     data_set = str(run.options.get("data_set") or lab.settings.data_set)

@@ -18,10 +18,12 @@ def run_program(
     seconds: float,
     tool_set: str,
     progress: Callable[[str, int, int], None],
+    stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Run it against a system, for at most `seconds` of its own time; what came of it as plain data, ready for JSON.
 
-    `progress` hears of long work, such as the first index of a layer. Raises UnknownName, MachineryError.
+    `progress` hears of long work, such as the first index of a layer; `stopped` says whether to give up. Raises
+    UnknownName, MachineryError, Cancelled.
     """
     from workers.sandbox.program import dialect
 
@@ -31,6 +33,7 @@ def run_program(
         bench.calls(dialect(program)),
         {**bench.facts, "experiment.seed": seed},
         bounds=Bounds(seconds=seconds),
+        cancelled=stopped,
     )
     observations = [each for entry in bench.tools.entries for each in entry.observations]
     return {
@@ -40,5 +43,6 @@ def run_program(
         "error": result.error,
         "seconds": round(result.seconds, 6),
         "observations": [{"title": each.title, "activation": each.activation} for each in observations],
+        "texts": [entry.text for entry in bench.tools.entries if entry.text],
         "calls": [{"tool": call.name, "seconds": round(call.seconds, 6)} for call in result.calls],
     }

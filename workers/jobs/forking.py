@@ -74,7 +74,7 @@ def copied(event: Event, numbers: dict[int, int]) -> dict[str, Any]:
     """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
     payload = dict(event.payload)
     if "usage" in payload:
-        payload["usage"] = dict.fromkeys(payload["usage"], 0)
+        payload["usage"] = dict.fromkeys(payload["usage"], 0) | {"priced": True}
     if known := payload.get("heard"):
         payload["heard"] = max((new for old, new in numbers.items() if old <= known), default=min(numbers.values()) - 1)
     return payload

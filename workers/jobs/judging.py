@@ -20,11 +20,16 @@ from workers.errors import ContentRefused, RequestError
 from workers.evaluations import two_way
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
-from workers.protocols import Aside, Backbone, Emit, Message, Progress, Reply, Usage
+from workers.protocols import Aside, Backbone, Emit, Message, Progress, Reply, Usage, spent_before
 
 ATTEMPTS = 2
 """Replies to one pair, the first included, until one can be read."""
 BLIND = "{label} cannot look at pictures, so it cannot judge labels by them. Choose a vision-language model."
+
+PRICELESS = (
+    "No price is known for {label}, so its allowance cannot hold. Ask again with “Without a known price”, or have an "
+    "admin add the price: Settings, Models says where."
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ def judge(job: Job, progress: Progress) -> str:
     backbone = laboratory().backbone(found.backbone, found.backbone_model)
     if not backbone.sees:
         raise RequestError(BLIND.format(label=backbone.label))
+    if not backbone.price_known and not found.unpriced:
+        raise RequestError(PRICELESS.format(label=backbone.label))
     sitting = Sitting(found, backbone, progress, found.contest.pairs.count())
     return sit(sitting)
 
@@ -121,7 +128,7 @@ def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> R
     try:
         return backbone.reply(messages, read, emit, seed)
     except ContentRefused as error:
-        return Reply(f"(refused) {error}")
+        return Reply(f"(refused) {error}", spent_before(error))
 
 
 @transaction.atomic

@@ -14,7 +14,9 @@ from typing import cast
 from django.conf import settings
 
 from workers import hub
+from workers.device import device_for
 from workers.lab.laboratory import Laboratory
+from workers.prices import PriceList
 from workers.protocols import LabSettings, Precision, Provider, Sandbox
 from workers.sandbox.host import ZygoteSandbox
 from workers.shelf import Shelf
@@ -23,11 +25,12 @@ building = threading.Lock()
 
 
 def lab_settings() -> LabSettings:
+    device = device_for(settings.LAB_DEVICE)
     return LabSettings(
         state=settings.STATE,
-        device=settings.LAB_DEVICE,
+        device=device,
         precision=cast("Precision", settings.LAB_PRECISION),
-        shelf=Shelf(int(settings.LAB_MEMORY_GB * (1 << 30)), settings.LAB_DEVICE),
+        shelf=Shelf(int(settings.LAB_MEMORY_GB * (1 << 30)), device),
         provider=provider(),
         data_set=settings.LAB_DATA_SET,
         generator=settings.LAB_GENERATOR,
@@ -50,7 +53,7 @@ def provider() -> Provider:
         key=settings.OPENAI_API_KEY,
         base_url=settings.OPENAI_BASE_URL,
         models=tuple(settings.OPENAI_MODELS),
-        prices=settings.OPENAI_PRICES,
+        prices=PriceList(settings.OPENAI_PRICES),
         context_tokens=settings.OPENAI_CONTEXT_TOKENS,
         attempts=settings.OPENAI_ATTEMPTS,
         silence=settings.OPENAI_SILENCE,

@@ -64,7 +64,7 @@ class Presence:
             jobs = dict(self._jobs)
         return {
             "name": self.name,
-            "device": settings.LAB_DEVICE,
+            "device": device(),
             "precision": settings.LAB_PRECISION,
             "threads": self.threads,
             "up": time.time() - self.up_since,
@@ -91,12 +91,26 @@ def gist(report: dict[str, Any]) -> tuple[object, ...]:
     return tuple((job["name"], job["row"]) for job in report["jobs"]), places
 
 
-def shelf() -> dict[str, Any]:
-    """What is loaded, and the budget; nothing of either before the laboratory is there."""
+def laboratory() -> Any:
+    """The laboratory of this process, None while it is not there."""
     build = getattr(sys.modules.get("workers.jobs.laboratory"), "build_laboratory", None)
     if build is None or not build.cache_info().currsize:  # not imported, or not to its end
+        return None
+    return build()
+
+
+def device() -> str:
+    """Where networks run; what the settings ask for while nobody has looked what is there."""
+    found = laboratory()
+    return found.settings.device if found else settings.LAB_DEVICE
+
+
+def shelf() -> dict[str, Any]:
+    """What is loaded, and the budget; nothing of either before the laboratory is there."""
+    found = laboratory()
+    if found is None:
         return {"budget": int(settings.LAB_MEMORY_GB * (1 << 30)), "places": []}
-    held = build().settings.shelf
+    held = found.settings.shelf
     return {
         "budget": held.budget,
         "places": [
@@ -109,9 +123,10 @@ def memory() -> dict[str, Any]:
     """Bytes used and there in all: of the CUDA device once it is in use, with its name, else of this machine."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)  # neither is whole while another thread imports it
     begun = getattr(cuda, "is_initialized", None)
-    if cuda and begun and settings.LAB_DEVICE.startswith("cuda") and begun():
-        free, total = cuda.mem_get_info(settings.LAB_DEVICE)
-        return {"of": cuda.get_device_name(settings.LAB_DEVICE), "used": total - free, "total": total}
+    where = device()
+    if cuda and begun and where.startswith("cuda") and begun():
+        free, total = cuda.mem_get_info(where)
+        return {"of": cuda.get_device_name(where), "used": total - free, "total": total}
     return {"of": "", "used": resident(), "total": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 

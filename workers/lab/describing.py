@@ -82,6 +82,7 @@ class BackboneDescriber:
             sum(usage.prompt_tokens for usage in found),
             sum(usage.completion_tokens for usage in found),
             sum(usage.cost for usage in found),
+            all(usage.priced for usage in found),
         )
 
     def describe(self, images: Sequence[Image]) -> list[str]:

@@ -40,6 +40,8 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    priced: bool = True
+    """Whether `cost` is all of it: False where a price is not known."""
 
 
 def spent_before(error: MaiaError) -> Usage:
@@ -83,6 +85,11 @@ class Backbone(Protocol):
     """What people call it: its kind, and the model where there are several."""
     sees: bool
     """Whether it can look at images, and so describe them."""
+
+    @property
+    def price_known(self) -> bool:
+        """Whether its replies come with their cost: a limit of the cost cannot hold without."""
+        ...
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """Answer the conversation. `load` gives an image by key; `emit` takes each piece of text as it comes.

@@ -9,36 +9,50 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from experiments import kit
 from experiments.figures import figure
 from experiments.management import choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
-from workers.errors import MaiaError
+from workers.errors import Cancelled, MaiaError
+
+FAILED = 3
+"""Exit status where the program itself failed: its result is printed all the same."""
 
 
 class Command(FetchingCommand):
-    help = "Run a program in the sandbox against one unit and print what came of it, whatever that is."
+    help = (
+        "Run a program in the sandbox against one unit and print what came of it. "
+        f"Exit status: 0 if it ran to its end, {FAILED} if it failed, 1 if it could not be run."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("file", metavar="FILE.py", help="the program, in any of the published dialects; - reads it")
         choices.add_system(parser)
-        parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--seconds", type=float, default=60.0, help="the program's own time at most (default: 60)")
+        parser.add_argument(
+            "--seconds", type=choices.seconds, default=60.0, help="of its own time at most (default: 60)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs.experiment import run_program
 
-        program = text_of(options["file"])
-        named = {name: options[name] for name in ("seed", "seconds", "tool_set")}
+        program, line = text_of(options["file"]), ProgressLine()
         try:
-            told = run_program(program, choices.system_of(options), **named, progress=ProgressLine())
+            spec = choices.system_of(options)
+            if advice := kit.advice(spec.model, options["tool_set"]):
+                self.stderr.write(advice)
+            named = {name: options[name] for name in ("seed", "seconds", "tool_set")}
+            with line.until_ctrl_c():
+                told = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
+        except Cancelled:
+            raise CommandError("Stopped.", returncode=130) from None
         except MaiaError as error:
             raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError("Stopped.", returncode=130) from None
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else in_words(told))
+        if told["status"] != "ok":
+            raise CommandError(f"The program failed: {told['status'].replace('_', ' ')}.", returncode=FAILED)
 
 
 def text_of(name: str) -> str:
@@ -54,6 +68,7 @@ def in_words(told: dict[str, Any]) -> str:
     lines = [f"{told['status'].replace('_', ' ')}, {told['seconds']:.3f} s of its own time"]
     lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in told["calls"]]
     lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in told["observations"]]
+    lines += told["texts"]
     cut = "[The output was cut here.]" if told["output_truncated"] else ""
     return "\n".join(
         [*lines, *(text for text in (told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")) if text)]

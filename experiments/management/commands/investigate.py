@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from experiments import audit, forks, forms, kit, steering
+from experiments import audit, forks, forms, kit, steering, transcript
 from experiments.fork_form import ForkForm
 from experiments.management import choices
 from experiments.management.prepared import FetchingCommand
@@ -31,7 +31,11 @@ class Command(FetchingCommand):
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: the one that the New query page suggests")
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument(
+            "--unpriced",
+            action="store_true",
+            help="run though no price of the model is known: the limit of the cost is then left out",
+        )
         for name, most in LIMITS.items():
             kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
@@ -56,7 +60,7 @@ class Command(FetchingCommand):
 
         console = Console(sys.stderr if options["json"] else sys.stdout)
         try:
-            run = chosen(options)
+            run = self.chosen(options)
             ended = foreground.investigate(run, console)
         except MaiaError as error:
             raise CommandError(str(error)) from error
@@ -67,6 +71,10 @@ class Command(FetchingCommand):
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
         if ended.status == Status.PAUSED:
             raise CommandError(f"Paused. Go on with: manage.py investigate --resume {ended.pk}", returncode=75)
+        if ended.status == Status.WAITING and transcript.awaits_reply(ended):
+            console.line("")
+            self.stderr.write(f"Run {ended.pk} is made. Round {ended.rounds + 1} is yours to write, on its page.")
+            return
         if ended.status == Status.WAITING:
             raise CommandError(
                 f"The run waits: {ended.reason}\n"
@@ -74,12 +82,16 @@ class Command(FetchingCommand):
                 returncode=75,
             )
 
-
-def chosen(options: dict[str, Any]) -> Run:
-    """The run that the options mean, be it new."""
-    if options["resume"] is not None:
-        return existing(options["resume"])
-    return asked(options) if options["fork"] is None else forked(options)
+    def chosen(self, options: dict[str, Any]) -> Run:
+        """The run that the options mean, be it new."""
+        if options["resume"] is not None:
+            return existing(options["resume"])
+        if options["fork"] is not None:
+            return forked(options)
+        run = asked(options)
+        if advice := kit.advice(run.model, run.tool_set):
+            self.stderr.write(advice)
+        return run
 
 
 def forked(options: dict[str, Any]) -> Run:
@@ -88,7 +100,7 @@ def forked(options: dict[str, Any]) -> Run:
 
     source = existing(options["fork"])
     foreground.look_at(source)
-    defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0}
+    defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
     given = {name: options[name] for name, value in defaults.items() if options[name] != value}
     given |= {name: options[f"max_{name}"] for name, value in LIMITS.items() if options[f"max_{name}"] != value}
     number = forks.latest(source) if options["round"] is None else options["round"]
@@ -116,7 +128,7 @@ def asked(options: dict[str, Any]) -> Run:
     run = Run(
         owner=welcome.owner()[0],
         question=question if question is not None else suggested(spec, options["task"]),
-        limits={name: options[f"max_{name}"] for name in LIMITS},
+        limits=limits_of(options),
         system_kind=spec.kind,
         model=spec.model,
         layer=spec.layer,
@@ -128,6 +140,16 @@ def asked(options: dict[str, Any]) -> Run:
     foreground.look_at(run)
     run.save()
     return run
+
+
+def limits_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The limits that were given; none of the cost where that is not to be known. Raises RequestError."""
+    from workers.jobs.laboratory import laboratory
+
+    limits = {name: options[f"max_{name}"] for name in LIMITS}
+    if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
+        limits["cost"] = None
+    return limits
 
 
 def suggested(spec: Any, task: str) -> str:
@@ -144,6 +166,13 @@ def existing(run_id: int) -> Run:
     return run
 
 
+def last_hypotheses(run: Run) -> list[dict[str, Any]]:
+    """The agent's latest list."""
+    rows = list(run.hypotheses.order_by("-round", "number"))
+    names = ("number", "text", "fate", "reason")
+    return [{name: getattr(each, name) for name in names} for each in rows if each.round == rows[0].round]
+
+
 def summary(run: Run) -> dict[str, Any]:
     return {
         "run": run.pk,
@@ -152,7 +181,17 @@ def summary(run: Run) -> dict[str, Any]:
         "rounds": run.rounds,
         "experiments": run.experiment_count,
         "observations": run.observation_count,
+        "question": run.question,
+        "task": run.task,
         "description": run.conclusion.get("description", ""),
         "labels": run.labels,
+        "bias": run.conclusion.get("bias", ""),
+        "reasoning": run.conclusion.get("reasoning", ""),
+        "hypotheses": last_hypotheses(run),
+        "threshold": run.threshold,
+        "best_activation": run.best_activation,
+        "prompt_tokens": run.prompt_tokens,
+        "completion_tokens": run.completion_tokens,
+        "cost": run.known_cost,
         "seconds": round(run.seconds, 3),
     }

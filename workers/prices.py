@@ -1,0 +1,77 @@
+"""What language models cost: the prices in `prices.toml`, and over them those in a file of the installation.
+
+Both files are TOML of one form:
+
+    [models]
+    "gpt-4o" = { prompt = 2.5, completion = 10 }
+
+in US dollars for a million tokens. The second is read anew when it changes, so a price holds from the next reply on.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workers.errors import MissingPart
+
+Price = tuple[float, float]
+"""US dollars for a million prompt tokens, and for a million completion tokens."""
+
+SHIPPED = Path(__file__).with_name("prices.toml")
+EXAMPLE = '"gpt-4o" = { prompt = 2.5, completion = 10 }'
+
+
+class PriceList(Mapping[str, Price]):
+    """Model -> price. Looking into it raises MissingPart, naming file and remedy, if the file makes no sense."""
+
+    def __init__(self, own: Path) -> None:
+        """`own` is the installation's file, which need not be there."""
+        self.own = own
+        self._seen: object = None
+        self._prices: Mapping[str, Price] = {}
+
+    def __getitem__(self, model: str) -> Price:
+        return self._now()[model]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def _now(self) -> Mapping[str, Price]:
+        try:
+            found = self.own.stat()
+            seen: object = (found.st_ino, found.st_size, found.st_mtime_ns)
+        except OSError:
+            seen = "absent"
+        if seen != self._seen:
+            self._prices = read(SHIPPED) | ({} if seen == "absent" else read(self.own))
+            self._seen = seen
+        return self._prices
+
+
+def read(path: Path) -> dict[str, Price]:
+    """The prices in a file. Raises MissingPart, naming what is wrong with it."""
+    try:
+        models = tomllib.loads(path.read_text(encoding="utf-8")).get("models", {})
+        return {str(model): _price(path, model, entry) for model, entry in models.items()}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError) as error:
+        raise MissingPart(
+            f"The file of prices {path} cannot be read: {error}. Correct it: under [models] one line for each, as "
+            f"{EXAMPLE}"
+        ) from error
+
+
+def _price(path: Path, model: str, entry: Any) -> Price:
+    match entry:
+        case {"prompt": int() | float() as prompt, "completion": int() | float() as completion}:
+            if 0 <= prompt < math.inf and 0 <= completion < math.inf:
+                return float(prompt), float(completion)
+    raise MissingPart(
+        f"The file of prices {path} says {model!r} = {entry!r}. Write US dollars for a million tokens, as {EXAMPLE}"
+    )
