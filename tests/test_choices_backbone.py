@@ -128,16 +128,17 @@ def test_it_stops_at_its_allowance_and_says_how_to_go_on(judge: Judge, provider:
 
 
 def test_one_without_a_known_price_judges_only_where_somebody_says_so(
-    judge: Judge, provider: Provider, as_owner: Client
+    judge: Judge, provider: Provider, client: Client
 ) -> None:
+    client.force_login(member("admin", "ADMIN"))
     asked = {"backbone": "openai:claude", "cost": "5"}
-    page = as_owner.post(f"/choices/{judge.contest_id}/ask/", asked, follow=True).content.decode()
+    page = client.post(f"/choices/{judge.contest_id}/ask/", asked, follow=True).content.decode()
     assert "No price is known for claude" in page
     assert "claude (price unknown)" in page
-    as_owner.post(f"/choices/{judge.contest_id}/ask/", asked | {"unpriced": "on"})
+    client.post(f"/choices/{judge.contest_id}/ask/", asked | {"unpriced": "on"})
     other = done(Judge.objects.get(backbone_model="claude"))
     assert (other.known_cost, other.choices.count()) == (None, 5)
-    assert "price unknown, 5k tokens read" in as_owner.get(f"/choices/{judge.contest_id}/").content.decode()
+    assert "price unknown, 5k tokens read" in client.get(f"/choices/{judge.contest_id}/").content.decode()
 
 
 def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge, provider: Provider) -> None:
