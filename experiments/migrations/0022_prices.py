@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('experiments', '0020_measured_and_claimed'),
+        ('experiments', '0021_opinions_and_reviews_out'),
     ]
 
     operations = [
