@@ -5,6 +5,7 @@ Also the question suggested for each task, and the command line that asks the sa
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
@@ -222,6 +223,18 @@ def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> d
         return dict(OF_A_CONCEPT)
     texts = SUGGESTIONS | (OF_A_CLASS if name and kind == "logit" else {})
     return {task: text.format(model=model, layer=layer, unit=unit, name=name) for task, text in texts.items()}
+
+
+NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
+
+
+def stray_unit(question: str, unit: str) -> str:
+    """A sentence if a question speaks of other units than the one that is chosen; "" otherwise."""
+    named = NAMED_UNIT.findall(question)
+    chosen = unit.strip()
+    if not named or not chosen.isdecimal() or int(chosen) in map(int, named):
+        return ""
+    return f"The question speaks of unit {named[0]}, but unit {chosen} is chosen: the run would study unit {chosen}."
 
 
 def first_choice(model: str = "") -> dict[str, Any]:

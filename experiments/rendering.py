@@ -114,6 +114,8 @@ def starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
 
 def draw(event: Event, around: Surroundings) -> SafeString:
     run, payload = around.run, event.payload
+    if event.is_unreadable:
+        return render_to_string("events/unreadable.html", {"event": event, "link": window.link(run, event.seq)})
     context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": around.scale}
     context["link"] = window.link(run, event.seq)
     if event.kind in {"experiment", "result"}:

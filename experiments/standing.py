@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from experiments import live, roster
@@ -90,9 +91,8 @@ def alive() -> list[Alive]:
     """Runs under way before those in the queue, each with the newest of its words."""
     replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
     rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
-    chosen = list(
-        rows.annotate(said=Subquery(replies.values("payload__prose")[:1])).order_by("-status", "created", "pk")[:SHOWN]
-    )
+    newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
+    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
     drafts = live.all_current([run.pk for run in chosen])
     return [alive_of(run, *drafts[run.pk]) for run in chosen]
 
@@ -107,7 +107,7 @@ def alive_of(run: Any, draft: str, progress: dict[str, Any] | None) -> Alive:
 
 def plain(text: str) -> str:
     """Words without marks and without the tags of the reply's grammar."""
-    return " ".join(TAG.sub(" ", text).replace("#", " ").replace("*", " ").replace("`", " ").split())
+    return " ".join(TAG.sub(" ", str(text)).replace("#", " ").replace("*", " ").replace("`", " ").split())
 
 
 def ending(text: str) -> str:

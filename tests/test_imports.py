@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
-FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs")
+FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", "workers.agent.events")
 PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "data_sets", "systems")
 FOR_PLUGINS = (
     "workers.protocols",

@@ -137,7 +137,8 @@ def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client,
     run = make_run(owner)
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("", ("red balls",)))))
     text = picker(as_owner)
-    assert f'src="/images/{masked}.png"' in text
+    assert f'<a class="frame" href="/images/{raw}/"><img src="/images/{masked}/thumb-160.webp"' in text
+    assert f'data-raw-small="/images/{raw}/thumb-160.webp"' in text
     assert f'data-raw="/images/{raw}.png"' in text
     assert "36.92" in text
     assert "red balls" in text
@@ -227,3 +228,20 @@ def test_the_form_warns_of_tools_and_an_agent_that_do_not_fit(as_owner: Client) 
     chosen = {"model": "hf:x/y", "tool_set": "diffusion", "backbone": "scripted"}
     assert "knows toybox&#x27;s concepts" in as_owner.get("/query/command/", chosen).content.decode()
     assert "draw toys" in as_owner.get("/query/command/", chosen | {"tool_set": "toybox"}).content.decode()
+
+
+def test_a_question_that_names_another_unit_is_told_before_it_starts(as_owner: Client, layer: Layer) -> None:
+    asked = {"model": "toybox", "layer": "layer4", "unit": "13"}
+    told = as_owner.get("/query/command/", asked | {"question": "What does unit 12 respond to?"}).content.decode()
+    assert "speaks of unit 12, but unit 13 is chosen" in told
+    for fine in ("What does unit 13 respond to?", "Is unit 13 like unit 12?", "What is it?"):
+        assert "is chosen" not in as_owner.get("/query/command/", asked | {"question": fine}).content.decode()
+
+
+def test_a_refused_query_knows_which_words_were_suggested_and_leads_to_the_field(
+    as_owner: Client, layer: Layer
+) -> None:
+    words = "What does unit 12 of layer4 in toybox respond to?"
+    text = as_owner.post("/query/", GOOD | {"unit": "500", "question": words, "suggested": words}).content.decode()
+    assert f'id="suggested" value="{words}"' in text
+    assert '<a href="#id_unit">' in text

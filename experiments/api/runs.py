@@ -15,7 +15,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Day, Id, UnitNumber, Words, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.models import Hypothesis, Run
-from experiments.models.run import Status
+from experiments.models.run import LIMITS, Status
 from experiments.review import projection, verdicts
 
 router = Router(tags=["Runs"])
@@ -118,7 +118,7 @@ class RunOrder(Schema):
 
 SAME = (
     *("id", "question", "task", "system_kind", "model", "layer", "unit", "tool_set", "backbone", "backbone_model"),
-    *("limits", "seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
+    *("seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
     *("completion_tokens", "seconds", "threshold", "best_activation", "versions"),
 )
 
@@ -135,8 +135,9 @@ def run_out(run: Run) -> RunOut:
         experiments=run.experiment_count,
         observations=run.observation_count,
         cost=run.known_cost,
-        conclusion=Conclusion(**run.conclusion),
+        conclusion=Conclusion.model_validate(run.conclusion),
         tags=[tag.name for tag in run.tags.all()],
+        limits={name: run.limits.get(name) for name in LIMITS},
         **{name: getattr(run, name) for name in SAME},
     )
 

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from experiments.models import stored
+
 NAME_CHARS, VERB_CHARS, KIND_CHARS, WORDS_CHARS, AGENT_CHARS = 150, 60, 60, 200, 200
 
 
@@ -40,7 +42,7 @@ class AuditEntry(models.Model):
     row_kind = models.CharField(max_length=KIND_CHARS, blank=True, help_text="what the row is, such as run")
     row_pk = models.BigIntegerField(null=True)
     row_words = models.CharField(max_length=WORDS_CHARS, blank=True, help_text="the row in words, as it was then")
-    details = models.JSONField(default=dict)
+    details = stored.ShapedJSONField(default=dict)
     address = models.GenericIPAddressField(null=True)
     agent = models.CharField(max_length=AGENT_CHARS, blank=True, help_text="what the browser or script calls itself")
     token = models.CharField(max_length=WORDS_CHARS, blank=True, help_text="the API token that was used, in words")

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from experiments.models import stored
 from experiments.models.part import Part
 from workers import registry
 
@@ -53,8 +54,11 @@ class Layer(models.Model):
     path = models.CharField(max_length=200)
     kind = models.CharField(max_length=10)
     units = models.PositiveIntegerField()
-    names = models.JSONField(
-        default=list, blank=True, help_text="of the units: classes or concepts, where they have some"
+    names = stored.ShapedJSONField(
+        shape=tuple[str, ...],
+        default=list,
+        blank=True,
+        help_text="of the units: classes or concepts, where they have some",
     )
 
     scale = models.CharField(

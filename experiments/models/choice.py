@@ -7,6 +7,8 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
+from experiments.models import stored
+
 TEXT_CHARS = 10_000
 SOURCE_CHARS = 300
 
@@ -30,12 +32,14 @@ class Contest(models.Model):
     name = models.CharField(max_length=80)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="contests")
     created = models.DateTimeField(default=timezone.now)
-    sources = models.JSONField(help_text="keys of the sources, in the order of the table")
+    sources = stored.ShapedJSONField(shape=list[str], help_text="keys of the sources, in the order of the table")
     query = models.TextField(blank=True, help_text="which units, as in the address of the page that made it")
     gold_share = models.FloatField(default=0.1, help_text="pairs with a known answer, as a share of the plain ones")
     repeat_share = models.FloatField(default=0.1, help_text="pairs that are shown twice, as a share of the plain ones")
     seed = models.BigIntegerField(default=0)
-    left_out = models.JSONField(default=dict, blank=True, help_text="why -> how many comparisons are not in it")
+    left_out = stored.ShapedJSONField(
+        shape=dict[str, int], default=dict, blank=True, help_text="why -> how many comparisons are not in it"
+    )
     closed = models.DateTimeField(null=True, blank=True)
 
     class Meta:

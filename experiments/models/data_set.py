@@ -7,6 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from experiments.figures import figure
+from experiments.models import stored
 from experiments.models.part import Part
 
 
@@ -18,7 +19,12 @@ class DataSet(Part):
     )
     revision = models.CharField(max_length=100, blank=True)
     images = models.PositiveIntegerField(default=0)
-    broken = models.JSONField(default=list, blank=True, help_text="the first files that cannot be read, and why")
+    broken = stored.ShapedJSONField(
+        shape=list[stored.Unreadable],
+        default=list,
+        blank=True,
+        help_text="the first files that cannot be read, and why",
+    )
     broken_count = models.PositiveIntegerField(default=0, help_text="files that were left out when it was indexed")
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     added = models.DateTimeField(
@@ -39,7 +45,9 @@ class Index(models.Model):
     data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="indexes")
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
     written = models.DateTimeField(default=timezone.now)
-    dead = models.JSONField(null=True, help_text="numbers of the units that no image activates; null if nobody looked")
+    dead = stored.ShapedJSONField(
+        shape=list[int], null=True, help_text="numbers of the units that no image activates; null if nobody looked"
+    )
 
     class Meta:
         ordering = ["layer"]
@@ -59,11 +67,16 @@ class Profile(models.Model):
     mean = models.FloatField(null=True, help_text="of its activations, one for each image")
     maximum = models.FloatField(null=True)
     active = models.FloatField(null=True, help_text="share of the images with an activation above 0")
-    histogram = models.JSONField(default=dict, blank=True, help_text="images by activation: start, width, counts")
+    histogram = stored.ShapedJSONField(
+        shape=stored.Histogram, default=dict, blank=True, help_text="images by activation: start, width, counts"
+    )
     written = models.DateTimeField(null=True, help_text="empty until a worker has written the exemplars")
     problem = models.TextField(blank=True, help_text="why the last attempt to write them failed")
-    neighbours = models.JSONField(
-        default=dict, blank=True, help_text="the units most like it: measure, images, same, others; or problem"
+    neighbours = stored.ShapedJSONField(
+        shape=stored.Neighbours,
+        default=dict,
+        blank=True,
+        help_text="the units most like it: measure, images, same, others; or problem",
     )
     compared = models.DateTimeField(null=True, help_text="when a worker looked for the neighbours")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from experiments.figures import figure
+from experiments.models import stored
 
 
 class Experiment(models.Model):
@@ -19,7 +20,7 @@ class Experiment(models.Model):
     error = models.TextField(blank=True)
     seconds = models.FloatField(default=0.0)
     tool_seconds = models.FloatField(default=0.0)
-    calls = models.JSONField(default=list, blank=True)
+    calls = stored.ShapedJSONField(shape=list[stored.Call], default=list, blank=True)
     state = models.BinaryField(default=b"", blank=True)
 
     # Kept in step, so that lists neither join nor count.

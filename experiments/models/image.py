@@ -6,6 +6,8 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
+from experiments.models import stored
+
 
 class Image(models.Model):
     """`key` is the SHA-256 of mode, size and decoded pixels: encoders differ, pixels do not."""
@@ -17,7 +19,7 @@ class Image(models.Model):
     origin = models.CharField(max_length=10)
     prompt = models.TextField(blank=True)
     seed = models.BigIntegerField(null=True)
-    scene = models.JSONField(null=True)
+    scene = stored.ShapedJSONField(null=True)
     raw = models.CharField(max_length=64, blank=True, help_text="key of the unmasked image, if this one is masked")
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
     has_thumbnails = models.BooleanField(default=False)

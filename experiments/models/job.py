@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from experiments.models import stored
+
 
 class JobKind(models.TextChoices):
     MODEL = "model", "Add a model"
@@ -32,7 +34,9 @@ class Job(models.Model):
 
     kind = models.CharField(max_length=10, choices=JobKind.choices)
     subject = models.CharField(max_length=500, help_text="key or path of the model or data set")
-    options = models.JSONField(default=dict, blank=True, help_text="for an index: model and layers; else: label")
+    options = stored.ShapedJSONField(
+        shape=stored.JobOptions, default=dict, blank=True, help_text="for an index: model and layers; else: label"
+    )
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
     status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED, db_index=True)

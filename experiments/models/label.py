@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from experiments.models import stored
+
 
 class Label(models.Model):
     """A short text that says what a unit responds to, and who says so."""
@@ -13,7 +15,7 @@ class Label(models.Model):
     source = models.CharField(max_length=40, help_text="run, person, import or baseline")
     run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="label_set")
     position = models.PositiveIntegerField(default=1)
-    scores = models.JSONField(default=dict, blank=True)
+    scores = stored.ShapedJSONField(shape=dict[str, stored.Scalar], default=dict, blank=True)
 
     class Meta:
         ordering = ["pk"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from experiments.models import stored
+
 
 class Part(models.Model):
     """What a worker found out about one plug-in when it last looked."""
@@ -20,8 +22,10 @@ class Backbone(Part):
     """What writes the replies."""
 
     key = models.CharField(max_length=100, unique=True)
-    model_names = models.JSONField(default=list, blank=True, help_text="the provider's names, the default first")
-    prices = models.JSONField(
+    model_names = stored.ShapedJSONField(
+        shape=list[str], default=list, blank=True, help_text="the provider's names, the default first"
+    )
+    prices = stored.ShapedJSONField(
         default=dict, blank=True, help_text="of those whose price is known: US dollars for a million tokens"
     )
 
@@ -46,7 +50,9 @@ class ToolSet(Part):
     """A generator, an editor and a describer that go together."""
 
     key = models.CharField(max_length=100, unique=True)
-    model_names = models.JSONField(default=list, blank=True, help_text="pipelines that make its images")
+    model_names = stored.ShapedJSONField(
+        shape=list[str], default=list, blank=True, help_text="pipelines that make its images"
+    )
 
     class Meta:
         ordering = ["pk"]

@@ -9,6 +9,8 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
+from experiments.models import stored
+
 
 class Status(models.TextChoices):
     QUEUED = "queued", "Queued"
@@ -66,15 +68,15 @@ class Run(models.Model):
     model = models.CharField(max_length=200)
     layer = models.CharField(max_length=200)
     unit = models.PositiveIntegerField()
-    options = models.JSONField(default=dict, blank=True)
+    options = stored.ShapedJSONField(shape=stored.Options, default=dict, blank=True)
     tool_set = models.CharField(max_length=40, default="toybox")
     backbone = models.CharField(max_length=40)
     backbone_model = models.CharField(max_length=200, blank=True)
-    limits = models.JSONField(default=limits)
+    limits = stored.ShapedJSONField(shape=stored.Limits, default=limits)
     seed = models.BigIntegerField(default=0)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="forks")
     fork_round = models.PositiveIntegerField(null=True, blank=True)
-    fork_plan = models.JSONField(
+    fork_plan = stored.ShapedJSONField(
         default=dict, blank=True, help_text="who forked it, up to which event of its parent, with which changes"
     )
 
@@ -109,8 +111,8 @@ class Run(models.Model):
     ended = models.DateTimeField(null=True, blank=True)
 
     # What came of it.
-    versions = models.JSONField(default=dict, blank=True)
-    conclusion = models.JSONField(default=dict, blank=True)
+    versions = stored.ShapedJSONField(shape=dict[str, str], default=dict, blank=True)
+    conclusion = stored.ShapedJSONField(shape=stored.Conclusion, default=dict, blank=True)
 
     # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)
@@ -158,6 +160,11 @@ class Run(models.Model):
     @property
     def labels(self) -> list[str]:
         return list(self.conclusion.get("labels", []))
+
+    @property
+    def statement(self) -> str:
+        """What it concluded, in prose."""
+        return str(self.conclusion.get("description") or self.conclusion.get("bias") or "")
 
     def is_leased(self, now: datetime | None = None) -> bool:
         """Whether a worker holds the run at this moment."""

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from experiments.models import stored
+
 KEPT = timedelta(days=7)
 """How long the file of an export can be downloaded."""
 
@@ -125,7 +127,9 @@ class Arrival(models.Model):
     identity = models.CharField(max_length=64, unique=True)
     owner = models.CharField(max_length=150, blank=True, help_text="who asked, where the run took place")
     number = models.PositiveBigIntegerField(null=True, help_text="of the run there")
-    parent = models.JSONField(default=dict, blank=True, help_text="identity and number of the run it was forked from")
+    parent = stored.ShapedJSONField(
+        shape=stored.Origin, default=dict, blank=True, help_text="identity and number of the run it was forked from"
+    )
     time = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from experiments.models import stored
 from experiments.models.run import Run
 
 
@@ -27,7 +28,9 @@ class Turn(models.Model):
 
     what = models.CharField(max_length=10, choices=What.choices, default=What.EXPERIMENT)
     prose = models.TextField(blank=True)
-    hypotheses = models.JSONField(default=list, blank=True, help_text="[{number, text, fate, reason}, …]")
+    hypotheses = stored.ShapedJSONField(
+        shape=list[stored.DraftHypothesis], default=list, blank=True, help_text="[{number, text, fate, reason}, …]"
+    )
     program = models.TextField(blank=True)
     description = models.TextField(blank=True)
     labels = models.TextField(blank=True, help_text="one a line")

@@ -133,16 +133,23 @@ def by_round(run: Run) -> dict[int, list[float]]:
     events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
     for kind, told, usage, own, tools in events.values_list(*fields):
-        if kind in WITHOUT_REPLY and not any((usage or {}).values()):
+        known = usage if isinstance(usage, dict) else {}
+        read, written, cost = (amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost"))
+        if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
-        number = max(found, default=told or 1) if kind in WITHOUT_REPLY else told
-        read, written, cost = ((usage or {}).get(name) or 0 for name in ("prompt_tokens", "completion_tokens", "cost"))
-        took = found.setdefault(number, [0.0] * PARTS)
-        more = (read, written, 0, cost, 0, own or 0, 0, 0)
+        number = told if isinstance(told, int) else 0
+        place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
+        took = found.setdefault(place, [0.0] * PARTS)
+        more: tuple[float, ...] = (read, written, 0, cost, 0, amount(own), 0, 0)
         if kind == "result":
-            more = (0, 0, read + written, 0, cost, 0, own or 0, tools or 0)
-        found[number] = [before + each for before, each in zip(took, more, strict=True)]
+            more = (0, 0, read + written, 0, cost, 0, amount(own), amount(tools))
+        found[place] = [before + each for before, each in zip(took, more, strict=True)]
     return found
+
+
+def amount(value: Any) -> float:
+    """What an event says it took; 0 where it says nothing of the kind."""
+    return value if isinstance(value, int | float) else 0
 
 
 def together(taken: Mapping[int, Taken], step_of: Mapping[int, Step]) -> dict[Step, Taken]:

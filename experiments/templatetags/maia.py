@@ -85,8 +85,10 @@ def took(seconds: float | None) -> str:
 
 
 @register.filter
-def ago(time: datetime) -> str:
-    """How long ago, to one unit."""
+def ago(time: datetime | None) -> str:
+    """How long ago, to one unit; "" where nobody knows."""
+    if time is None:
+        return ""
     seconds = (timezone.now() - time).total_seconds()
     for unit, name in WAYS_OF_TIME:
         if seconds >= unit:

@@ -54,7 +54,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = get_object_or_404(notifications.of(user), pk=pk)
     notifications.read(notifications.of(user).filter(pk=pk), user)
-    return redirect(row.url)
+    return redirect(row.url or "notifications")
 
 
 @require_POST

@@ -139,7 +139,9 @@ def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
 def said(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "tool_set", "backbone"))
-    return {"advice": kit.misfit(backbone, tools or kit.TOYBOX) or kit.advice(model, tools or kit.TOYBOX, backbone)}
+    tools = tools or kit.TOYBOX
+    stray = forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))
+    return {"advice": kit.misfit(backbone, tools) or kit.advice(model, tools, backbone) or stray}
 
 
 def picked(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,10 @@ const form = byId("query-form");
 if (form) {
   const question = byId("id_question");
   const random = byId("random");
-  let suggested = suggestion();
+  // What was suggested last survives a refused form: the question that it filled in still follows the unit.
+  let suggested = byId("suggested").value || suggestion();
 
+  byId("suggested").value = suggested;
   random.hidden = false;
   random.addEventListener("click", () => {
     const unit = byId("id_unit");
@@ -34,7 +36,7 @@ if (form) {
       byId("command").dispatchEvent(new Event("input"));
       form.dispatchEvent(new Event("input"));
     }
-    suggested = next;
+    suggested = byId("suggested").value = next;
   }
 
   function invalid() {

@@ -9,11 +9,12 @@ let raw = false;
 // The raw image is fetched when somebody first asks for it.
 function uncover(event) {
   const frame = event.target.closest?.(".frame");
-  if (!frame || frame.querySelector(".raw")) return;
+  const small = frame?.closest(".shot")?.dataset.rawSmall;
+  if (!small || frame.querySelector(".raw")) return;
   const image = new Image();
   image.className = "raw";
   image.alt = "";
-  image.src = frame.closest(".shot").dataset.rawSmall;
+  image.src = small;
   frame.append(image);
 }
 

@@ -1,0 +1,129 @@
+"""JSON that has a shape. What a row holds in another shape is left out when it is read, so that no page meets it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+
+import msgspec
+from django.db import models
+from django.db.models.fields.json import KeyTransform
+
+Measure = Annotated[float, msgspec.Meta(ge=0, le=1e15)] | None
+Scalar = str | bool | int | float | None
+
+
+class Limits(TypedDict, total=False):
+    """What a run may use; null is no limit."""
+
+    rounds: Measure
+    tokens: Measure
+    cost: Measure
+    seconds: Measure
+
+
+class Options(TypedDict, total=False):
+    data_set: str
+
+
+class Conclusion(TypedDict, total=False):
+    description: str
+    labels: list[str]
+    reasoning: str
+    bias: str
+
+
+class Histogram(TypedDict):
+    start: float
+    width: float
+    counts: list[Annotated[int, msgspec.Meta(ge=0)]]
+
+
+class Unreadable(TypedDict):
+    """A file of a dataset that cannot be read."""
+
+    file: str
+    reason: str
+
+
+class DraftHypothesis(TypedDict):
+    number: int
+    text: str
+    fate: str
+    reason: str
+
+
+class Call(TypedDict):
+    name: str
+    arguments: str
+    seconds: float
+
+
+class Neighbours(TypedDict, total=False):
+    """The units most like one: rows of layer, number, likeness and shared exemplars."""
+
+    measure: str
+    images: int
+    layers: int
+    same: list[tuple[int, int, float, int]]
+    others: list[tuple[int, int, float, int]]
+    problem: str
+
+
+class JobOptions(TypedDict, total=False):
+    model: str
+    layers: list[str]
+    label: str
+
+
+class Origin(TypedDict, total=False):
+    """Where an imported run was forked from."""
+
+    identity: str
+    number: int
+    created: str
+
+
+class ShapedJSONField(models.JSONField):
+    """`shape` is a TypedDict, `list[...]`, `dict[str, ...]`, or `tuple[..., ...]` for a list whose places count.
+
+    For the database it is any JSON field.
+    """
+
+    def __init__(self, *args: Any, shape: Any = dict, **options: Any) -> None:
+        self.shape = shape
+        super().__init__(*args, **options)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        read = super().from_db_value(value, expression, connection)
+        return read if isinstance(expression, KeyTransform) or value is None else fit(read, self.shape)
+
+    def deconstruct(self) -> tuple[str, str, Any, dict[str, Any]]:
+        name, _, args, options = super().deconstruct()
+        return name, "django.db.models.JSONField", args, options
+
+
+def fit(value: Any, shape: Any) -> Any:
+    """`value` without the keys and items that are not of this shape; empty if it is none at all."""
+    if is_typeddict(shape):
+        return fit_object(value if isinstance(value, dict) else {}, shape)
+    if get_origin(shape) is tuple:
+        return value if has(value, shape) else []
+    (*_, inside) = get_args(shape) or (Any,)
+    if (get_origin(shape) or shape) is dict:
+        return {key: each for key, each in value.items() if has(each, inside)} if isinstance(value, dict) else {}
+    return [each for each in value if has(each, inside)] if isinstance(value, list) else []
+
+
+def fit_object(value: dict[str, Any], shape: Any) -> dict[str, Any]:
+    hints = get_type_hints(shape, include_extras=True)
+    fitting = {key: each for key, each in value.items() if key not in hints or has(each, hints[key])}
+    return fitting if fitting.keys() >= shape.__required_keys__ else {}
+
+
+def has(value: Any, shape: Any) -> bool:
+    """Whether a value is of this shape."""
+    try:
+        msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        return False
+    return True
