@@ -87,7 +87,7 @@ class ModelFilters(Schema):
 
 
 def layer_out(layer: Layer) -> LayerOut:
-    names = ("id", "position", "name", "path", "kind", "units")
+    names = ("id", "position", "name", "path", "kind", "scale", "units")
     return LayerOut(model=layer.model.name, **{name: getattr(layer, name) for name in names})
 
 
