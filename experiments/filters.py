@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.contrib.auth.models import User
@@ -77,7 +77,9 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None) -> Filtered
         except Senseless as error:
             problems[name] = str(error)
     if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
-        problems["until"] = f"{values['until']} is before {values['since']}: no run was asked between them."
+        rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer)
+        words = f"{values['until']} is before {values['since']}: no run was asked between them."
+        return replace(rest, problems=rest.problems | {"until": words})
     sort = params.get("sort", "") or NEWEST
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."

@@ -296,22 +296,24 @@ def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resne
     assert "There is no such data set here." in page_of(as_owner, data_set="nowhere")
 
 
-def test_evidence_is_sorted_by_the_words_of_the_label(as_owner: Client, owner: User, resnet: Model) -> None:
+def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_nothing(as_owner: Client, owner: User, resnet: Model) -> None:
     run = concluded(owner)
     text = page_of(as_owner)
     assert "red balls" in text
-    assert "2 images with its words in title or prompt, mean <b>2.25</b>; 1 other, mean <b>3.00</b>" in text
-    strongest, rest = text.split("With its words, strongest")[1].split("Without its words, strongest")
+    assert "2 images with these words in title or prompt, mean <b>2.25</b>; 1 other, mean <b>3.00</b>" in text
+    strongest, rest = text.split("Titles with these words, strongest")[1].split("Other titles, strongest")
     assert strongest.index("a red ball") < strongest.index("red balls far away")
     assert "a blue cube" in rest
     assert "Edits that lowered it most" in rest
     assert "\N{MINUS SIGN}3.8" in rest
     assert f"run {run.pk}, experiment 1" in text
     assert MARKUP not in text
+    assert "neither for nor against" in text
+    assert "where they are strong" not in text
     other = Label.objects.create(text="blue things", source="import", scores={"auc": 0.9})
     other.units.add(Unit.objects.get())
     chosen = page_of(as_owner, label=str(other.pk))
-    assert "no image has its words in title or prompt; 3 others" in chosen
+    assert "no image has these words in title or prompt; 3 others" in chosen
     assert "auc 0.9" in chosen
     assert "import" in chosen
 

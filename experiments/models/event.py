@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.db import models
 from django.utils import timezone
 
-from workers.agent.events import readable
+from workers.agent.payloads import readable
 
 
 class Event(models.Model):

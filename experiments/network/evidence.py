@@ -1,5 +1,6 @@
-"""What speaks for and against a label of a unit: the images its runs logged, sorted by whether their words hold the
-label's, and the edits that moved the activation most. Words decide, not pictures: the page says so.
+"""What speaks for and against a label of a unit: the images its runs logged, sorted by whether they show what the label
+says, and the edits that moved the activation most. Where nobody can tell what a label means, or what an image shows,
+images are sorted by the words of their titles, and the page claims nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, cast
 from experiments.charts import Scale
 from experiments.figures import is_same
 from experiments.gallery import Shot
+from experiments.meaning import meaning, scenes
 from experiments.models import Hypothesis, Observation, Run
 from experiments.search.folding import fold
 
@@ -23,6 +25,7 @@ LOOKED_AT = 500
 STRIP = 6
 EDITS = 4
 WORD = re.compile(r"\w+")
+OR = re.compile(r"\bor\b|[,;/|]", re.IGNORECASE)
 activation = attrgetter("activation")
 SMALL_WORDS = frozenset(
     WORD.findall(
@@ -78,7 +81,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Without a label all images count as not holding it. Means are None where there is no image."""
+    """Without a label all images count as not holding it. Means are None where there is no image.
+
+    `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene.
+    """
 
     strongest: Sequence[Seen]
     weakest: Sequence[Seen]
@@ -91,6 +97,8 @@ class Evidence:
     rest_mean: float | None
     scale: Scale
     cut: bool
+    is_known: bool = False
+    unread: int = 0
 
     @property
     def any(self) -> bool:
@@ -98,12 +106,16 @@ class Evidence:
 
 
 def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Evidence:
-    """The evidence of these runs; one query."""
+    """The evidence of these runs; one query, and another where the label is understood."""
     everything = observations(runs)
     edits = edits_of(everything)
     edited = {edit.after for edit in edits}
     plain = [seen for seen in everything if seen.origin != "exemplar" and seen not in edited]
-    holding, rest = parted(plain, content(label))
+    shown_by = shows(plain, label)
+    holding = [seen for seen in plain if shown_by.get(seen.image)]
+    rest = [seen for seen in plain if shown_by.get(seen.image) is False]
+    if not shown_by:
+        holding, rest = parted(plain, label)
     strongest = distinct(sorted(holding, key=activation, reverse=True))
     shown = {seen.image for seen in strongest}
     weak = [seen for seen in holding if seen.image not in shown]
@@ -119,7 +131,16 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
         mean(rest),
         Scale.of([seen.activation for seen in everything], threshold),
         len(everything) == LOOKED_AT,
+        bool(shown_by),
+        len(plain) - len(holding) - len(rest),
     )
+
+
+def shows(some: Sequence[Seen], label: str) -> Mapping[str, bool]:
+    """Whether each image shows what the label says, by key; empty where that cannot be told of any."""
+    read = meaning(label)
+    drawn = scenes([seen.image for seen in some]) if read else {}
+    return {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
 
 
 def observations(runs: Sequence[Run]) -> list[Seen]:
@@ -145,12 +166,16 @@ def edits_of(everything: Sequence[Seen]) -> list[Edit]:
     return list({(edit.before.image, edit.after.image): edit for edit in edits}.values())
 
 
-def parted(some: Sequence[Seen], patterns: Sequence[re.Pattern[str]]) -> tuple[list[Seen], list[Seen]]:
-    """Those whose title and prompt hold the words of a label, and the others. Many share their title and prompt."""
-    if not patterns:
+def parted(some: Sequence[Seen], label: str) -> tuple[list[Seen], list[Seen]]:
+    """Those whose title and prompt hold the words of an alternative of the label, and the others.
+
+    Many share their title and prompt.
+    """
+    alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
+    if not alternatives:
         return [], list(some)
     texts = {(seen.title, seen.prompt) for seen in some}
-    telling = {text for text in texts if holds(" ".join(text), patterns)}
+    telling = {text for text in texts if any(holds(" ".join(text), patterns) for patterns in alternatives)}
     holding = [seen for seen in some if (seen.title, seen.prompt) in telling]
     return holding, [seen for seen in some if (seen.title, seen.prompt) not in telling]
 

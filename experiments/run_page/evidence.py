@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from experiments import gallery
 from experiments.gallery import Shot
+from experiments.meaning import Meaning, meaning, scenes
 from experiments.models import Hypothesis, Observation, Run
+from workers.toybox.scenes import Scene
 
 LATELY, LOOKED_AT = 200, 1_500
 """Experiments, and of those images, in which words are looked for: the newest."""
@@ -51,18 +53,54 @@ def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, Turn
     return {each.pk: Turn(each, ran.get(before[number], [])) for number, each in told}
 
 
-def images(run: Run, texts: Sequence[str]) -> list[list[Image]]:
-    """For each text the images whose title or prompt holds its words: the strongest of them, each once."""
+@dataclass(frozen=True)
+class Bearing:
+    """The images that bear on a hypothesis. `is_known`: their scenes tell whether they show it; else words of titles.
+
+    `weakest` are images that show it and are not among the strongest; `others` do not show it.
+    """
+
+    strongest: Sequence[Image] = ()
+    weakest: Sequence[Image] = ()
+    others: Sequence[Image] = ()
+    is_known: bool = False
+
+
+def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
+    """For each text the images that show what it says: the strongest and the weakest, and the strongest of the others.
+
+    Where nobody can tell, those whose title or prompt holds its words.
+    """
     wanted = [words(text) for text in texts]
     if not any(wanted):
-        return [[] for _ in texts]
+        return [Bearing() for _ in texts]
     rows = (
         gallery.lately(run, LATELY)
         .select_related("experiment")
         .defer("experiment__state", "experiment__code", "experiment__output")
     )
     named = [(words(f"{row.title} {row.prompt}"), row) for row in rows[:LOOKED_AT]]
-    return [strongest(holding(each, named)) for each in wanted]
+    meanings = [meaning(text) for text in texts]
+    drawn = scenes({row.image_id for _, row in named}) if any(meanings) else {}
+    return [
+        by_scene(read, named, drawn) if read and drawn else by_words(holding(each, named))
+        for read, each in zip(meanings, wanted, strict=True)
+    ]
+
+
+def by_scene(read: Meaning, named: Sequence[tuple[set[str], Observation]], drawn: Mapping[str, Scene]) -> Bearing:
+    rows = [row for _, row in named if row.image_id in drawn]
+    showing = [row for row in rows if read.holds(drawn[row.image_id])]
+    best = first(showing)
+    known = {each.shot.image for each in best}
+    weak = first([row for row in showing if row.image_id not in known], weakest=True)
+    return Bearing(best, weak, first([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True)
+
+
+def by_words(rows: Sequence[Observation]) -> Bearing:
+    best = first(rows)
+    known = {each.shot.image for each in best}
+    return Bearing(best, first([row for row in rows if row.image_id not in known], weakest=True))
 
 
 def holding(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> list[Observation]:
@@ -71,9 +109,10 @@ def holding(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> 
     return [row for held, row in named if len(wanted & held) >= ENOUGH * len(wanted)]
 
 
-def strongest(rows: Sequence[Observation]) -> list[Image]:
+def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[Image]:
+    """The strongest, or the weakest, each image once."""
     seen: dict[str, Observation] = {}
-    for row in sorted(rows, key=lambda each: -each.activation):
+    for row in sorted(rows, key=lambda each: each.activation, reverse=not weakest):
         seen.setdefault(row.image_id, row)
     return [Image(gallery.shot_from(row), row.experiment.number) for row in list(seen.values())[:SHOWN]]
 

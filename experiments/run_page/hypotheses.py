@@ -60,7 +60,7 @@ class Shown:
     cells: Sequence[tuple[int, Hypothesis | None]]
     dropped: bool
     turns: Sequence[evidence.Turn]
-    images: Sequence[evidence.Image]
+    images: evidence.Bearing
 
 
 def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
 
 def way(row: Contest | None = None) -> list[tuple[str, str]]:
     """The breadcrumbs of the contests, and of one by its name."""
-    found = [("Review", reverse("review")), ("Two-way choices", reverse("choices"))]
+    found = [("Two-way choices", reverse("choices"))]
     return [*found, (row.name, row.get_absolute_url())] if row else found
 
 
