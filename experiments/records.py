@@ -71,6 +71,7 @@ def keep_result(run: Run, payload: Payload) -> None:
     Observation.objects.bulk_create(
         observation_row(experiment, position, observation, before) for position, observation in enumerate(logged, 1)
     )
+    mark_originals(run, logged)
     run.observation_count += len(logged)
     if payload["threshold"] is not None:
         run.threshold = payload["threshold"]
@@ -78,6 +79,13 @@ def keep_result(run: Run, payload: Payload) -> None:
     reached = [o["activation"] for o in logged if o["origin"] != "exemplar"]
     known = [each for each in (run.best_activation, payload.get("best")) if each is not None]
     run.best_activation = max([*reached, *known], default=None)
+
+
+def mark_originals(run: Run, logged: Sequence[Payload]) -> None:
+    """What the run logged of the images that these edits were made from is found as such."""
+    keys = {each["original"] for each in logged if each["original"]}
+    if keys:
+        run.observations.filter(image_id__in=keys, is_original=False).update(is_original=True)
 
 
 def activations_before(run: Run, logged: Sequence[Payload]) -> dict[str, float]:
@@ -111,6 +119,7 @@ def observation_row(
         prompt=observation["prompt"],
         seed=observation["seed"],
         original=original,
+        is_original=observation["origin"] == "original",
     )
 
 

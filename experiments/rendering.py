@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db.models import Max, Min, Q
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from experiments import forks, gallery, outlines, recount, transcript
@@ -167,10 +168,19 @@ def pieces(run: Run) -> dict[str, SafeString]:
 
 def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
-    used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": run.seconds}
+    used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
     context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task)}
     return render_to_string("run/head.html", context | {"paused_by": paused_by(run)})
+
+
+def seconds_of_work(run: Run) -> float:
+    """The run's time at this moment, the step under way included."""
+    if run.taken is None or not run.is_leased():
+        return run.seconds
+    newest = run.events.order_by("-seq").values_list("time", flat=True).first()
+    since = max(run.taken, newest) if newest else run.taken
+    return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
 
 
 def paused_by(run: Run) -> str:

@@ -76,6 +76,7 @@ def test_an_empty_page_says_what_will_stand_there(as_owner: Client) -> None:
         ("?sort=weakest&high=5", ["a tree", "a red ball", "make it blue"]),
         ("?low=2&high=12", ["a red car", "a red ball", "make it blue"]),
         ("?origin=edited", ["a red ball", "make it blue"]),
+        ("?origin=original", ["a red ball"]),
         ("?sort=drop", ["a red ball", "make it blue"]),
         ("?unit=9", ["a red car"]),
         ("?layer=layer3&model=toybox&sort=strongest", ["a red car"]),

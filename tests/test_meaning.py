@@ -24,7 +24,11 @@ def scene(*things: tuple[str, str, str], ground: str = "grass", light: str = "da
     [
         ("blue things", scene(("ball", "blue", "large")), scene(("ball", "red", "large"))),
         ("balls OR boats", scene(("boat", "red", "small")), scene(("cone", "red", "small"))),
-        ("small rockets", scene(("rocket", "red", "small")), scene(("rocket", "red", "large"), ("ball", "red", "small"))),
+        (
+            "small rockets",
+            scene(("rocket", "red", "small")),
+            scene(("rocket", "red", "large"), ("ball", "red", "small")),
+        ),
         ("sunset scenes", scene(("ball", "red", "small"), light="sunset"), scene(("ball", "red", "small"))),
         ("a red ball on snow", scene(("ball", "red", "small"), ground="snow"), scene(("ball", "red", "small"))),
     ],
@@ -37,7 +41,8 @@ def test_a_label_that_toybox_can_say_is_decided_by_the_scene(label: str, shown: 
 
 
 @pytest.mark.parametrize(
-    "label", ["striped boats", "a car, when a house is there", "two red balls", "no cars", "balls and boats", "", "红色"]
+    "label",
+    ["striped boats", "a car, when a house is there", "two red balls", "no cars", "balls and boats", "", "红色"],
 )
 def test_a_label_that_is_not_understood_whole_says_nothing(label: str) -> None:
     assert meaning(label) is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from experiments import outlines, rendering, transcript
 from experiments.models import Event, Run
@@ -313,6 +315,16 @@ def test_the_head_shows_what_is_used_of_each_limit(run: Run) -> None:
     for words in ("<b>4</b> of 25", "<b>18.2k</b></dd>", "<b>$0.06</b> of $2.00", ">0:48</b> of 1:00:00"):
         assert words in head
     assert head.count('class="gauge') == 3
+
+
+def test_the_head_of_a_run_under_way_counts_the_step_that_is_not_recorded_yet(run: Run) -> None:
+    run.seconds, run.taken = 13.0, timezone.now() - timedelta(minutes=5)
+    assert ">0:13</b>" in rendering.head(run), "nobody works on it"
+    run.lease_expires = timezone.now() + timedelta(minutes=1)
+    run.events.update(time=run.taken - timedelta(hours=1))
+    assert 313 <= rendering.seconds_of_work(run) < 400
+    transcript.append(run.pk, "reply", as_json(replied()))
+    assert rendering.seconds_of_work(run) < 200, "what was recorded is not counted twice"
 
 
 def test_the_tail_says_how_many_runs_are_ahead(run: Run, owner: User) -> None:

@@ -296,7 +296,9 @@ def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resne
     assert "There is no such data set here." in page_of(as_owner, data_set="nowhere")
 
 
-def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_nothing(as_owner: Client, owner: User, resnet: Model) -> None:
+def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_nothing(
+    as_owner: Client, owner: User, resnet: Model
+) -> None:
     run = concluded(owner)
     text = page_of(as_owner)
     assert "red balls" in text

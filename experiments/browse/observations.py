@@ -90,7 +90,7 @@ def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     if filters.get("tag"):
         rows = rows.filter(tagging.images(filters.get("tag")))
         gather = gather or is_few(rows)
-    if filters.get("differs"):
+    if filters.get("differs") or filters.get("origin") == "original":
         gather = gather or is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
@@ -110,6 +110,8 @@ def narrowed(filters: Filters) -> QuerySet[Observation]:
         given["change__isnull"] = False
     if filters.get("differs"):
         given["differs"] = True
+    if given.get("origin") == "original":  # they were generated, or uploaded: being edited is what happened to them
+        given = {name: value for name, value in given.items() if name != "origin"} | {"is_original": True}
     return Observation.objects.filter(**given)
 
 

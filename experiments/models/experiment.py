@@ -56,6 +56,7 @@ class Observation(models.Model):
     prompt = models.TextField(blank=True)
     seed = models.BigIntegerField(null=True)
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
+    is_original = models.BooleanField(default=False, help_text="whether the run made an edit from it")
     change = models.FloatField(null=True, help_text="what the edit did to the activation; empty for all but edits")
 
     class Meta:
@@ -75,6 +76,11 @@ class Observation(models.Model):
                 fields=["change", "id", "origin", "run", "activation"],
                 condition=models.Q(change__isnull=False),
                 name="edits_by_change",
+            ),
+            models.Index(
+                fields=["activation", "id", "run"],
+                condition=models.Q(is_original=True),
+                name="originals_by_activation",
             ),
             models.Index(
                 fields=["experiment", "position", "run"],

@@ -92,6 +92,7 @@ class Run(models.Model):
     # Who works on it: a worker holds the lease until it expires; every claim raises the fence.
     lease_worker = models.CharField(max_length=100, blank=True)
     lease_expires = models.DateTimeField(null=True, blank=True)
+    taken = models.DateTimeField(null=True, blank=True, help_text="when its worker took it up")
     fence = models.PositiveIntegerField(default=0)
     claims = models.PositiveIntegerField(default=0, help_text="claims since the last event")
 

@@ -50,6 +50,7 @@ def claim(run_id: int) -> Run | None:
         status=Status.RUNNING,
         lease_worker=worker_name(),
         lease_expires=now + LASTS,
+        taken=now,
         fence=F("fence") + 1,
         claims=F("claims") + 1,
     )
