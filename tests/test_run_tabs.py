@@ -71,7 +71,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
 ) -> None:
     for run in (long_run(owner, 4, 2), long_run(owner, 60, 2)):
         for tab in TABS:
-            with django_assert_max_num_queries(24 if tab == "transcript" else 14):
+            with django_assert_max_num_queries(24 if tab == "transcript" else 15):
                 shown(as_owner, run, f"tab={tab}")
 
 
