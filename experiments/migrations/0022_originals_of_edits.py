@@ -16,7 +16,7 @@ def mark(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("experiments", "0020_measured_and_claimed")]
+    dependencies = [("experiments", "0021_opinions_and_reviews_out")]
 
     operations = [
         migrations.AddField(
