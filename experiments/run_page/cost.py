@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from experiments.models import Run
 from experiments.run_page.plot import Plot
 from experiments.run_page.rounds import Step, steps
-from experiments.templatetags.maia import compact, dollars, took
+from experiments.templatetags.maia import clock, compact, dollars, took
 
 Taken = Sequence[float]
 """What replies and results took, in the order of the parts of `MEASURES`."""
@@ -70,11 +70,15 @@ class Shown:
     of_round: float
     """The most of a round, and the most of all: what each axis is made for."""
     of_all: float
+    apart: float = 0.0
+    """What was taken between the steps, which the run's total counts."""
 
     @property
     def said(self) -> str:
-        """The total in words, against the limit where there is one."""
-        return f"{self.words(self.total)} of {self.words(self.limit)}" if self.limit else self.words(self.total)
+        """The run's total, as its head says it, against the limit where there is one."""
+        words = clock if self.name == "Time" else self.words
+        total = words(self.total + self.apart)
+        return f"{total} of {words(self.limit)}" if self.limit else total
 
     def ticks(self, plot: Plot, most: float) -> list[tuple[float, str]]:
         return [(plot.y(value), self.beside(value, most)) for value in plot.values[::2]]
@@ -111,9 +115,10 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
+    shown = [drawn(measure, run, sums) for measure in used]
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     return {
-        "shown": [drawn(measure, run, sums) for measure in used],
+        "shown": [replace(each, apart=elsewhere) if each.name == "Time" else each for each in shown],
         "unused": [name for name in unused if not (run.unpriced and name == "dollars")],
         "used": used,
         "each_step": max((step.count for step in sums), default=1),

@@ -16,7 +16,7 @@ def mark(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("experiments", "0021_opinions_and_reviews_out")]
+    dependencies = [("experiments", "0022_prices")]
 
     operations = [
         migrations.AddField(
