@@ -1,4 +1,6 @@
-"""The Content-Security-Policy: everything comes from us, nothing is inline. Logs that tell no secret of an address."""
+"""The Content-Security-Policy: everything comes from us, nothing is inline. Pages that no browser or proxy keeps, texts
+that any database takes, logs that tell no secret of an address.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import logging
 import re
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 POLICY = "; ".join(
     [
@@ -23,8 +25,13 @@ POLICY = "; ".join(
 )
 
 
+UNSAID = "private, no-store"
+"""Cache-Control of what does not say itself how long it may be kept. Images and the API do."""
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
 class ContentSecurityPolicy:
-    """Middleware that sets the policy on every answer."""
+    """Middleware that sets the policy on every answer, and keeps private pages out of caches."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -32,7 +39,46 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
+        if response.status_code != 304:  # what the browser has stays as it was
+            response.headers.setdefault("Cache-Control", UNSAID)
         return response
+
+
+class WithoutNul:
+    """Middleware that has no view meet the character NUL, which PostgreSQL takes in no text: U+FFFD stands for it.
+
+    In addresses, forms and cookies. The API refuses it by itself, with the field's name.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.COOKIES = {name: without_nul(value) for name, value in request.COOKIES.items()}
+        if not request.path.startswith("/api/"):
+            request.GET = cleaned(request.GET)  # type: ignore[assignment, misc]
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> None:
+        """After the body was bounded and the CSRF token found right, which reads the form anyway."""
+        if request.content_type in FORMS and not request.path.startswith("/api/"):
+            request.POST = cleaned(request.POST)  # type: ignore[assignment, misc]
+
+
+def cleaned(given: QueryDict) -> QueryDict:
+    """The same, without NUL."""
+    lists = [(key, given.getlist(key)) for key in given]
+    if not any("\x00" in text for key, values in lists for text in (key, *values)):
+        return given
+    found = QueryDict(mutable=True)
+    for key, values in lists:
+        found.setlist(without_nul(key), [without_nul(value) for value in values])
+    found._mutable = False
+    return found
+
+
+def without_nul(text: str) -> str:
+    return text.replace("\x00", "\ufffd")
 
 
 SECRET = re.compile(r"/(shared|enter|join)/[^/\s?\"']+")

@@ -242,6 +242,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "experiments.security.ContentSecurityPolicy",
     "experiments.bodies.Refusal",
+    "experiments.security.WithoutNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

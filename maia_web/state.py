@@ -16,12 +16,11 @@ def umask_for(state: Path) -> int:
     ours yet and was not empty, is left as it is; `manage.py check` tells of it.
     """
     try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = state.stat()
         shared = 0o070 if about.st_mode & 0o020 else 0
         known = any((state / name).exists() for name in OURS) or not any(state.iterdir())
         if about.st_uid == os.geteuid() and known and about.st_mode & 0o077 & ~shared:
             state.chmod(about.st_mode & (0o7700 | shared))
-    except OSError:  # `secret_key` and the checks say what is wrong with the folder
+    except OSError:  # it is not there yet; or `secret_key` and the checks say what is wrong with it
         return 0o077
     return 0o077 & ~shared

@@ -34,6 +34,7 @@ def test_what_a_person_waits_for(quick_state: Path) -> None:
         page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
         page.add_init_script(WATCH)
         page.goto(site.link())
+        page.get_by_role("button", name="Sign in").click()
         for unit in UNITS:
             words.append(first_word(page, site, unit))
             expect(page.locator("#run")).to_have_attribute("data-status", "concluded", timeout=180_000)

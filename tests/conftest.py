@@ -56,8 +56,10 @@ def django_db_modify_db_settings() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def tables_emptied_between_tests() -> Iterator[None]:
-    """SQLite empties tables with DELETE, which the audit's trigger refuses: it is put aside for that moment."""
-    import django.db.backends.sqlite3.base  # noqa: F401 - first: on PostgreSQL nothing has loaded it yet
+    """The audit's triggers refuse to have it emptied: they are put aside for that moment."""
+    import django.db.backends.postgresql.base
+    import django.db.backends.sqlite3.base  # noqa: F401 - first: the tests' own database alone is loaded yet
+    from django.db.backends.postgresql.operations import DatabaseOperations as OfPostgres
     from django.db.backends.sqlite3.operations import DatabaseOperations
 
     refusing = DatabaseOperations.execute_sql_flush
@@ -72,7 +74,13 @@ def tables_emptied_between_tests() -> Iterator[None]:
             for _, sql in triggers:
                 cursor.execute(sql)
 
+    def truncate(operations: OfPostgres, statements: list[str]) -> None:
+        switch = "ALTER TABLE experiments_auditentry {} TRIGGER USER"
+        emptying(operations, [switch.format("DISABLE"), *statements, switch.format("ENABLE")])
+
+    emptying = OfPostgres.execute_sql_flush
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OfPostgres, "execute_sql_flush", truncate)
         patch.setattr(DatabaseOperations, "execute_sql_flush", flush)
         yield
 

@@ -103,6 +103,28 @@ def test_the_database_neither_changes_nor_removes_it(owner: User, statement: str
     assert AuditEntry.objects.get().verb == "run.paused"
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="REPLACE is a word of SQLite's")
+@pytest.mark.parametrize("words", ["REPLACE INTO", "INSERT OR REPLACE INTO", "INSERT OR IGNORE INTO"])
+def test_an_entry_is_not_replaced(owner: User, words: str) -> None:
+    audit.record_by(owner, "run.paused")
+    names = [field.column for field in AuditEntry._meta.concrete_fields]
+    columns = ", ".join("'x'" if name == "verb" else f'"{name}"' for name in names)
+    statement = f"{words} experiments_auditentry ({', '.join(names)}) SELECT {columns} FROM experiments_auditentry"
+    with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        cursor.execute(statement)
+    assert AuditEntry.objects.get().verb == "run.paused"
+    audit.record_by(owner, "run.resumed")
+    assert AuditEntry.objects.count() == 2
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="TRUNCATE is a word of PostgreSQL's")
+def test_the_table_is_not_emptied(owner: User) -> None:
+    audit.record_by(owner, "run.paused")
+    with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        cursor.execute("TRUNCATE experiments_auditentry CASCADE")
+    assert AuditEntry.objects.count() == 1
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_refusals_are_in_place_after_tables_were_emptied(owner: User) -> None:
     audit.record_by(owner, "run.paused")

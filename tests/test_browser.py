@@ -45,6 +45,7 @@ def session(site: Installation, browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.link())
+    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
     page.close()
     yield context

@@ -180,7 +180,7 @@ def test_only_who_just_came_by_a_link_needs_no_old_password(owner: User) -> None
     from experiments.models import LoginLink
 
     browser = Client()
-    browser.get(f"/enter/{LoginLink.issue(owner)}/")
+    browser.post(f"/enter/{LoginLink.issue(owner)}/")
     assert "Current password" not in browser.get("/settings/you/").content.decode()
     age(browser, began=2 * HOUR)
     assert "Current password" in browser.get("/settings/you/").content.decode()

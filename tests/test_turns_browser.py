@@ -39,6 +39,7 @@ def page(site: Installation) -> Iterator[Page]:
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(site.link())
+        page.get_by_role("button", name="Sign in").click()
         yield page
     assert errors == []
 

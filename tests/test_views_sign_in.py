@@ -38,13 +38,28 @@ def test_the_sign_in_page_leads_nowhere_outside(client: Client, owner: User) -> 
 
 def test_a_link_signs_in_once(client: Client, owner: User) -> None:
     token = LoginLink.issue(owner)
-    assert client.get(f"/enter/{token}/")["Location"] == "/"
+    assert client.post(f"/enter/{token}/")["Location"] == "/"
     assert signed_in(client)
     other = Client()
+    assert other.post(f"/enter/{token}/").status_code == 410
     response = other.get(f"/enter/{token}/")
     assert response.status_code == 410
     assert "cannot be used any more" in response.content.decode()
     assert not signed_in(other)
+
+
+def test_looking_at_a_link_does_not_spend_it(client: Client, owner: User) -> None:
+    """Chats and mail programs fetch every link that passes through them."""
+    path = f"/enter/{LoginLink.issue(owner)}/"
+    for _ in range(2):
+        assert client.head(path).status_code == 200
+        assert "Sign in as owner" in client.get(path).content.decode()
+        assert client.options(path).status_code == 405
+    assert not signed_in(client)
+    careful = Client(enforce_csrf_checks=True)
+    assert careful.post(path).status_code == 403
+    assert client.post(path)["Location"] == "/"
+    assert signed_in(client)
 
 
 def test_a_spent_link_leads_who_is_signed_in_on(as_owner: Client) -> None:

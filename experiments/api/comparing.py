@@ -39,26 +39,26 @@ class LineOut(Schema):
     cells: list[CellOut]
 
 
-class ImageOut(Schema):
+class ComparedImageOut(Schema):
     image: str
     activation: float
 
 
-class TurnOut(Schema):
+class ComparedTurnOut(Schema):
     """What one run did in a round."""
 
     run: int
     headline: str
     hypotheses: list[str]
     programs: list[str]
-    images: list[ImageOut] = Field(description="the strongest that were logged")
+    images: list[ComparedImageOut] = Field(description="the strongest that were logged")
     logged: int
 
 
 class RoundOut(Schema):
     number: int
     same: list[str] = Field(description="what all runs have alike")
-    turns: list[TurnOut]
+    turns: list[ComparedTurnOut]
 
 
 class ComparisonOut(Schema):
@@ -121,12 +121,12 @@ def round_out(found: comparison.Round) -> RoundOut:
     )
 
 
-def turn_out(turn: comparison.Turn) -> TurnOut:
-    return TurnOut(
+def turn_out(turn: comparison.Turn) -> ComparedTurnOut:
+    return ComparedTurnOut(
         run=turn.run.pk,
         headline=turn.headline,
         hypotheses=[each["text"] for each in turn.hypotheses],
         programs=[code for code, _ in turn.programs],
-        images=[ImageOut(image=image, activation=activation) for image, activation in turn.images],
+        images=[ComparedImageOut(image=image, activation=activation) for image, activation in turn.images],
         logged=turn.logged,
     )

@@ -69,7 +69,7 @@ class AnswerIn(Body):
     seconds: Annotated[float, Field(ge=0, le=judging.LONGEST_SECONDS, allow_inf_nan=False)] | None = None
 
 
-class ShareOut(Schema):
+class ProportionOut(Schema):
     """A share with Wilson's 95 % interval; null where there is nothing to divide."""
 
     hits: int
@@ -84,7 +84,7 @@ class PreferenceOut(Schema):
 
     source: str
     over: str
-    preferred: ShareOut
+    preferred: ProportionOut
     neither: int
     unread: int
 
@@ -97,9 +97,9 @@ class JudgeOut(Schema):
     judged: int
     neither: int
     unread: int
-    repeated: ShareOut = Field(description="the same answer to the same pair, the other way round")
-    gold: ShareOut = Field(description="the right answer where it is known")
-    first: ShareOut = Field(description="the label that stood first")
+    repeated: ProportionOut = Field(description="the same answer to the same pair, the other way round")
+    gold: ProportionOut = Field(description="the right answer where it is known")
+    first: ProportionOut = Field(description="the label that stood first")
     seconds: float | None
     cost: float | None = Field(description="US dollars; null where the price is not known")
     preferences: list[PreferenceOut]
@@ -196,9 +196,9 @@ def judge_out(worth: Worth, kind: Literal["person", "backbone"]) -> JudgeOut:
         judged=worth.answered,
         neither=worth.neither,
         unread=worth.unread,
-        repeated=share_out(worth.repeated),
-        gold=share_out(worth.gold),
-        first=share_out(worth.first),
+        repeated=proportion_out(worth.repeated),
+        gold=proportion_out(worth.gold),
+        first=proportion_out(worth.first),
         seconds=worth.seconds,
         cost=worth.judge.known_cost,
         preferences=preferences(worth.table),
@@ -211,7 +211,7 @@ def preferences(table: Table) -> list[PreferenceOut]:
         PreferenceOut(
             source=cell.row,
             over=cell.column,
-            preferred=share_out(cell.preferred),
+            preferred=proportion_out(cell.preferred),
             neither=cell.neither,
             unread=cell.unread,
         )
@@ -219,5 +219,5 @@ def preferences(table: Table) -> list[PreferenceOut]:
     ]
 
 
-def share_out(share: Share) -> ShareOut:
-    return ShareOut(hits=share.hits, n=share.n, value=share.value, low=share.low, high=share.high)
+def proportion_out(share: Share) -> ProportionOut:
+    return ProportionOut(hits=share.hits, n=share.n, value=share.value, low=share.low, high=share.high)

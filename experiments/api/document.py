@@ -23,6 +23,8 @@ CONFLICTS = frozenset(
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),
         *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
+        *("pause_run", "resume_run", "remark_on_run", "change_limits", "fork_run"),
+        *("edit_comment", "delete_comment", "create_choice", "read_results"),
     }
 )
 ONCE = frozenset(
@@ -55,6 +57,7 @@ EDITS = frozenset(
         "submit_review",
         "save_turn",
         "send_turn",
+        "change_limits",
     }
 )
 RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")

@@ -21,7 +21,9 @@ from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.live import reported
 from experiments.models import Export
+from experiments.models.api_token import Scope
 from experiments.models.job import JobStatus
+from experiments.models.member import Role
 from experiments.models.transfer import Format
 from experiments.views import exports as files
 
@@ -83,7 +85,7 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> Page[ExportOut]
 @router.post("/exports", response={202: ExportOut}, summary="Have a file written")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
-    user = allow(request)
+    user = allow(request, Role.VIEWER, Scope.WRITE)
     return Status(202, once(request, response, user, lambda: begun(request, user, asked)))
 
 
@@ -118,5 +120,5 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """One that is being written is stopped first."""
-    files.discard(request, own(allow(request), pk))
+    files.discard(request, own(allow(request, Role.VIEWER, Scope.WRITE), pk))
     return Status(204, None)

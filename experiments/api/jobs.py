@@ -142,7 +142,7 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
 @router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop work")
 def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     """What was done is kept. Work that has ended stays as it is."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.VIEWER, Scope.WRITE)
     find(Job.objects.all(), pk=pk)
     asking.stop(request, pk)
     return read(pk)
@@ -151,7 +151,8 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
 @router.post("/jobs/{pk}/go-on", response=JobOut, summary="Have stopped work done after all")
 def go_on_with_job(request: HttpRequest, pk: Id) -> JobOut:
     """Work that was stopped, or failed."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.VIEWER, Scope.WRITE)
+    asking.allowed(request, find(Job.objects.all(), pk=pk).pk)
     must_be(find(Job.objects.all(), pk=pk), [JobStatus.STOPPED, JobStatus.FAILED])
     asking.go_on(request, pk)
     return read(pk)

@@ -37,11 +37,16 @@ class LoginLink(models.Model):
         return token
 
     @classmethod
+    def find(cls, token: str) -> LoginLink | None:
+        """The link with its user, if the token is good. Looking does not spend it."""
+        fresh = cls.objects.filter(hash=digest(token), used=None, created__gt=timezone.now() - LASTS)
+        return fresh.select_related("user").filter(user__is_active=True).first()
+
+    @classmethod
     def redeem(cls, token: str) -> User | None:
         """The user, if the token is good; from then on it is not. Of two at the same moment one succeeds."""
-        fresh = cls.objects.filter(hash=digest(token), used=None, created__gt=timezone.now() - LASTS)
-        link = fresh.select_related("user").filter(user__is_active=True).first()
-        if link is None or not fresh.update(used=timezone.now()):
+        link = cls.find(token)
+        if link is None or not cls.objects.filter(pk=link.pk, used=None).update(used=timezone.now()):
             return None
         return User.objects.get(pk=link.user_id)
 

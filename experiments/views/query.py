@@ -70,7 +70,8 @@ def differing(values: Any) -> dict[str, Any]:
         return {}
     was, now = forms.like(parent), dict(values.items())
     with suppress(forms.Wrong):
-        now["unit"] = forms.find_unit(forms.find_layer(now["model"], now["layer"]), str(now["unit"]))
+        layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
+        now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
     pairs = ((forks.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
     changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
     return {"parent": parent, "changed": changed}
@@ -85,8 +86,8 @@ def plain(value: Any) -> str:
 def suggested(values: dict[str, Any]) -> dict[str, str]:
     """The questions that fit the unit; none if it does not exist."""
     try:
-        layer = forms.find_layer(values["model"], values["layer"])
-        return forms.suggestions(layer, forms.find_unit(layer, str(values["unit"])))
+        layer = forms.find_layer(values.get("model") or "", values.get("layer") or "")
+        return forms.suggestions(layer, forms.find_unit(layer, str(values.get("unit", ""))))
     except forms.Wrong:
         return {}
 

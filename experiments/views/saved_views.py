@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from experiments import access, audit
 from experiments.models import SavedView
+from experiments.models.member import Role
 
 QUERY_CHARS = 2_000
 
@@ -30,6 +31,7 @@ def save(request: HttpRequest) -> HttpResponse:
     owner = access.require(request)
     form = ViewForm(request.POST)
     query = state(request.POST.get("query", ""))
+    access.require(request, to_write(shared="shared" in request.POST))
     if not form.is_valid() or len(query) > QUERY_CHARS:
         messages.error(request, f"Not saved. {first_error(form) or 'The address of this list is too long.'}")
         return redirect(f"{reverse('runs')}?{query[:QUERY_CHARS]}")
@@ -46,6 +48,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     owner = access.require(request)
     view = get_object_or_404(SavedView, pk=pk, owner=owner)
     form = ViewForm(request.POST)
+    access.require(request, to_write(shared="shared" in request.POST))
     if not form.is_valid():
         messages.error(request, f"Not renamed. {first_error(form)}")
         return redirect(view)
@@ -69,6 +72,11 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     view.delete()
     messages.success(request, "The view is deleted. The runs are as they were.")
     return redirect("runs")
+
+
+def to_write(*, shared: bool) -> Role:
+    """The role it takes to keep a view: what the whole team is shown is not for those who only look on."""
+    return Role.RESEARCHER if shared else Role.VIEWER
 
 
 def state(query: str) -> str:

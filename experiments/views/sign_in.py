@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from experiments.accounts import single_sign_on, throttle
@@ -61,13 +62,20 @@ def in_words(seconds: int) -> str:
 
 @login_not_required
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in at once with a good link. A spent one explains itself, unless its reader is signed in already."""
-    user = LoginLink.redeem(token)
+    """Sign in with a good link, by a button: chats and mail programs open links to preview them, and spend nothing.
+
+    A spent one explains itself, unless its reader is signed in already.
+    """
+    user = LoginLink.redeem(token) if request.method == "POST" else None
     if user is not None:
         request.came_by = "link"  # type: ignore[attr-defined]
         login(request, user)
         return redirect("overview")
+    link = LoginLink.find(token)
+    if link is not None:
+        return render(request, "accounts/enter.html", {"link": link})
     if request.user.is_authenticated:
         return redirect("overview")
     return render(request, "link_spent.html", status=410)
