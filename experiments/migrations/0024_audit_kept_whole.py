@@ -32,6 +32,6 @@ def allow_it(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("experiments", "0018_layer_scale")]
+    dependencies: ClassVar = [("experiments", "0023_originals_of_edits")]
 
     operations: ClassVar[list[Operation]] = [migrations.RunPython(refuse_more, allow_it, elidable=False)]
