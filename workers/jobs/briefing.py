@@ -10,7 +10,7 @@ from workers import registry
 from workers.agent.instructions import Known
 from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import layer_of, name_of
-from workers.protocols import SystemSpec
+from workers.protocols import SystemSpec, figure
 
 
 def vocabulary_of(run: Run) -> str:
@@ -32,7 +32,7 @@ def scale_of(spec: SystemSpec) -> str:
     if not lab.index_of(spec).known([spec.layer]):
         return ""
     subject = lab.subject(spec)
-    ordinary, exemplars = getattr(subject, "ordinary", lambda: None)(), subject.exemplars()
+    ordinary, exemplars = subject.ordinary(), subject.exemplars()
     parts = []
     if ordinary is not None:
         median, q90, q99 = figure(ordinary.median), figure(ordinary.q90), figure(ordinary.q99)
@@ -41,7 +41,3 @@ def scale_of(spec: SystemSpec) -> str:
         mean = sum(each.activation for each in exemplars) / len(exemplars)
         parts.append(f"the {len(exemplars)} exemplars reach {figure(mean)} on average")
     return f"The scale of its activations over the data set: {'; '.join(parts)}." if parts else ""
-
-
-def figure(value: float) -> str:
-    return f"{value:.3g}"
