@@ -83,6 +83,40 @@ def clip(folder: Path) -> Path:
     return saved(transformers.CLIPModel, config, CLIPPED, folder)
 
 
+def clip_classifier(folder: Path) -> Path:
+    """A head of classes on the image side of CLIP, which its configuration keeps inside another."""
+    side = transformers.CLIPVisionConfig(**BLOCKS, image_size=32, patch_size=8)
+    config = transformers.CLIPConfig(vision_config=side.to_dict(), **LABELS)
+    return saved(transformers.CLIPForImageClassification, config, CLIPPED, folder)
+
+
+def siglip_classifier(folder: Path) -> Path:
+    """The same of SigLIP."""
+    side = transformers.SiglipVisionConfig(**BLOCKS, image_size=32, patch_size=8)
+    config = transformers.SiglipConfig(vision_config=side.to_dict(), **LABELS)
+    return saved(transformers.SiglipForImageClassification, config, SQUARE, folder)
+
+
+def mae(folder: Path) -> Path:
+    """A ViT-MAE as it was trained: it hides most patches at random, and shuffles the rest."""
+    config = transformers.ViTMAEConfig(
+        **BLOCKS, image_size=32, patch_size=8, decoder_hidden_size=8, decoder_num_hidden_layers=1,
+        decoder_num_attention_heads=2, decoder_intermediate_size=8,
+    )  # fmt: skip
+    return saved(transformers.ViTMAEForPreTraining, config, SQUARE, folder)
+
+
+def mobilenet(folder: Path) -> Path:
+    config = transformers.MobileNetV2Config(image_size=32, depth_multiplier=0.25, **LABELS)
+    return saved(transformers.MobileNetV2ForImageClassification, config, SQUARE, folder, spread=0.01)
+
+
+def dinov3_convnext(folder: Path) -> Path:
+    config = transformers.DINOv3ConvNextConfig(hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 1, 1], image_size=64)
+    processor = transformers.ViTImageProcessorPil(size={"height": 64, "width": 64}, **FLAT)
+    return saved(transformers.DINOv3ConvNextModel, config, processor, folder)
+
+
 def convnext(folder: Path) -> Path:
     config = transformers.ConvNextConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 12, 16, 20], **LABELS)
     processor = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=1.0, **FLAT)

@@ -25,6 +25,11 @@ ARCHITECTURES = {
     "dinov2": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1", "logits"],
     "dinov3": ["blocks.0.mlp.up_proj", "blocks.1.mlp.up_proj"],
     "clip": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1"],
+    "clip_classifier": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1", "logits"],
+    "siglip_classifier": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1", "logits"],
+    "mae": ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1"],
+    "mobilenet": ["stem", *(f"blocks.{at}" for at in range(16)), "head", "logits"],
+    "dinov3_convnext": ["stages.0", "stages.1", "stages.2", "stages.3"],
     "convnext": ["stem", "stages.0", "stages.1", "stages.2", "stages.3", "logits"],
     "swin": ["layers.0.blocks.0.mlp.fc1", "layers.1.blocks.0.mlp.fc1", "logits"],
 }
@@ -53,7 +58,45 @@ def test_layers_have_the_names_of_the_papers_and_give_maps_of_their_units(made, 
     assert {each.dtype for each in found.values()} == {torch.float32}
     spatial = [found[layer.name].shape[2:] for layer in layers if layer.kind != "logit"]
     assert spatial[-1] == GRIDS.get(kind, spatial[-1])
-    assert all(min(each) > 1 for each in spatial)
+    assert all(min(each) > 1 for each in spatial) or kind == "mobilenet"  # its last maps are 1 x 1
+
+
+def test_a_network_that_was_trained_on_hidden_patches_sees_all_of_them_where_they_are(made) -> None:
+    """ViT-MAE without its masking is a ViT, whose own code lays the patches out."""
+    folder = made("mae")
+    model = checkpoints.model(folder)
+    first, again = (model.maps(noise(2), ["blocks.1.mlp.fc1"])["blocks.1.mlp.fc1"] for _ in range(2))
+    assert first.shape[2:] == (4, 4)
+    assert torch.equal(first, again)
+    trained = transformers.ViTMAEModel.from_pretrained(folder).eval()
+    trained.config.mask_ratio = 0.0
+    order = torch.arange(16.0).expand(2, 16)
+    seen: list[torch.Tensor] = []
+    fc1 = next(each for name, each in trained.named_modules() if name.endswith((".1.mlp.fc1", ".1.intermediate.dense")))
+    fc1.register_forward_hook(lambda _, __, output: seen.append(output))
+    with torch.no_grad():
+        trained(**prepared(folder, 2), noise=order)
+        trained(**prepared(folder, 2), noise=order.flip(1))
+    torch.testing.assert_close(first.flatten(2), seen[0][:, 1:].transpose(1, 2), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(seen[1][:, 1:].flip(1), seen[0][:, 1:], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["clip_classifier", "siglip_classifier"])
+def test_a_head_of_classes_on_an_image_side_is_seen(made, kind) -> None:
+    model = checkpoints.model(made(kind))
+    assert model.layers()[-1].names == CLASSES
+    classifier = "CLIPForImageClassification" if kind == "clip_classifier" else "SiglipForImageClassification"
+    with torch.no_grad():
+        network = getattr(transformers, classifier).from_pretrained(made(kind)).eval()
+        expected = network(**prepared(made(kind), 3)).logits
+    torch.testing.assert_close(model.maps(noise(3), ["logits"])["logits"].flatten(1), expected, atol=1e-4, rtol=1e-4)
+    assert model.evidence(noise(2), 1)[1].shape == (2, 4, 4)
+
+
+def test_a_head_without_classes_is_none(tmp_path) -> None:
+    config = transformers.ViTConfig(**checkpoints.BLOCKS, image_size=32, patch_size=8, num_labels=0)
+    folder = checkpoints.saved(transformers.ViTForImageClassification, config, checkpoints.SQUARE, tmp_path / "vit")
+    assert [layer.name for layer in checkpoints.model(folder).layers()] == ["blocks.0.mlp.fc1", "blocks.1.mlp.fc1"]
 
 
 def test_resnet_gives_what_its_stages_give(made) -> None:

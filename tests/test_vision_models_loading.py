@@ -154,7 +154,59 @@ def test_shards_are_found_and_a_missing_one_is_noticed(folder) -> None:
     shards = set(json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"].values())
     assert len(shards) > 1
     (folder / sorted(shards)[0]).unlink()
-    assert "has no model.safetensors" in missing(folder)
+    assert f"has no {sorted(shards)[0]}, of the shards that model.safetensors.index.json lists" in missing(folder)
+
+
+def test_what_headers_tell_of_damage_is_told_before_anything_is_loaded(folder) -> None:
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    damaged = {
+        "its header speaks of": whole[:-100],
+        "no safetensors file": b"no numbers",
+        "makes no sense": b"\5" + bytes(7) + b"{...}",
+    }
+    for told, content in damaged.items():
+        weights.write_bytes(content)
+        assert f"{weights} is damaged" in missing(folder)
+        assert told in missing(folder)
+    weights.write_bytes(whole)
+    assert missing(folder) == ""
+    (folder / "preprocessor_config.json").write_text("{")
+    assert "preprocessor_config.json is damaged" in missing(folder)
+
+
+def test_a_pickle_is_looked_at_without_being_run(folder) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path, ("x",)
+
+    weights = folder / "pytorch_model.bin"
+    (folder / "model.safetensors").unlink()
+    torch.save({"classifier.1.weight": torch.zeros(2)}, weights)
+    assert missing(folder) == ""
+    weights.write_bytes(weights.read_bytes()[:200])
+    assert "no file of PyTorch, or cut short" in missing(folder)
+    torch.save({"classifier.1.weight": Trap()}, weights, pickle_module=pickle)
+    assert "it would run code, so it is not loaded" in missing(folder)
+
+
+def test_checkpoints_of_other_libraries_are_named_with_what_to_do(hub_cache, tmp_path) -> None:
+    place = hub_cache / "models--timm--resnet50.tv_in1k"
+    (place / "snapshots" / COMMIT).mkdir(parents=True)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(COMMIT)
+    about = {"architecture": "resnet50", "pretrained_cfg": {"tag": "tv_in1k"}}
+    (place / "snapshots" / COMMIT / "config.json").write_text(json.dumps(about))
+    told = missing("timm/resnet50.tv_in1k")
+    assert "a checkpoint of timm, which is not supported" in told
+    assert "torchvision:timm/resnet50.tv_in1k" in told
+    with pytest.raises(MissingPart, match="a checkpoint of timm"):
+        checkpoints.model("timm/resnet50.tv_in1k").layers()
+    (tmp_path / "resnet152-394f9c45.pth").touch()
+    assert f"torchvision:{tmp_path}/resnet152-394f9c45.pth" in missing(tmp_path)
+    words = checkpoints.language(tmp_path / "bert")
+    (words / "preprocessor_config.json").unlink()
+    assert "is no image model: its config says 'bert'" in missing(words)
 
 
 def test_missing_weights_are_refused_by_name(folder) -> None:
@@ -226,6 +278,13 @@ def test_a_model_for_other_images_is_refused(tmp_path) -> None:
     grey = checkpoints.saved(transformers.ViTModel, config, checkpoints.SQUARE, tmp_path / "grey")
     with pytest.raises(MissingPart, match=r"cannot look at single images of 32 x 32 pixels"):
         checkpoints.model(grey).layers()
+
+
+def test_a_processor_for_grey_images_is_refused_in_a_sentence(folder) -> None:
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "image_mean": [0.5], "image_std": [0.5]}))
+    with pytest.raises(MissingPart, match=r"is for images of 1 channel, not for colour images"):
+        checkpoints.model(folder).layers()
 
 
 def test_numbers_that_are_none_are_the_operators_business(folder) -> None:

@@ -38,7 +38,7 @@ def missing(name: str, groups: Groups) -> str:
     """
     local = Path(name).expanduser()
     if local.is_dir():
-        lacking = [" or ".join(group[:2]) for group in groups if not _present(local, group)]
+        lacking = [_lack(local, group) for group in groups if not _present(local, group)]
         return (
             f"The folder {local.resolve()} has no {lacking[0]}. Save the whole checkpoint there, with "
             "`save_pretrained` of the model and of its image processor, or name another folder."
@@ -71,6 +71,17 @@ def folder(name: str, groups: Groups) -> Path:
     if not fetching.is_set():
         raise MissingPart(_absent(name))
     return _fetched(name, groups)
+
+
+def holding(name: str, file: str) -> Path | None:
+    """The folder of a checkpoint that holds a file of it and is here already: its own, or in the hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    local = Path(name).expanduser()
+    if local.is_dir():
+        return local.resolve() if (local / file).is_file() else None
+    found = try_to_load_from_cache(name, file) if _is_id(name) else None
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def files(place: Path, groups: Groups) -> list[Path]:
@@ -111,9 +122,18 @@ def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
     return []
 
 
+def _lack(place: Path, group: tuple[str, ...]) -> str:
+    """The file of a group to ask for; of shards that are listed but not there, those."""
+    for name in group:
+        gone = [shard for shard in _shards(place / name) if not (place / shard).is_file()]
+        if gone:
+            return f"{', '.join(gone[:3])}{' …' * bool(gone[3:])}, of the shards that {name} lists"
+    return " or ".join(group[:2])
+
+
 def _shards(path: Path) -> list[str]:
     """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
-    if not path.name.endswith(".index.json"):
+    if not path.name.endswith(".index.json") or not path.is_file():
         return []
     try:
         return sorted(set(json.loads(path.read_text())["weight_map"].values()))

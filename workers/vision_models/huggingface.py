@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from PIL.Image import Image
 
-from workers import hub
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Box, LabSettings, LayerInfo
 from workers.shelf import Place, in_batches
+from workers.vision_models.huggingface_parts import soundness
 from workers.vision_models.huggingface_parts.checkpoint import Checkpoint
 from workers.vision_models.huggingface_parts.layers import Layout, find
 from workers.vision_models.huggingface_parts.preparation import Preparation
@@ -39,7 +39,7 @@ def load(settings: LabSettings, name: str) -> HuggingFaceModel:
 
 def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
     """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
-    return hub.missing(name, hub.CHECKPOINT)
+    return soundness.missing(name)
 
 
 @dataclass(frozen=True)

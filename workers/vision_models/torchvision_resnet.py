@@ -85,7 +85,10 @@ class TorchvisionResNet(OwnNetwork[ResNet]):
 
     def _layers(self, network: ResNet) -> list[LayerInfo]:
         spatial = [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
-        return [*spatial, LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network))]
+        return [
+            *spatial,
+            LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network), "softmax"),
+        ]
 
     def _classes(self, network: ResNet) -> tuple[str, ...]:
         """The names in a config.json of transformers beside the weights; none if it does not name each class."""

@@ -16,6 +16,7 @@ import torch
 
 from workers import hub
 from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.vision_models.huggingface_parts.soundness import foreign
 
 _ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
 
@@ -30,6 +31,8 @@ class Checkpoint:
     @cached_property
     def folder(self) -> Path:
         """Where its files are; fetched from the hub if need be. Raises UnknownName, MissingPart."""
+        if lack := foreign(self.name):
+            raise MissingPart(lack)
         return hub.folder(self.name, hub.CHECKPOINT)
 
     @cached_property
@@ -39,7 +42,7 @@ class Checkpoint:
 
     @cached_property
     def config(self) -> Any:
-        """The configuration of the image side. Raises MissingPart, UnknownName."""
+        """The configuration of the image side; the whole one where a head of classes needs it. Raises MissingPart."""
         from transformers import AutoConfig
 
         folder = self.folder
@@ -50,7 +53,10 @@ class Checkpoint:
                 f"transformers cannot read the config.json of {self.name}: {_brief(error)}. "
                 "Save it with `save_pretrained`, or choose another model."
             ) from error
-        return getattr(config, "vision_config", config)
+        found = config if _head(config) else getattr(config, "vision_config", config)
+        if hasattr(found, "mask_ratio"):
+            found.mask_ratio = 0.0  # training hides most of an image; a unit is studied on all of it
+        return found
 
     @cached_property
     def network_class(self) -> Any:
@@ -59,8 +65,7 @@ class Checkpoint:
         from transformers.models.auto import modeling_auto
 
         kind = self.config.model_type
-        architecture = (self.config.architectures or [""])[0]
-        if architecture in _names(modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.get(kind)):
+        if architecture := _head(self.config):
             return getattr(transformers, architecture)
         found = modeling_auto.MODEL_MAPPING.get(type(self.config), None)
         if getattr(found, "main_input_name", "") != "pixel_values":
@@ -125,6 +130,15 @@ def quiet() -> Iterator[None]:
 def _idle(key: str) -> bool:
     """Whether a weight of a bare network has no part in its layers: checkpoints often lack a pooler."""
     return "pooler." in key or key.endswith("mask_token")
+
+
+def _head(config: Any) -> str:
+    """The class with a head of classes that a configuration names; "" if it names none."""
+    from transformers.models.auto import modeling_auto
+
+    architecture = str((config.architectures or [""])[0])
+    known = modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.get(config.model_type)
+    return architecture if architecture in _names(known) else ""
 
 
 def _names(entry: Any) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ MOST_NAMED = 40
 """Most layers that an error lists."""
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
+MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
     (RESNET, r"embedder", "stem"),
@@ -45,8 +46,15 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (CONVNEXT, r"embeddings", "stem"),
     (CONVNEXT, r"encoder\.stages\.(\d+)", r"stages.\1"),
     (SWIN, r"encoder\.layers\.(\d+)\.blocks\.(\d+)\.(?:mlp\.fc1|intermediate\.dense)", r"layers.\1.blocks.\2.mlp.fc1"),
-    ((), r"(?:\w+\.)?layers?\.(\d+)\.(?:mlp\.fc1|intermediate\.dense)", r"blocks.\1.mlp.fc1"),
+    (MOBILE, r"conv_stem", "stem"),
+    (MOBILE, r"(?:encoder\.)?layer\.(\d+)", r"blocks.\1"),
+    (MOBILE, r"conv_1x1(?:_exp)?", "head"),
+    (("efficientnet",), r"embeddings", "stem"),
+    (("efficientnet",), r"encoder\.blocks\.(\d+)", r"blocks.\1"),
+    (("pvt_v2",), r"encoder\.layers\.(\d+)\.layer_norm", r"stages.\1"),
+    ((), r"(?:\w+\.)?layers?\.(\d+)\.(?:mlp\.(?:fc1|lin1)|intermediate\.dense)", r"blocks.\1.mlp.fc1"),
     ((), r"(?:\w+\.)?layers?\.(\d+)\.mlp\.(gate_proj|up_proj)", r"blocks.\1.mlp.\2"),
+    ((), r"(?:\w+\.)*stages\.(\d+)", r"stages.\1"),
 )
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
@@ -94,7 +102,7 @@ class Layout:
 def find(network: Any, size: Size) -> Layout:
     """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
     outputs, result = _outputs(network, size)
-    patch = _patch(network.config)
+    patch = _patch(_vision(network))
     modules = dict(network.named_modules())
     found: dict[str, Tap] = {}
     for path, output in outputs.items():
@@ -114,12 +122,24 @@ def find(network: Any, size: Size) -> Layout:
 
 
 def arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
-    """What the network is called with: positions are stretched to images of another size than its own."""
-    own = getattr(network.config, "image_size", None)
+    """What the network is called with: positions are stretched to images of another size than its own.
+
+    One that hides and shuffles patches at random, as ViT-MAE does, gets the noise by which all stay where they are.
+    """
+    config, takes = _vision(network), signature(network.forward).parameters
+    own = getattr(config, "image_size", None)
     own_size = tuple(own) if isinstance(own, list | tuple) else (own, own)
     stretch = own is not None and own_size != tuple(pixels.shape[2:])
-    takes = "interpolate_pos_encoding" in signature(network.forward).parameters
-    return {"pixel_values": pixels, **({"interpolate_pos_encoding": True} if stretch and takes else {})}
+    more: dict[str, Any] = {"interpolate_pos_encoding": True} if stretch and "interpolate_pos_encoding" in takes else {}
+    if "noise" in takes and _patch(config):
+        tokens = (pixels.shape[2] // _patch(config)) * (pixels.shape[3] // _patch(config))
+        more["noise"] = torch.arange(tokens, device=pixels.device, dtype=torch.float32).expand(len(pixels), tokens)
+    return {"pixel_values": pixels, **more}
+
+
+def _vision(network: Any) -> Any:
+    """The configuration of the side that sees."""
+    return getattr(network.config, "vision_config", network.config)
 
 
 def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
@@ -163,12 +183,13 @@ def _named(found: Mapping[str, Tap], network: Any) -> dict[str, Tap]:
 def _logits(network: Any, result: Any) -> LayerInfo | None:
     """The layer of the classes, if the network has a head for them."""
     logits = getattr(result, "logits", None)
-    if "ForImageClassification" not in type(network).__name__ or not isinstance(logits, torch.Tensor):
+    has_head = "ForImageClassification" in type(network).__name__ and network.config.num_labels
+    if not has_head or not isinstance(logits, torch.Tensor):
         return None
     units, scale = logits.shape[1], scale_of(network.config)
     if not scale:
         return None
-    names = tuple(str(network.config.id2label.get(unit, f"class {unit}")) for unit in range(units))
+    names = tuple(str((network.config.id2label or {}).get(unit, f"class {unit}")) for unit in range(units))
     heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
     return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names, scale)
 

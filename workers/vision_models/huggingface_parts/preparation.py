@@ -31,6 +31,11 @@ class Preparation:
 
     def __init__(self, folder: Path) -> None:
         self._processor = _processor(folder)
+        if len(mean := getattr(self._processor, "image_mean", None) or (0, 0, 0)) != 3:
+            raise MissingPart(
+                f"The image processor in {folder} is for images of {len(mean)} channel{'s' * (len(mean) != 1)}, not "
+                "for colour images in RGB, and others are not shown here. Choose another model."
+            )
         self._plain = self._is_plain()
         shape = self._arrays(_ramps((RAMP, RAMP))).shape
         if len(shape) != 3:

@@ -1,0 +1,106 @@
+"""Whether the files of a checkpoint can be of any use, told without loading them: of what family, whole or damaged."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from workers import hub
+
+LONGEST_HEADER = 100_000_000
+"""Bytes of a safetensors file's header; the format allows no more."""
+
+
+def missing(name: str) -> str:
+    """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
+    lack = foreign(name) or hub.missing(name, hub.CHECKPOINT)
+    place = None if lack else hub.holding(name, "config.json")
+    return lack or (damage(place) if place else "")
+
+
+def foreign(name: str) -> str:
+    """Why a checkpoint that is here is no image model of transformers, as far as its files tell; "" if it may be."""
+    local = Path(name).expanduser()
+    if local.is_dir() and not (local / "config.json").is_file() and (states := sorted(local.glob("*.pth"))):
+        return (
+            f"The folder {local.resolve()} holds no checkpoint of transformers but {states[0].name}. If that is a "
+            f"ResNet of torchvision, its name here is torchvision:{states[0].resolve()}"
+        )
+    place = hub.holding(name, "config.json")
+    config = _json(place / "config.json") if place else None
+    if place is None or not isinstance(config, dict):
+        return ""
+    if "pretrained_cfg" in config or ("architecture" in config and "model_type" not in config):
+        return (
+            f"{name} is a checkpoint of timm, which is not supported. Take the model as transformers has it; of timm's "
+            f"copies of torchvision's ResNets (tv_in1k) say torchvision:{name}"
+        )
+    prepared = any((place / file).is_file() for file in hub.CHECKPOINT[1])
+    kind = config.get("model_type")
+    if not prepared and kind and not _sees(str(kind)):
+        return f"{name} is no image model: its config says {kind!r}. Choose one that takes images."
+    return ""
+
+
+def damage(place: Path) -> str:
+    """Which file of a whole checkpoint is damaged, and how; "" if none is, as far as headers tell."""
+    for path in hub.files(place, hub.CHECKPOINT):
+        if fault := _fault(path):
+            return f"{path} {fault}. Fetch or save the checkpoint again, or choose another."
+    return ""
+
+
+def _sees(kind: str) -> bool:
+    """Whether transformers knows a way to prepare images for this type of model."""
+    from transformers.models.auto import image_processing_auto
+
+    known: Any = image_processing_auto
+    return kind in known.IMAGE_PROCESSOR_MAPPING_NAMES
+
+
+def _fault(path: Path) -> str:
+    if path.suffix == ".json":
+        return "" if isinstance(_json(path), dict) else "is damaged: it holds no JSON object"
+    if path.suffix == ".safetensors":
+        return _fault_of_tensors(path)
+    return _fault_of_pickle(path) if path.suffix == ".bin" else ""
+
+
+def _fault_of_tensors(path: Path) -> str:
+    """safetensors: eight bytes with the length of the header, the header in JSON, then the numbers it speaks of."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 0 < length <= min(size - 8, LONGEST_HEADER):
+            return "is damaged: it is no safetensors file, or cut short"
+        try:
+            header = json.loads(file.read(length))
+            ends = [each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return "is damaged: its header makes no sense"
+    wanted = 8 + length + max(ends, default=0)
+    return "" if size == wanted else f"is damaged: it has {size:,} bytes, where its header speaks of {wanted:,}"
+
+
+def _fault_of_pickle(path: Path) -> str:
+    """PyTorch's own: an archive, or in old files a bare pickle."""
+    import torch
+
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            return "" if file.read(1) == b"\x80" else "is damaged: it is no file of PyTorch, or cut short"
+    try:
+        asked = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file raises
+        return f"is damaged: {str(error).partition(chr(10))[0][:200]}"
+    return f"asks for {asked[0]}, which weights do not need: it would run code, so it is not loaded" if asked else ""
+
+
+def _json(path: Path) -> Any:
+    """What a file holds; None if it is no JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
