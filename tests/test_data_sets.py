@@ -65,6 +65,18 @@ def test_what_cannot_be_read_keeps_its_position_and_says_why(root):
     assert data_set[6].image.size == (300, 300)
 
 
+def test_what_is_no_image_by_its_name_is_not_counted_and_bundles_of_images_are_refused(root):
+    for name in ("a.png", "b.JPG", "without ending", "notes.txt", "labels.csv"):
+        (root / name).touch()
+    assert (opened(root).count(), len(opened(root))) == (3, 5)
+    bundles = root / "bundles"
+    bundles.mkdir()
+    for name in ("shard-000.tar", "train.parquet"):
+        (bundles / name).touch()
+    with pytest.raises(MissingPart, match=r"no images but 2 files such as 'shard-000.tar'.*save_to_disk"):
+        opened(bundles).count()
+
+
 def test_links_out_of_the_folder_pipes_and_sockets_are_not_read(root, monkeypatch):
     plain().save(root.parent / "secret.png")
     plain().save(root / "inside.png")

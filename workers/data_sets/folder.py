@@ -29,6 +29,10 @@ from workers.protocols import LabSettings, Picture, Progress, silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+PICTURES = (b".jpg", b".jpeg", b".png", b".webp", b".gif", b".bmp", b".tif", b".tiff", b".jfif")
+"""How names of images end; a file without an ending may be one too."""
+BUNDLES = (b".tar", b".parquet", b".arrow", b".zip", b".tar.gz", b".tgz", b".tfrecord")
+"""How names of files end that hold many images, which are not looked into."""
 LOOKED_AT = 100_000
 """Files whose size and time are compared before a kept list is trusted; of folders, all."""
 MAX_BYTES = 1 << 30
@@ -88,6 +92,23 @@ class FolderOfImages:
             if not self._root.is_dir():
                 raise MissingPart(f"The folder {str(self._root)!r} is no longer there. Bring it back.") from error
             raise BrokenImage(f"{self.source(index)}: it cannot be read ({error.strerror}).") from error
+
+    def count(self) -> int:
+        """Files that are images by their names, which is all that can be told without reading them.
+
+        Raises MissingPart where there are none, but files that bundle them.
+        """
+        listing = self._listing()
+        names = [listing.path(at).rpartition(b"/")[2].lower() for at in range(len(self))]
+        found = sum(name.endswith(PICTURES) or b"." not in name for name in names)
+        bundles = [os.fsdecode(name) for name in names if name.endswith(BUNDLES)]
+        if bundles and not found:
+            raise MissingPart(
+                f"The folder {str(self._root)!r} holds no images but {len(bundles)} files such as {bundles[0]!r}, "
+                "which are not looked into. Unpack them into a folder, or save the data set with the library "
+                "`datasets` (load_dataset, then save_to_disk) and name that."
+            )
+        return found
 
     def source(self, index: int) -> str:
         """The file's path within the folder, fit to be shown."""
