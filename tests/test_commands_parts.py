@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -14,6 +15,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from experiments import live
 from experiments.models import DataSet, Index, Model
+from tests import checkpoints
+from tests.checkpoints import noise
 from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
@@ -121,3 +124,28 @@ def test_a_folder_is_added_indexed_listed_and_removed(
     said("data_sets", "remove", str(photographs))
     assert [row.key for row in DataSet.objects.all()] == ["toybox"]
     assert (photographs / "below").is_dir()
+
+
+def test_published_exemplars_are_indexed_for_their_layers_and_of_other_weights_if_somebody_insists(
+    checkpoint: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """As MAIA's archive lays them out; they are of the weights of the checkpoint."""
+    images = noise(32, size=(64, 64))
+    folder = tmp_path / "exemplars" / "own" / "imagenet" / "layer1"
+    folder.mkdir(parents=True)
+    np.save(folder / "images.npy", np.stack([np.asarray(each) for each in images]).reshape(16, 2, 64, 64, 3))
+    best = checkpoints.model(checkpoint).maps(images, ["layer1"])["layer1"].amax((2, 3)).reshape(16, 2, 16)
+    np.savetxt(folder / "activations.csv", [best[unit, :, unit].tolist() for unit in range(16)], delimiter=",")
+    np.savetxt(folder / "thresholds.csv", [0.5] * 16, delimiter=",")
+    added = said("data_sets", "add", str(tmp_path / "exemplars"), "--name", "Theirs")
+    assert added.startswith(f"published:{tmp_path}/exemplars: 32 images")
+    told = said("data_sets", "index", "Theirs", "--model", str(checkpoint))
+    assert "layer1: 32 images indexed" in told
+    assert "Nothing was published of conv1, stem, layer2, layer3, layer4, logits, so that is left out." in told
+    with pytest.raises(CommandError, match="Theirs has no exemplars of layer4, only of: layer1"):
+        call_command("data_sets", "index", "Theirs", "--model", str(checkpoint), "--layers", "layer4")
+    other = ["index", "Theirs", "--model", str(checkpoints.resnet(tmp_path / "other", seed=1)), "--layers", "layer1"]
+    with pytest.raises(CommandError, match="is of other weights than"):
+        call_command("data_sets", *other)
+    assert "Published for other weights: of unit" in said("data_sets", *other, "--insist")

@@ -8,8 +8,9 @@ import pytest
 from tests.tiny_lab import COLOURS, CORNERS, GREEN, RED, TinyModel
 from workers import registry
 from workers.errors import MissingPart
+from workers.lab.comparison import compare
 from workers.lab.exemplars import ExemplarIndex
-from workers.protocols import LabSettings, SystemSpec
+from workers.protocols import LabSettings, SystemSpec, silent
 from workers.systems.unit import Unit
 
 UNITS, K = 4, 3
@@ -59,7 +60,7 @@ def test_a_unit_has_the_published_exemplars_best_first_and_the_published_thresho
     assert red.quantile == 0.25
     assert index.unit("patches", GREEN).positions == (3, 4, 5)
     assert index.unit("patches", 2).positions == ()
-    assert index._model.batches == []
+    assert index.note("patches") == ""
 
 
 def test_what_a_publication_does_not_say_is_not_made_up(release):
@@ -87,11 +88,70 @@ def test_without_thresholds_they_are_measured_on_the_published_images(tmp_path):
     release = publish(tmp_path / "patches", thresholds=None)
     index = index_of(release)
     red = index.unit("patches", RED)
-    assert sum(index._model.batches) == red.images == UNITS * K
+    assert red.images == UNITS * K
     assert red.positions == (0, 2, 1)
     assert red.activations == pytest.approx((0.9, 0.7, 0.5))
     assert 0 < red.quantile <= 1
     assert 0 < red.mean < 1
+
+
+class Shuffled(TinyModel):
+    """The same network with other weights: each number means another unit."""
+
+    name = "other"
+
+    def maps(self, images, layers):
+        return {layer: maps[:, [1, 2, 3, 0]] for layer, maps in super().maps(images, layers).items()}
+
+
+def test_exemplars_of_other_weights_are_refused_with_both_figures_unless_somebody_insists(release):
+    index = index_of(release, Shuffled())
+    with pytest.raises(MissingPart, match=r"is of other weights than other: of unit \d of patches it says \d"):
+        index.prepare(["patches"])
+    with pytest.raises(MissingPart, match=r"where other gives 0, 0.* with an AUC of 0\.\d+.*--insist"):
+        index.unit("patches", RED)
+    index.prepare(["patches"], insist=True)
+    assert index.unit("patches", RED).positions == (0, 2, 1)
+    again = index_of(release, Shuffled())
+    assert again.note("patches").startswith("Published for other weights: of unit ")
+    exemplars = Unit(SystemSpec("unit", "other", "patches", RED), Shuffled(), again, 4).exemplars()
+    assert {each.picture.remark for each in exemplars} == {again.note("patches")}
+
+
+def test_figures_of_another_size_are_refused_even_in_the_same_order(release):
+    class Louder(TinyModel):
+        def maps(self, images, layers):
+            return {layer: 5 * maps for layer, maps in super().maps(images, layers).items()}
+
+    with pytest.raises(MissingPart, match=r"it says 0.9, 0.7, 0.5, where tiny gives 5, 5, 1"):
+        index_of(release, Louder()).prepare(["patches"])
+
+
+def test_masks_are_compared_and_told(tmp_path):
+    masks = np.zeros((UNITS, K, 8, 8), dtype=np.uint8)
+    for rank, (left, top) in enumerate(CORNERS[:K]):
+        masks[:, rank, top : top + 4, left : left + 4] = 1
+    data_set = opened(publish(tmp_path / "patches", masks=masks))
+    found = compare(data_set.published("patches"), "patches", TinyModel(), data_set, 4, silent)
+    assert not found.differs
+    assert 0.2 < found.overlap < 1
+    assert f"its masks cover {found.overlap:.0%} of the published ones" in str(found)
+    (tmp_path / "patches" / "masks.npy").unlink()
+    bare = opened(tmp_path / "patches")
+    assert np.isnan(compare(bare.published("patches"), "patches", TinyModel(), bare, 4, silent).overlap)
+
+
+def test_no_more_exemplars_are_taken_than_the_settings_want(release):
+    settings = LabSettings(release.parent / "state", batch_size=4, exemplars=2)
+    assert ExemplarIndex(settings, TinyModel(), opened(release)).unit("patches", RED).positions == (0, 2)
+
+
+def test_a_release_of_fewer_units_serves_those_it_has_and_the_rest_are_measured(tmp_path):
+    release = publish(tmp_path / "patches", pictures()[:2], THRESHOLDS[:2], ACTIVATIONS[:2], np.zeros((2, K, 8, 8)))
+    index = index_of(release)
+    assert index.unit("patches", RED).positions == (0, 2, 1)
+    assert (index.unit("patches", RED).quantile, index.unit("patches", GREEN).quantile) == (0.25, 0.5)
+    assert index.unit("patches", 3).activations == pytest.approx((2, 2))
 
 
 def test_channels_may_come_first_as_in_the_release(tmp_path):
@@ -101,8 +161,8 @@ def test_channels_may_come_first_as_in_the_release(tmp_path):
 
 
 def test_every_layer_of_a_model_is_found_by_its_folder(tmp_path):
-    for name in ("patches", "logits"):
-        publish(tmp_path / "tiny" / name)
+    publish(tmp_path / "tiny" / "patches")
+    publish(tmp_path / "tiny" / "logits", activations=np.array(ACTIVATIONS) / 4)
     data_set = opened(tmp_path / "tiny")
     assert len(data_set) == 2 * UNITS * K
     assert data_set.source(0) == "logits, unit 0, exemplar 0"
@@ -129,12 +189,12 @@ def test_a_layer_that_was_not_published_is_named_with_those_that_were(release):
 
 
 def test_exemplars_of_another_model_are_refused(release):
-    class Wider(TinyModel):
+    class Narrower(TinyModel):
         def layers(self):
-            return [type(info)(info.name, info.path, info.kind, 5) for info in super().layers()]
+            return [type(info)(info.name, info.path, info.kind, 3) for info in super().layers()]
 
-    with pytest.raises(MissingPart, match="exemplars of 4 units of patches, but tiny has 5 there"):
-        index_of(release, Wider()).prepare(["patches"])
+    with pytest.raises(MissingPart, match="exemplars of 4 units of patches, but tiny has 3 there"):
+        index_of(release, Narrower()).prepare(["patches"])
 
 
 def test_the_revision_follows_the_files(release):

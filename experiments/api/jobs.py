@@ -50,6 +50,7 @@ class IndexIn(Body):
     data_set: Place
     model: Name
     layers: list[Name] = Field(min_length=1, max_length=500)
+    insist: bool = Field(False, description="take published exemplars of other weights too; they are marked")
 
 
 class Progress(Schema):
@@ -134,7 +135,9 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
         raise Refusal("invalid", problem)
 
     def make() -> tuple[JobOut, str]:
-        return asked(asking.ask(request, JobKind.INDEX, index.data_set, model=index.model, layers=index.layers))
+        insist = {"insist": True} if index.insist else {}
+        options = {"model": index.model, "layers": index.layers} | insist
+        return asked(asking.ask(request, JobKind.INDEX, index.data_set, **options))
 
     return Status(202, once(request, response, user, make))
 

@@ -72,6 +72,7 @@ class Profile(models.Model):
     )
     written = models.DateTimeField(null=True, help_text="empty until a worker has written the exemplars")
     problem = models.TextField(blank=True, help_text="why the last attempt to write them failed")
+    note = models.TextField(blank=True, help_text="what to know of the exemplars: published ones of other weights")
     neighbours = stored.ShapedJSONField(
         shape=stored.Neighbours,
         default=dict,

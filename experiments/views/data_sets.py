@@ -102,7 +102,8 @@ def index(request: HttpRequest) -> HttpResponse:
         role = access.role_of(user) or Role.RESEARCHER
         context = around(role, request.POST) | {"index_problem": problem}
         return render(request, "settings/data_sets.html", context, status=400)
-    jobs.ask(request, JobKind.INDEX, str(key), model=name, layers=layers)
+    insist = {"insist": True} if request.POST.get("insist") else {}
+    jobs.ask(request, JobKind.INDEX, str(key), model=name, layers=layers, **insist)
     return redirect("settings-data-sets")
 
 

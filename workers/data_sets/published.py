@@ -5,7 +5,8 @@
     masks.npy        (units, k, height, width), an axis of length 1 anywhere after k; optional
     thresholds.csv   the activation above which a unit's map is bright, a number for each unit; optional
 
-"published:PATH" is such a folder, named after its layer, or any folder above that holds each layer once. Its images
+"published:PATH" is such a folder, named after its layer, or any folder above that holds each layer once, as
+exemplars/resnet152/imagenet/layer4 of MAIA's archive lies below exemplars/resnet152. Its images
 are the data set; what units they belong to, the exemplar index takes from `published`. Loaded through the registry.
 """
 
@@ -81,9 +82,23 @@ class PublishedExemplars:
         layer, unit, rank = self._place(index)
         return f"{layer.name}, unit {unit}, exemplar {rank}"
 
+    @property
+    def layer_names(self) -> list[str]:
+        """The layers that it says anything of."""
+        return [each.name for each in self._layers]
+
+    def layer_of(self, index: int) -> str:
+        """The layer whose exemplar is at a position."""
+        return self._place(index)[0].name
+
+    def mask(self, index: int) -> NDArray[np.bool_] | None:
+        """The published mask of the image at a position, (height, width) of its own; None if there is none."""
+        layer, unit, rank = self._place(index)
+        return layer.mask(unit, rank)
+
     def published(self, layer: str) -> Published:
         """What is said of a layer's units. Raises MissingPart if the layer is not there."""
-        names = [each.name for each in self._layers]
+        names = self.layer_names
         if layer not in names:
             raise MissingPart(f"{self.name} has no exemplars of {layer!r}, only of: {', '.join(names)}.")
         at = names.index(layer)
@@ -165,10 +180,24 @@ class Layer:
         """One image."""
         return Image.fromarray(np.ascontiguousarray(self.images[unit, rank]))
 
+    def mask(self, unit: int, rank: int) -> NDArray[np.bool_] | None:
+        """What of an image was left bright, (height, width); None if no masks were published."""
+        if self.masks is None:
+            return None
+        found = np.asarray(self.masks[unit, rank])
+        lit: NDArray[np.bool_] = found.reshape([side for side in found.shape if side > 1] or [1]) > 0
+        return lit if lit.ndim == 2 else None
+
+    @cached_property
+    def masks(self) -> NDArray[Any] | None:
+        """(units, k, …), read from the disk as they are needed; None if they were not published."""
+        path = self.folder / "masks.npy"
+        return _array(path) if path.exists() else None
+
     def _check_masks(self) -> None:
         path = self.folder / "masks.npy"
-        if path.exists():
-            shape = _array(path).shape
+        if self.masks is not None:
+            shape = self.masks.shape
             # A mask may be smaller or larger than its image: that is a matter of the release.
             if (
                 shape[:2] != self.images.shape[:2]

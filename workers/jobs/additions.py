@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from experiments.models import DataSet, Job, Layer, Model
 from workers import registry
-from workers.errors import UnknownName
+from workers.errors import MissingPart, UnknownName
 from workers.jobs import catalogue, keys
 from workers.jobs.laboratory import laboratory
 from workers.jobs.profiles import note_index
@@ -60,7 +60,8 @@ def add_data_set(job: Job, progress: Progress) -> str:
 def index(job: Job, progress: Progress) -> str:
     """Index what the job names; what an earlier attempt has done is not done again."""
     model, names = str(job.options.get("model", "")), list(job.options.get("layers", []))
-    return index_layers(known_data_set(job.subject), model, names, progress)
+    insist = bool(job.options.get("insist"))
+    return index_layers(known_data_set(job.subject), model, names, progress, insist=insist)
 
 
 def known_data_set(name: str) -> DataSet:
@@ -73,20 +74,41 @@ def known_data_set(name: str) -> DataSet:
     )
 
 
-def index_layers(data_set: DataSet, model_name: str, names: Sequence[str], progress: Progress) -> str:
+def index_layers(
+    data_set: DataSet, model_name: str, names: Sequence[str], progress: Progress, *, insist: bool = False
+) -> str:
     """Index these layers, all of the model's if none is named. Returns a sentence on what is there now.
+
+    `insist`: published exemplars are taken, and marked, even if they are of other weights.
 
     Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then goes on where it was.
     """
     row = catalogue.look_at_model(keys.model_key(model_name))
-    layers = named_layers(row, names)
+    layers, left = published_of(data_set, named_layers(row, names))
     made = laboratory().index(row.name, data_set.key)
-    made.prepare([layer.name for layer in layers], progress)
+    made.prepare([layer.name for layer in layers], progress, insist=insist)
     note_index(data_set, layers)
     skipped = made.skipped()
     note_skipped(data_set, skipped)
     rest = f" {skipped.count:,} could not be read and are left out." if skipped.count else ""
-    return f"{row.name} {', '.join(layer.name for layer in layers)}: {data_set.images:,} images indexed.{rest}"
+    rest += f" Nothing was published of {', '.join(layer.name for layer in left)}, so that is left out." if left else ""
+    notes = dict.fromkeys(note for layer in layers if (note := made.note(layer.name)))
+    told = f"{row.name} {', '.join(layer.name for layer in layers)}: {data_set.images:,} images indexed.{rest}"
+    return " ".join([told, *notes])
+
+
+def published_of(data_set: DataSet, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
+    """Of layers, those that a data set can be indexed for, and the rest; one of plain images can be for all.
+
+    Raises MissingPart if published exemplars are of none of them.
+    """
+    there: Sequence[str] | None = getattr(laboratory().data_set(data_set.key), "layer_names", None)
+    if there is None:
+        return layers, []
+    if not any(layer.name in there for layer in layers):
+        named = ", ".join(layer.name for layer in layers)
+        raise MissingPart(f"{data_set.label} has no exemplars of {named}, only of: {', '.join(there)}.")
+    return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
 
 
 def note_skipped(data_set: DataSet, skipped: Skipped) -> None:

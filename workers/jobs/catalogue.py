@@ -18,6 +18,7 @@ from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, 
 from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
+from workers.protocols import DataSet as DataSetOfImages
 from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, silent
 
 log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ def look_at_data_set(key: str, **added: Any) -> DataSet:
     require(registry.DATA_SETS, key)
     data_set = laboratory().data_set(key)
     named = {"label": label} if (label := added.pop("label", "")) else {}
-    here = {"available": True, "remedy": "", "images": len(data_set)} | named
+    here = {"available": True, "remedy": "", "images": counted(data_set)} | named
     fresh = {"label": called(registry.DATA_SETS, key), "revision": data_set.revision} | added
     with transaction.atomic():
         row, _ = DataSet.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
@@ -148,6 +149,12 @@ def look_at_data_set(key: str, **added: Any) -> DataSet:
             row.revision, row.broken, row.broken_count = data_set.revision, [], 0
             row.save(update_fields=["revision", "broken", "broken_count"])
     return row
+
+
+def counted(data_set: DataSetOfImages) -> int:
+    """How many images it has, as far as that can be told without reading them."""
+    count: Callable[[], int] | None = getattr(data_set, "count", None)
+    return count() if count else len(data_set)
 
 
 # --- backbones and tool sets ------------------------------------------------------------------------

@@ -13,6 +13,8 @@ SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
 """Files that the library `datasets` leaves at the top of what it saves."""
 PUBLISHED_SIGN = "images.npy"
 """What a folder of published exemplars holds, or each of the folders of layers in it."""
+PUBLISHED_DEPTH = 3
+"""Folders of model, data set and layer that may lie between."""
 
 
 def model_key(written: str) -> str:
@@ -42,7 +44,8 @@ def family(folder: Path) -> str:
     """Whether a folder was saved by the library `datasets`, holds published exemplars, or simply images."""
     if any((folder / name).is_file() for name in SAVED_SIGNS):
         return "saved"
-    return "published" if any(folder.glob(PUBLISHED_SIGN)) or any(folder.glob(f"*/{PUBLISHED_SIGN}")) else "folder"
+    above = ("*/" * depth for depth in range(PUBLISHED_DEPTH + 1))
+    return "published" if any(any(folder.glob(each + PUBLISHED_SIGN)) for each in above) else "folder"
 
 
 def parted(text: str) -> tuple[Path, str]:

@@ -32,13 +32,14 @@ def write(profile: Profile, progress: Progress) -> None:
         rows.append(
             Exemplar(profile=profile, rank=rank, activation=exemplar.activation, image_id=raw, masked_id=masked)
         )
-    record = laboratory().index(spec.model, profile.data_set.key).unit(spec.layer, spec.unit)
+    index = laboratory().index(spec.model, profile.data_set.key)
+    record = index.unit(spec.layer, spec.unit)
     images.flush()
     with transaction.atomic():
         profile.exemplars.all().delete()
         Exemplar.objects.bulk_create(rows)
         note_figures(profile, record)
-        profile.written, profile.problem = timezone.now(), ""
+        profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
         note_index(profile.data_set, [unit.layer])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import re
 import time
 import zipfile
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.lab.comparison import compare
 from workers.lab.indexing import Pass, Work, named
 from workers.lab.records import (
     LayerStatistics,
@@ -31,8 +33,8 @@ from workers.lab.records import (
     no_sample,
     of_publication,
     of_tally,
-    published_exemplars,
     whole,
+    with_published,
 )
 from workers.protocols import DataSet, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
 
@@ -69,8 +71,14 @@ class ExemplarIndex:
         return self._layers[layer]
 
     def picture(self, position: int) -> Picture:
-        """The data set's image at a position."""
-        return self._data_set[position]
+        """The data set's image at a position; one that was published for other weights carries a remark."""
+        layer_of: Callable[[int], str] | None = getattr(self._data_set, "layer_of", None)
+        picture, note = self._data_set[position], self.note(layer_of(position)) if layer_of else ""
+        return replace(picture, remark=note) if note else picture
+
+    def note(self, layer: str) -> str:
+        """What to know of a layer's exemplars wherever they stand; "" if nothing."""
+        return self._notes().get(layer, "")
 
     def known(self, layers: Sequence[str]) -> dict[str, LayerStatistics]:
         """Those of the layers that have been indexed; computes nothing. Raises UnknownName."""
@@ -84,11 +92,12 @@ class ExemplarIndex:
         except (OSError, KeyError, TypeError, ValueError):
             return Skipped()
 
-    def prepare(self, layers: Sequence[str], progress: Progress = silent) -> None:
+    def prepare(self, layers: Sequence[str], progress: Progress = silent, *, insist: bool = False) -> None:
         """Have the index of these layers, from disk or in one pass over the data set.
 
-        Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is full or the
-        model's values make no sense. Whatever ends it, the next call goes on where it was.
+        Published exemplars that are of other weights than the model's are refused, unless somebody insists: then they
+        are marked. Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is
+        full or the model's values make no sense. Whatever ends it, the next call goes on where it was.
         """
         if all(layer in self._layers for layer in layers):
             return
@@ -98,7 +107,7 @@ class ExemplarIndex:
             with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._data_set))):
                 missing = self._missing(layers)
                 if missing:
-                    self._compute(missing, progress)
+                    self._compute(missing, progress, insist)
 
     def _missing(self, layers: Sequence[str]) -> list[LayerInfo]:
         """Those of the layers that are neither loaded nor, now, found on disk."""
@@ -110,13 +119,15 @@ class ExemplarIndex:
                 self._layers[layer] = found
         return [infos[layer] for layer in layers if layer not in self._layers]
 
-    def _compute(self, layers: Sequence[LayerInfo], progress: Progress) -> None:
+    def _compute(self, layers: Sequence[LayerInfo], progress: Progress, insist: bool) -> None:
         _ask(self._data_set, "prepare", progress)
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
         published = {info.name: found for info in layers if (found := self._published(info))}
+        units = {info.name: info.units for info in layers}
         for name, found in published.items():
-            if found.thresholds is not None:
+            self._compare(name, found, progress, insist)
+            if found.thresholds is not None and len(found.thresholds) == units[name]:
                 self._keep(name, of_publication(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
@@ -131,22 +142,45 @@ class ExemplarIndex:
         for name, tally in work.tallies.items():
             statistics = of_tally(tally)
             if name in published:
-                activations, positions = published_exemplars(published[name])
-                statistics = replace(statistics, activations=activations, positions=positions)
+                statistics = with_published(statistics, published[name])
             self._keep(name, statistics)
 
     def _published(self, info: LayerInfo) -> Published | None:
-        """What others have found of the layer. Raises MissingPart if it does not fit the model."""
+        """What others have found of the layer, at most as many exemplars as the settings want.
+
+        Raises MissingPart if there is nothing, or it does not fit the model; it may say nothing of the last units.
+        """
         ask: Callable[[str], Published] | None = getattr(self._data_set, "published", None)
         if ask is None:
             return None
         found = ask(info.name)
-        if found.activations.shape[1] != info.units:
+        if found.activations.shape[1] > info.units:
             raise MissingPart(
                 f"{self._data_set.name} has exemplars of {found.activations.shape[1]} units of {info.name}, but "
                 f"{self._model.name} has {info.units} there. Take those of the same model."
             )
-        return found
+        most = self._settings.exemplars
+        return replace(found, activations=found.activations[:most], positions=found.positions[:most])
+
+    def _compare(self, layer: str, found: Published, progress: Progress, insist: bool) -> None:
+        """Refuse exemplars of other weights, or note that they are; who insisted once need not do so again."""
+        made = compare(found, layer, self._model, self._data_set, self._settings.batch_size, progress)
+        if made is None or not made.differs:
+            return
+        if not insist and not self.note(layer):
+            raise MissingPart(
+                f"{self._data_set.name} is of other weights than {self._model.name}: {made}. Take the model that it is "
+                "of, or insist, and they are marked: manage.py data_sets index … --insist"
+            )
+        notes = self._notes() | {layer: f"Published for other weights: {made}."}
+        with whole(self.folder / "published.json") as file:
+            file.write(json.dumps(notes).encode())
+
+    def _notes(self) -> dict[str, str]:
+        try:
+            return dict(json.loads((self.folder / "published.json").read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return {}
 
     def _keep(self, layer: str, statistics: LayerStatistics) -> None:
         self._write(layer, statistics)

@@ -208,6 +208,14 @@ def is_dark(image: Image.Image, masked_image: Image.Image) -> bool:
     return masked_image.tobytes() == image.convert("RGB").point(_DARKER).tobytes()
 
 
+def bright(
+    activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE
+) -> NDArray[np.bool_]:
+    """(height, width): what `masked` leaves bright of an image of `size` (width, height)."""
+    lit: NDArray[np.bool_] = _enlarged(activation_map, size, part) > threshold
+    return lit
+
+
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """`work` done on each item, on a few threads: Pillow and NumPy let others run while they compute."""
     threads = min(len(items), os.cpu_count() or 1, _THREADS)

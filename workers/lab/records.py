@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -185,6 +185,19 @@ def of_publication(found: Published, thresholds: NDArray[np.float64]) -> LayerSt
         unknown,
         no_sample(units),
     )
+
+
+def with_published(measured: LayerStatistics, found: Published) -> LayerStatistics:
+    """The same with the exemplars, and thresholds, that were published of the first units; the rest is as measured."""
+    size, units = found.activations.shape
+    activations, positions = measured.activations.copy(), measured.positions.copy()
+    activations[:, :units], positions[:, :units] = -np.inf, 0
+    size = min(size, len(activations))
+    activations[:size, :units], positions[:size, :units] = (each[:size] for each in published_exemplars(found))
+    quantile = measured.quantile.copy()
+    if found.thresholds is not None:
+        quantile[:units] = found.thresholds
+    return replace(measured, activations=activations, positions=positions, quantile=quantile)
 
 
 def no_sample(units: int) -> NDArray[np.float32]:

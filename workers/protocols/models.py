@@ -161,7 +161,16 @@ class Published:
 
 
 class PublishedDataSet(DataSet, Protocol):
-    """A data set that knows which of its images are whose exemplars."""
+    """A data set that knows which of its images are whose exemplars.
+
+    It may have `mask(position)`: what was published as bright of an image, (height, width), or None.
+    """
+
+    layer_names: Sequence[str]
+
+    def layer_of(self, index: int) -> str:
+        """The layer whose exemplar is at a position."""
+        ...
 
     def published(self, layer: str) -> Published:
         """What was found of a layer. Raises MissingPart if nothing was."""

@@ -29,6 +29,9 @@ class Command(FetchingCommand):
         index.add_argument("name", help="key, name or path of the data set")
         index.add_argument("--model", required=True, help="manage.py models lists them")
         index.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all")
+        index.add_argument(
+            "--insist", action="store_true", help="take published exemplars of other weights too; they are marked"
+        )
         remove = actions.add_parser("remove", help="take a data set off the list; its images stay")
         remove.add_argument("name", help="key, name or path of the data set")
 
@@ -57,7 +60,7 @@ def indexed(options: dict[str, Any]) -> str:
     try:
         with line.until_ctrl_c():
             row = additions.known_data_set(options["name"])
-            told = additions.index_layers(row, options["model"], options["layers"], line)
+            told = additions.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     except Cancelled:
         raise CommandError("Stopped. What is done is kept; the same command goes on.", returncode=130) from None
     row.refresh_from_db()

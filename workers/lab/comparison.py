@@ -1,0 +1,146 @@
+"""Whether published exemplars are of the model at hand: what it gives for the very same images.
+
+A release says which images excite a unit most, and how much. Of the same weights, the model finds the images of a unit
+more exciting for it than those of other units, about as exciting as published, and excited in the same places. Of other
+weights it does not: then a unit's number means another unit. Used by `exemplars`; measures a few units only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workers.lab.imaging import bright
+from workers.protocols import DataSet, Progress, Published, VisionModel, part_seen
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNITS = 16
+"""Units compared, evenly taken from those that the release says anything of."""
+LEAST_ORDER = 0.75
+"""Other weights give 0.5 but for chance, the same ones nearly 1, though crops and recompressed images cost a little."""
+LEAST_CORRELATION = 0.75
+"""The same between 0 and 1; it speaks where units are so much alike that their images are."""
+MOST_RATIO = 2.0
+"""How much larger, or smaller by the same factor, the median activation may be."""
+SHOWN = 5
+"""Activations of a unit that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was published of some units of a layer, and what the model gives for the same images."""
+
+    model: str
+    layer: str
+    unit: int
+    """The one whose figures are shown: the one that differs most."""
+    published: tuple[float, ...]
+    measured: tuple[float, ...]
+    """Of its best images, in the published order."""
+    order: float
+    """Mean area under the ROC curve, of a unit's own images against those of other units; NaN with a single unit."""
+    correlation: float
+    """Of published with measured activations, over all images; NaN where either never changes."""
+    ratio: float
+    """Median of measured over published activations."""
+    overlap: float
+    """Median of the masks' intersection over their union; NaN where no masks were published."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the release is of other weights. Masks alone decide nothing: others may have cut them otherwise."""
+        alike = self.order >= LEAST_ORDER or self.correlation >= LEAST_CORRELATION
+        alone = np.isnan(self.order) and np.isnan(self.correlation)
+        return not (alike or alone) or not 1 / MOST_RATIO <= self.ratio <= MOST_RATIO
+
+    def __str__(self) -> str:
+        was, now = (", ".join(f"{each:.4g}" for each in some[:SHOWN]) for some in (self.published, self.measured))
+        masks = "" if np.isnan(self.overlap) else f", and its masks cover {self.overlap:.0%} of the published ones"
+        order = "" if np.isnan(self.order) else f"; it sets a unit's images apart with an AUC of {self.order:.2f}"
+        return (
+            f"of unit {self.unit} of {self.layer} it says {was}, where {self.model} gives {now} for the same "
+            f"images{order}{masks}"
+        )
+
+
+def compare(
+    found: Published,
+    layer: str,
+    model: VisionModel,
+    data_set: DataSet,
+    batch_size: int,
+    progress: Progress,
+) -> Comparison | None:
+    """None if the release says nothing of any unit: all of its activations are alike."""
+    told = np.flatnonzero(np.ptp(found.activations, axis=0) > 0) if len(found.activations) > 1 else np.arange(0)
+    if not told.size:
+        told = np.flatnonzero(found.activations[0] != 0)
+    units = (
+        told[np.unique(np.linspace(0, len(told) - 1, min(UNITS, len(told))).round().astype(int))] if told.size else told
+    )
+    if not units.size:
+        return None
+    published = found.activations[:, units].T.astype(float)  # (units, images)
+    positions = found.positions[:, units].T
+    measured, overlaps = _measured(positions, units, layer, model, data_set, found.thresholds, batch_size, progress)
+    own = np.stack([measured[row, row] for row in range(len(units))])  # (units, images)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = own / published
+        distance = np.abs(own - published).mean(1) / np.abs(published).mean(1)
+    worst = int(np.nanargmax(distance))
+    return Comparison(
+        model.name,
+        layer,
+        int(units[worst]),
+        tuple(published[worst].tolist()),
+        tuple(own[worst].tolist()),
+        _order(measured),
+        float(np.corrcoef(own.ravel(), published.ravel())[0, 1]) if np.ptp(own) and np.ptp(published) else float("nan"),
+        float(np.nanmedian(ratios[np.isfinite(ratios)])) if np.isfinite(ratios).any() else float("nan"),
+        float(np.median(overlaps)) if overlaps else float("nan"),
+    )
+
+
+def _measured(
+    positions: NDArray[np.integer],
+    units: NDArray[np.integer],
+    layer: str,
+    model: VisionModel,
+    data_set: DataSet,
+    thresholds: NDArray[np.float64] | None,
+    batch_size: int,
+    progress: Progress,
+) -> tuple[NDArray[np.float64], list[float]]:
+    """Activations (units whose images they are, units, images); of each image, how its masks for its unit overlap."""
+    masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(data_set, "mask", None)
+    order, size = positions.ravel(), positions.shape[1]
+    activations, overlaps = np.empty((len(units), len(units), size)), []
+    for start in range(0, len(order), batch_size):
+        progress(f"Comparing published exemplars of {layer} with {model.name}", start, len(order))
+        some = range(start, min(start + batch_size, len(order)))
+        images = [data_set[int(order[at])].image for at in some]
+        maps = model.maps(images, [layer])[layer][:, units.tolist()].numpy(force=True)
+        for at, image, each in zip(some, images, maps, strict=True):
+            row, rank = divmod(at, size)
+            activations[row, :, rank] = each.max((1, 2))
+            mask = masks(int(order[at])) if masks and thresholds is not None else None
+            if mask is not None and thresholds is not None:
+                lit = bright(each[row], thresholds[units[row]], mask.shape[::-1], part_seen(model, image.size))
+                overlaps.append(float((lit & mask).sum() / max(1, (lit | mask).sum())))
+    return activations, overlaps
+
+
+def _order(activations: NDArray[np.float64]) -> float:
+    """Mean AUC of a unit's activations on its own images against those on the others'; NaN with a single unit."""
+    areas = []
+    for unit in range(len(activations)):
+        own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()
+        if others.size:
+            above = (own[:, None] > others).mean() + (own[:, None] == others).mean() / 2
+            areas.append(float(above))
+    return float(np.mean(areas)) if areas else float("nan")
