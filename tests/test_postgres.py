@@ -21,6 +21,7 @@ ON_POSTGRES = (
     "test_jobs_images",
     "test_migrations",
     "test_search",
+    "test_search_opinions",
     "test_transfer",
     "test_review",
     "test_audit",

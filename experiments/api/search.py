@@ -1,4 +1,4 @@
-"""Search over everything that was asked, thought, programmed, printed, shown and concluded."""
+"""Search over everything that was asked, thought, programmed, printed, shown, concluded, and said of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,21 @@ from experiments.search import addresses
 
 router = Router(tags=["Search"])
 
-KINDS = Literal["question", "hypothesis", "reply", "code", "output", "title", "description", "label"]
+KINDS = Literal[
+    "question",
+    "hypothesis",
+    "reply",
+    "code",
+    "output",
+    "title",
+    "description",
+    "label",
+    "remark",
+    "comment",
+    "review",
+    "final",
+    "tag",
+]
 
 
 class Hit(Schema):
@@ -54,22 +68,23 @@ class Asked(Schema):
 @router.get("/search", response=Hits, summary="Search")
 def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
     """Every word, and every “quoted phrase”, must occur; parts of words count, in any language."""
-    allow(request)
+    user = allow(request)
     words = search.read(asked.q)
     if words.problem:
         raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=words.problem)])
     scope = search.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
-    found = search.find(words.terms, scope, cursor, paging.limit)
+    found = search.find(words.terms, scope, cursor, paging.limit, viewer=user)
     rows = Passage.objects.select_related("run").in_bulk(found.keys)
+    places = addresses.of_passages(rows.values())
     return Hits(
-        items=[hit(rows[key]) for key in found.keys if key in rows],
+        items=[hit(rows[key], places[key]) for key in found.keys if key in rows],
         ranked=found.ranked,
         total=found.total,
         next=sealed(request, [found.cursor]) if found.cursor else None,
     )
 
 
-def hit(row: Passage) -> Hit:
+def hit(row: Passage, url: str) -> Hit:
     names = ("kind", "seq", "model", "layer", "unit", "text")
-    return Hit(run=row.run_id, url=addresses.of_passage(row), **{name: getattr(row, name) for name in names})
+    return Hit(run=row.run_id, url=url, **{name: getattr(row, name) for name in names})

@@ -15,10 +15,19 @@ class Kind(models.TextChoices):
     TITLE = "title", "Image"
     DESCRIPTION = "description", "Conclusion"
     LABEL = "label", "Label"
+    REMARK = "remark", "Note"
+    COMMENT = "comment", "Comment"
+    REVIEW = "review", "Review"
+    FINAL = "final", "Final verdict"
+    TAG = "tag", "Tag"
+
+
+OPINIONS = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
+"""What is not for everybody at every moment: see `search.sight`."""
 
 
 class Passage(models.Model):
-    """A text of a run, or of a label that came from elsewhere; long texts are several, each overlapping the next.
+    """A text of a run or on it, or of a label from elsewhere; long texts are several, each overlapping the next.
 
     `folded` is what is compared: see `search.folding`. The system stands here again so that a search within one unit
     reads nothing else.
@@ -33,7 +42,9 @@ class Passage(models.Model):
         default=0, help_text="the event it stands in; 0 for questions and labels without one"
     )
     anchor = models.BigIntegerField(
-        null=True, help_text="number of the experiment, round of the reply; key of the observation or the label"
+        null=True,
+        help_text="number of the experiment, round of the reply or note; key of the observation, label, comment, "
+        "review, final verdict",
     )
     time = models.DateTimeField(default=timezone.now)
     text = models.TextField()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from django.urls import NoReverseMatch, reverse
 
-from experiments.models import Passage, Run
+from experiments.models import Adjudication, Passage, Review, Run
+from experiments.models.passage import OPINIONS, Kind
 
 THUMBNAIL = 160
 
@@ -23,11 +26,33 @@ def of_event(run: Run, seq: int) -> str:
     return f"{page}?at={seq}#e{seq}" if seq else page
 
 
+def of_passages(passages: Iterable[Passage]) -> Mapping[int, str]:
+    """By key where each stands: its event; for a label that no run has given, its unit; for what somebody said of a
+    run, the comment, or the item that was reviewed. Passages come with their runs."""
+    rows = list(passages)
+    items = items_of(rows)
+    return {row.pk: items.get((row.kind, row.anchor)) or of_passage(row) for row in rows}
+
+
 def of_passage(passage: Passage) -> str:
-    """Its event; for a label that no run has given, its unit."""
     if passage.run is None:
         return of_unit(passage.model, passage.layer, passage.unit)
+    if passage.kind == Kind.COMMENT and passage.anchor:
+        return address("comment", passage.anchor)
+    if passage.kind in OPINIONS:  # what came with an import stands among the comments
+        return f"{passage.run.get_absolute_url()}?tab=comments"
     return of_event(passage.run, passage.seq)
+
+
+def items_of(passages: Iterable[Passage]) -> Mapping[tuple[str, int | None], str]:
+    """Kind and key of reviews and final verdicts -> the page of their items."""
+    keys = {(row.kind, row.anchor) for row in passages}
+    found: dict[tuple[str, int | None], str] = {}
+    for kind, model in ((Kind.REVIEW, Review), (Kind.FINAL, Adjudication)):
+        if wanted := [key for of, key in keys if of == kind and key]:
+            rows = model._default_manager.filter(pk__in=wanted).values_list("pk", "item__queue", "item__position")
+            found |= {(str(kind), pk): address("review-item", queue, place) for pk, queue, place in rows}
+    return found
 
 
 def of_unit(model: str, layer: str, unit: int) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db.models import QuerySet, Value
 from django.db.models.functions import StrIndex
 
 from experiments.models import Passage
 from experiments.models.passage import Kind
-from experiments.search import backend
+from experiments.search import backend, sight
 
 WALKED = 5_000
 """Newest passages that are compared one by one."""
@@ -27,7 +28,19 @@ PER_PAGE = 30
 ALL = 2**62
 """A key above all."""
 SALT = "experiments.search"
-WEIGHTS = {Kind.LABEL: 24, Kind.QUESTION: 20, Kind.DESCRIPTION: 18, Kind.HYPOTHESIS: 14, Kind.TITLE: 12, Kind.REPLY: 8}
+WEIGHTS = {
+    Kind.LABEL: 24,
+    Kind.TAG: 24,
+    Kind.FINAL: 22,
+    Kind.QUESTION: 20,
+    Kind.DESCRIPTION: 18,
+    Kind.REVIEW: 18,
+    Kind.COMMENT: 16,
+    Kind.HYPOTHESIS: 14,
+    Kind.REMARK: 14,
+    Kind.TITLE: 12,
+    Kind.REPLY: 8,
+}
 """What a kind of text adds to a rank; programs and their output nothing."""
 
 
@@ -63,27 +76,39 @@ class Found:
     """Whether it stopped looking before the page was full; the cursor leads on from there."""
 
 
-def find(terms: Sequence[str], scope: Scope, cursor: str = "", limit: int = PER_PAGE) -> Found:
-    """A page of what holds all terms. Raises WrongCursor."""
+def find(
+    terms: Sequence[str], scope: Scope, cursor: str = "", limit: int = PER_PAGE, *, viewer: User | None = None
+) -> Found:
+    """A page of what holds all terms and this person may see; nobody in particular sees what no rule is about.
+
+    Raises WrongCursor.
+    """
+    page = look(terms, scope, cursor, limit, viewer)
+    sight.note_shown(viewer, page.keys)
+    return page
+
+
+def look(terms: Sequence[str], scope: Scope, cursor: str, limit: int, viewer: User | None) -> Found:
     top, last = read_cursor(cursor)
     if cursor and last is None:  # further back in time
-        keys, frontier, _ = newest(terms, scope, top, limit + 1, limit)
+        keys, frontier, _ = newest(terms, scope, top, limit + 1, limit, viewer)
         return by_time(keys, frontier, limit)
-    keys, frontier, whole = newest(terms, scope, top, RANKED + 1, limit)
+    keys, frontier, whole = newest(terms, scope, top, RANKED + 1, limit, viewer)
     if whole and len(keys) <= RANKED:
         return by_rank(terms, keys, top, last, limit)
     return by_time(keys, frontier, limit)
 
 
 def newest(
-    terms: Sequence[str], scope: Scope, before: int, limit: int, enough: int
+    terms: Sequence[str], scope: Scope, before: int, limit: int, enough: int, viewer: User | None = None
 ) -> tuple[list[int], int | None, bool]:
-    """Keys of the newest matches below `before`, at most `limit`, but at least `enough` if there are so many.
+    """Keys of the newest matches below `before` that this person may see, at most `limit`, but at least `enough` if
+    there are so many.
 
     Also the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
     """
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
-    matching = holding(passages, terms)
+    matching = holding(passages, terms).filter(sight.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
+
 from experiments import context
 from experiments.models import Layer, Model, Passage, Run
 from experiments.models.passage import Kind
@@ -39,7 +41,7 @@ class Section:
     options: Sequence[Option]
 
 
-def sections(typed: str, may_ask: bool) -> list[Section]:
+def sections(typed: str, user: User, may_ask: bool) -> list[Section]:
     """The sections with something in them, in the order in which they stand."""
     asked = words.read(typed)
     if asked.problem:
@@ -50,7 +52,7 @@ def sections(typed: str, may_ask: bool) -> list[Section]:
         Section("Units", list(units(terms))),
         Section("Runs", list(runs(typed, terms))),
         Section("Models", list(models(terms))),
-        Section("Said, done and seen", [*passages(terms), everywhere(typed)]),
+        Section("Said, done and seen", [*passages(terms, user), everywhere(typed)]),
     ]
     return [section for section in found if section.options]
 
@@ -101,12 +103,14 @@ def models(terms: Sequence[str]) -> Iterator[Option]:
             yield Option(plain(model.name, terms), url, "its runs")
 
 
-def passages(terms: Sequence[str]) -> Iterator[Option]:
+def passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The first few that a search gives; questions stand among the runs."""
-    keys = find(terms, Scope(), limit=2 * FEW).keys
+    keys = find(terms, Scope(), limit=2 * FEW, viewer=user).keys
     rows = Passage.objects.select_related("run").exclude(kind=Kind.QUESTION).in_bulk(keys)
-    for passage in [rows[key] for key in keys if key in rows][:FEW]:
-        if url := addresses.of_passage(passage):
+    few = [rows[key] for key in keys if key in rows][:FEW]
+    places = addresses.of_passages(few)
+    for passage in few:
+        if url := places[passage.pk]:
             note = f"{Kind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
             yield Option(snippet(passage.text, terms, SHORT), url, note)
 

@@ -77,6 +77,8 @@ def texts_of(kind: str, payload: Payload) -> Iterator[Text]:
     elif kind == "result":
         said = [payload["output"], payload["error"], *(entry["text"] for entry in payload["entries"])]
         yield from ((Kind.OUTPUT, payload["number"], text) for text in said)
+    elif kind == "remark":
+        yield Kind.REMARK, payload["round"], payload["text"]
     elif conclusion := payload.get("conclusion"):
         yield from ((Kind.DESCRIPTION, None, conclusion.get(part, "")) for part in ("description", "bias", "reasoning"))
         yield from ((Kind.LABEL, None, label) for label in conclusion.get("labels", ()))
@@ -106,9 +108,14 @@ def title_of(title: str, prompt: str) -> str:
 
 
 def of_event(run: Run, event: Event, texts: Iterable[Text]) -> list[Passage]:
-    """Its passages, not saved; of a long text several, each of which begins with the last words of the one before."""
+    """Its passages, not saved."""
+    return in_pieces(run, texts, seq=event.seq, time=event.time)
+
+
+def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[Passage]:
+    """Passages, not saved; of a long text several, each of which begins with the last words of the one before."""
     return [
-        passage_of(run, (kind, anchor, whole[start : start + PIECE]), seq=event.seq, time=event.time)
+        passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
         for kind, anchor, whole in texts
         if whole.strip()
         for start in range(0, max(len(whole) - LONGEST, 1), PIECE - LONGEST)

@@ -11,6 +11,7 @@ from experiments.search import addresses
 from experiments.search.finding import Found
 from experiments.search.marking import Piece, snippet
 
+OF_IMAGES = frozenset({Kind.TITLE, Kind.TAG})
 SHOWN = 6
 """Hits of one run on a page; the others are counted."""
 
@@ -41,7 +42,10 @@ class Group:
 
     def add(self, hit: Hit) -> None:
         """Titles of many images may read the same: one of them stands for all."""
-        if any(hit.pieces == other.pieces and hit.kind == other.kind for other in self.hits) or len(self.hits) >= SHOWN:
+        if (
+            any((hit.kind, hit.place, hit.pieces) == (other.kind, other.place, other.pieces) for other in self.hits)
+            or len(self.hits) >= SHOWN
+        ):
             self.more += 1
         else:
             self.hits.append(hit)
@@ -51,37 +55,39 @@ def gathered(found: Found, terms: Sequence[str]) -> list[Group]:
     """The groups of a page, in the order of their first hits."""
     rows = Passage.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
-    images = images_of(passages)
+    images, places = images_of(passages), addresses.of_passages(passages)
     groups: dict[tuple[int | str | None, ...], Group] = {}
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
         group = groups.setdefault(system, Group(passage))
-        group.add(hit_of(passage, terms, images))
+        group.add(hit_of(passage, terms, images, places[passage.pk]))
     return list(groups.values())
 
 
 def images_of(passages: Sequence[Passage]) -> dict[int, str]:
-    """The images that passages are the titles of, by observation."""
-    keys = [passage.anchor for passage in passages if passage.kind == Kind.TITLE and passage.anchor]
+    """The images that passages are the titles or tags of, by observation."""
+    keys = [passage.anchor for passage in passages if passage.kind in OF_IMAGES and passage.anchor]
     rows = Observation.objects.filter(pk__in=keys).values_list("pk", "masked_id", "image_id") if keys else ()
     return {pk: masked or image for pk, masked, image in rows}
 
 
-def hit_of(passage: Passage, terms: Sequence[str], images: Mapping[int, str]) -> Hit:
+def hit_of(passage: Passage, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
     kind, key = Kind(passage.kind), images.get(passage.anchor or 0)
     return Hit(
         kind=kind,
         label=str(kind.label),
         place=place_of(passage),
-        url=addresses.of_passage(passage),
+        url=url,
         pieces=snippet(passage.text, terms),
-        image=addresses.of_thumbnail(key) if kind == Kind.TITLE and key else "",
+        image=addresses.of_thumbnail(key) if kind in OF_IMAGES and key else "",
     )
 
 
 def place_of(passage: Passage) -> str:
     """Where in the run it stands, in words."""
-    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS} and passage.anchor:
+    if passage.kind == Kind.TAG:
+        return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"
+    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS, Kind.REMARK} and passage.anchor:
         return f"round {passage.anchor}"
     if passage.kind in {Kind.CODE, Kind.OUTPUT} and passage.anchor:
         return f"experiment {passage.anchor}"

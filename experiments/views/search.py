@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -38,7 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
     status = 400 if asked.refused else 200
     if not asked.problem:
         try:
-            context |= found(asked, scope, request.GET.get("after", ""))
+            context |= found(user, asked, scope, request.GET.get("after", ""))
             context["verdicts"] = verdicts.of([group.run for group in context["groups"] if group.run], user)
         except search.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
@@ -62,8 +63,8 @@ def named(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return response
 
 
-def found(asked: search.Words, scope: search.Scope, cursor: str) -> dict[str, Any]:
-    page = search.find(asked.terms, scope, cursor)
+def found(user: User, asked: search.Words, scope: search.Scope, cursor: str) -> dict[str, Any]:
+    page = search.find(asked.terms, scope, cursor, viewer=user)
     return {"page": page, "groups": results.gathered(page, asked.terms), "first": not cursor}
 
 
@@ -86,7 +87,8 @@ def scope_of(given: Mapping[str, str]) -> tuple[search.Scope, list[str]]:
 @require_safe
 def jump(request: HttpRequest) -> HttpResponse:
     """Options for the palette, a few of each sort."""
-    role = access.role_of(access.require(request)) or Role.VIEWER
+    user = access.require(request)
+    role = access.role_of(user) or Role.VIEWER
     typed = request.GET.get("q", "")
-    found = jumping.sections(typed, role >= Role.RESEARCHER)
+    found = jumping.sections(typed, user, role >= Role.RESEARCHER)
     return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": search.read(typed)})
