@@ -79,7 +79,7 @@ def test_they_are_saved_as_any_index(release):
 def test_a_system_shows_them_masked_as_the_model_at_hand_sees_them(release):
     exemplars = Unit(SystemSpec("unit", "tiny", "patches", RED), TinyModel(), index_of(release), 4).exemplars()
     assert [each.index for each in exemplars] == [0, 2, 1]
-    assert [each.activation for each in exemplars] == [1.0, 1.0, 0.2]
+    assert [each.activation for each in exemplars] == pytest.approx([1.0, 1.0, 0.2])
     assert exemplars[0].picture.image.getpixel((0, 0)) == COLOURS["red"]
     assert exemplars[0].masked.getpixel((0, 0)) == COLOURS["red"]
 

@@ -141,31 +141,41 @@ def test_it_takes_pil_images_and_base64_alike():
     assert imaging.as_image(Image.new("L", (3, 3), 7), "image").getpixel((1, 1)) == (7, 7, 7)
 
 
-def test_it_darkens_outside_the_mask_and_draws_a_red_line_around_it():
+@pytest.mark.parametrize(
+    ("look", "red", "rest"), [("dim", (255, 32, 32), (88, 62, 44)), ("dark", (255, 0, 0), (50, 25, 10))]
+)
+def test_it_dims_outside_the_mask_and_draws_a_red_line_around_it(look, red, rest):
     image = Image.new("RGB", (8, 8), (200, 100, 40))
     activation_map = np.zeros((8, 8))
     activation_map[2:5, 2:5] = 1.0
-    pixels = np.array(imaging.masked(image, activation_map, 0.5))
+    pixels = np.array(imaging.masked(image, activation_map, 0.5, surroundings=look))
     assert (pixels[2:5, 2:5] == (200, 100, 40)).all()
     ring = np.zeros((8, 8), dtype=bool)
     ring[1:6, 1:6] = True
     ring[2:5, 2:5] = False
-    assert (pixels[ring] == (255, 0, 0)).all()
-    assert (pixels[0] == (50, 25, 10)).all()
-    assert (pixels[6:] == (50, 25, 10)).all()
+    assert (pixels[ring] == red).all()
+    assert (pixels[0] == rest).all()
+    assert (pixels[6:] == rest).all()
 
 
 def test_it_brings_the_map_to_the_images_size_bilinearly():
     image = Image.new("RGB", (8, 1), (100, 100, 100))
     pixels = np.array(imaging.masked(image, np.array([[0.0, 1.0]]), 0.5))
     # Columns 2 to 5 rise through 1/8, 3/8, 5/8, 7/8.
-    assert [tuple(pixel) for pixel in pixels[0]] == [(25,) * 3] * 3 + [(255, 0, 0)] + [(100,) * 3] * 4
+    assert [tuple(pixel) for pixel in pixels[0]] == [(56,) * 3] * 3 + [(255, 32, 32)] + [(100,) * 3] * 4
 
 
-def test_it_darkens_everything_if_nothing_is_above_the_threshold():
+@pytest.mark.parametrize("look", ["dim", "dark"])
+def test_it_leaves_the_image_as_it_was_if_nothing_is_above_the_threshold(look):
     image = picture()
-    dark = np.array(imaging.masked(image, np.zeros((2, 2)), 0.0))
-    assert (dark == np.array(image) // 4).all()
+    assert imaging.masked(image, np.zeros((2, 2)), 0.0, surroundings=look).tobytes() == image.tobytes()
+
+
+def test_what_is_dimmed_keeps_its_brightness_in_proportion_and_half_its_colour():
+    image = picture(40, 20)
+    before, after = (np.array(each, dtype=float) for each in (image, imaging.dimmed(image)))
+    assert np.abs(after @ imaging.GREY - 0.55 * (before @ imaging.GREY)).max() <= 2
+    assert np.abs(np.ptp(after, axis=2) - 0.275 * np.ptp(before, axis=2)).max() <= 2
 
 
 def test_it_leaves_the_image_as_it_was_if_all_is_above_the_threshold():

@@ -96,11 +96,11 @@ def test_it_knows_whether_the_image_itself_was_logged_or_its_masked_one(tmp_path
     assert len({(each.image, each.masked) for each in logged(bench)}) == 1
 
 
-def test_an_image_whose_masked_one_is_all_dark_is_to_be_seen_plain(tmp_path):
+def test_an_image_in_which_nothing_is_bright_is_shown_as_it_is(tmp_path):
     bench = Bench(index_of(tmp_path, mask_quantile=0.9))
     _, masked = bench.system.neuron([square("green"), square("red")])
     bench.tools.log_experiment([0.0, 1.0], masked, ["silent", "lit"])
-    assert [each.plain for each in logged(bench)] == [True, False]
+    assert [each.masked == each.image for each in logged(bench)] == [True, False]
 
 
 def test_it_cuts_long_titles_and_too_much_text(bench):

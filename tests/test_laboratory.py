@@ -94,7 +94,7 @@ def test_it_sets_up_a_bench_on_which_a_whole_experiment_runs(lab):
     images, titles = calls["tools.edit_images"](["a blue one"], ["make it green"])
     calls["tools.log_experiment"](*calls["system.neuron"](images), titles)
     first, second = bench.tools.entries
-    assert [seen.activation for seen in first.observations] == [1.0, 1.0, 0.2]
+    assert [seen.activation for seen in first.observations] == pytest.approx([1.0, 1.0, 0.2])
     assert [(seen.activation, seen.origin) for seen in second.observations] == [(0.0, "original"), (0.0, "edited")]
     assert bench.tools.threshold == pytest.approx(2.2 / 3)
 

@@ -288,9 +288,9 @@ def spec(layer: str, unit: int, kind: str = "synthetic") -> SystemSpec:
 
 def test_exemplars_are_the_images_that_show_the_concept(laboratory: Laboratory) -> None:
     red = laboratory.subject(spec("mono", 0)).exemplars()
-    assert [(each.activation, each.index) for each in red] == [(1.0, 1), (1.0, 2), (0.2, 4)]
+    assert [(round(each.activation, 6), each.index) for each in red] == [(1.0, 1), (1.0, 2), (0.2, 4)]
     either = laboratory.subject(spec("or", 0)).exemplars()
-    assert [(each.activation, each.index) for each in either] == [(1.0, 1), (1.0, 2), (1.0, 3), (0.2, 4)]
+    assert [(round(each.activation, 6), each.index) for each in either] == [(1.0, 1), (1.0, 2), (1.0, 3), (0.2, 4)]
     assert [each.index for each in laboratory.subject(spec("conditional", 0)).exemplars()] == [4]
 
 
@@ -299,13 +299,13 @@ def test_the_masked_image_is_bright_where_the_concept_is(laboratory: Laboratory)
     (response,) = subject.respond([picture((255, 0, 0), (0, 0, 255), (0, 0, 255), (0, 0, 255))])
     assert response.activation == 1.0
     assert response.masked.getpixel((0, 0)) == (255, 0, 0)
-    assert response.masked.getpixel((7, 7)) == (0, 0, 63)
+    assert response.masked.getpixel((7, 7)) == (8, 8, 78)
 
 
-def test_a_silent_neuron_leaves_the_image_dark(laboratory: Laboratory) -> None:
+def test_a_silent_neuron_leaves_the_image_as_it_is(laboratory: Laboratory) -> None:
     (response,) = laboratory.subject(spec("conditional", 0)).respond([picture((255, 0, 0))])
     assert response.activation == 0
-    assert max(high for _, high in response.masked.getextrema()) == 63
+    assert response.masked.tobytes() == picture((255, 0, 0)).tobytes()
 
 
 def test_asking_a_neuron_needs_no_index(laboratory: Laboratory) -> None:

@@ -35,7 +35,8 @@ def logged(bench):
 # --- exemplars ------------------------------------------------------------------------------------------
 
 
-def test_it_gives_the_exemplars_best_first_with_masked_images(bench):
+def test_it_gives_the_exemplars_best_first_with_masked_images(tmp_path):
+    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
     activations, masked = bench.tools.dataset_exemplars(bench.system)
     assert activations == pytest.approx([1.0, 1.0, 0.2])
     raw = [bench.memory.recall(key_of(each)).raw for each in masked]
@@ -194,7 +195,7 @@ def test_it_describes_each_image_under_its_title_and_masked_images_as_masked(ben
     images = [square("red"), square("grey")]
     assert bench.tools.describe_images(images, ["one", "two"]) == "one: bright\ntwo: dark"
     _, masked = Bench(bench.subject._index, GREEN).system.neuron(images)
-    assert bench.tools.describe_images(masked, ["one", "two"]) == "one: dark\ntwo: dark"
+    assert bench.tools.describe_images(masked, ["one", "two"]) == "one: bright\ntwo: dark", "plain: nothing is lit"
     assert bench.tools.describe(images) == "image 1: bright\nimage 2: dark"
     assert bench.tools.summarize_images(images) == bench.tools.summarize(images) == "1 of 2 are bright"
 

@@ -13,7 +13,7 @@ from PIL import Image
 from workers import registry
 from workers.image_models.toybox_eyes import ToyboxDescriber, sentence, summary
 from workers.lab.imaging import masked
-from workers.protocols import LabSettings
+from workers.protocols import LabSettings, Surroundings
 from workers.toybox import nets, prompts, render, splits
 from workers.toybox.scenes import Scene, Thing
 from workers.toybox.sight import SeenScene, SeenThing, look, patches, unmask
@@ -47,6 +47,11 @@ def describer() -> ToyboxDescriber:
     return found
 
 
+def dark_all_over(image: Image.Image) -> Image.Image:
+    """As masks were stored once in which nothing is bright."""
+    return image.point(lambda value: value // 4)
+
+
 # --- unmasking ----------------------------------------------------------------------------------------
 
 
@@ -59,25 +64,29 @@ def test_an_image_that_is_not_masked_comes_back_as_it_is() -> None:
 
 @pytest.mark.parametrize("light", ["day", "sunset", "night"])
 @pytest.mark.parametrize("cell", [(6, 3), (10, 6), (0, 11), (8, 8)])
-def test_the_bright_region_is_found_and_the_rest_brightened_again(light: str, cell: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("look", "least"), [("dim", 0.9999), ("dark", 0.95)])
+def test_the_bright_region_is_found_and_the_rest_brightened_again(
+    light: str, cell: tuple[int, int], look: Surroundings, least: float
+) -> None:
     image = render.render(Scene(PAIR.things, "wood", light), 224)
-    again, bright = unmask(masked(image, spot(*cell), 0.5))
+    again, bright = unmask(masked(image, spot(*cell), 0.5, surroundings=look))
     small = Image.fromarray(spot(*cell).astype(np.float32)).resize((224, 224), Image.Resampling.BILINEAR)
     truth = np.asarray(small) > 0.5
-    assert (bright & truth).sum() / (bright | truth).sum() > 0.95
+    assert (bright & truth).sum() / (bright | truth).sum() > least
     assert np.abs(np.asarray(again).astype(int) - np.asarray(image)).mean() < 4
 
 
 def test_an_image_that_is_dark_all_over_has_no_bright_region() -> None:
     image = render.render(PAIR, 224)
-    again, bright = unmask(masked(image, spot(5, 5), 2.0))
+    again, bright = unmask(dark_all_over(image))
     assert not bright.any()
     assert np.abs(np.asarray(again).astype(int) - np.asarray(image)).mean() < 4
 
 
-def test_two_bright_regions_are_both_found() -> None:
+@pytest.mark.parametrize("look", ["dim", "dark"])
+def test_two_bright_regions_are_both_found(look: Surroundings) -> None:
     image = Image.new("RGB", (96, 96), (200, 180, 90))
-    _, bright = unmask(masked(image, spot(2, 2) + spot(9, 9), 0.5))
+    _, bright = unmask(masked(image, spot(2, 2) + spot(9, 9), 0.5, surroundings=look))
     assert [bright[18, 18], bright[76, 76], bright[18, 76]] == [True, True, False]
 
 
@@ -187,7 +196,7 @@ def test_it_describes_no_image_but_toyboxs_own(describer: ToyboxDescriber) -> No
 
 
 def test_an_image_that_is_dark_all_over_shows_only_where_it_is(describer: ToyboxDescriber) -> None:
-    assert describer.describe([masked(render.render(PAIR, 224), spot(5, 5), 2.0)]) == ["an empty scene on grass by day"]
+    assert describer.describe([dark_all_over(render.render(PAIR, 224))]) == ["an empty scene on grass by day"]
 
 
 def test_it_finds_what_fresh_scenes_have_in_common(describer: ToyboxDescriber) -> None:

@@ -17,7 +17,7 @@ from workers import hub
 from workers.device import device_for
 from workers.lab.laboratory import Laboratory
 from workers.prices import PriceList
-from workers.protocols import LabSettings, Precision, Provider, Sandbox
+from workers.protocols import LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
 from workers.shelf import Shelf
 
@@ -44,6 +44,7 @@ def lab_settings() -> LabSettings:
         edit_size=settings.LAB_EDIT_SIZE,
         batch_size=settings.LAB_BATCH_SIZE,
         data_set_images=settings.LAB_DATA_SET_IMAGES,
+        surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
 

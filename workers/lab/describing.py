@@ -24,10 +24,9 @@ from workers.protocols import Aside, Backbone, ImagePart, Message, Progress, Rep
 OBSERVER = """\
 You look at images for a study of a vision network and put them into words. You are told nothing else of the study, so
 your words hang on the images alone. An image may be masked: a red line encloses the region in question, which is
-bright, and the rest is darkened. Of a masked image describe what the bright region shows and what that is a part of;
-leave the rest out unless you are asked for it. Of an image that is dark all over, say that nothing in it is bright. Be
-concrete: things and their parts, colours, textures, materials, shapes, poses, the place. Do not speak of lines and
-darkness otherwise, and do not guess what the study looks for."""
+bright, and the rest is dimmed. Of a masked image describe what the bright region shows and what that is a part of;
+leave the rest out unless you are asked for it. Be concrete: things and their parts, colours, textures, materials,
+shapes, poses, the place. Do not speak of lines and dimness otherwise, and do not guess what the study looks for."""
 
 DESCRIBE = "Describe this image in one or two plain sentences."
 

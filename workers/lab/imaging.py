@@ -22,16 +22,25 @@ from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
-from workers.protocols import WHOLE, Box, Picture
+from workers.protocols import WHOLE, Box, LabSettings, Picture, Surroundings, SystemSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_PIXELS = 4096 * 4096
-DARKENED = 0.25
+DIMMED = 0.55
 """Brightness of what lies outside a mask."""
-OUTLINE = (255, 0, 0)
-"""Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched."""
+COLOURED = 0.5
+"""Share of its colour that is left there; the rest is grey of the same brightness."""
+DARKENED = 0.25
+"""Brightness there in the published look, in full colour (paper, section 3.1)."""
+GREY = (0.299, 0.587, 0.114)
+"""Shares of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
+OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dark": (255, 0, 0)}
+"""Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched.
+
+Each look has its own red: who has the pixels alone can tell how the rest was treated.
+"""
 
 REDUCED = 1024
 """Most pixels a side of the images of data sets."""
@@ -41,6 +50,12 @@ SLIMMEST = 50
 """Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
 
 _DARKER = [int(value * DARKENED) for value in range(256)] * 3
+_HALF_DIMMED = tuple(
+    DIMMED / 2 * ((1 - COLOURED) * GREY[column] + COLOURED * (row == column)) if column < 3 else 0.0
+    for row in range(3)
+    for column in range(4)
+)
+_TWICE = [min(2 * value, 255) for value in range(256)] * 3
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _FILE_FORMATS = (*_FORMATS, "TIFF")
 _FAST = 1
@@ -185,27 +200,42 @@ def as_image(value: Any, argument: str) -> Image.Image:
 
 
 def masked(
-    image: Image.Image, activation_map: NDArray[np.floating[Any]], threshold: float, part: Box = WHOLE
+    image: Image.Image,
+    activation_map: NDArray[np.floating[Any]],
+    threshold: float,
+    part: Box = WHOLE,
+    surroundings: Surroundings = "dim",
 ) -> Image.Image:
-    """The image with the region above `threshold` left bright, the rest darkened, and a red line between them.
+    """The image with the region above `threshold` left bright, the rest dimmed, and a red line between them.
 
     The map (h, w) is brought to the size of the part of the image that it covers bilinearly (paper, section 3.1).
-    Where nothing is above the threshold the whole image is dark; where everything is, it comes back as it was.
+    Where nothing is above the threshold, and where everything is, the image comes back as it was.
     """
     image = image.convert("RGB")
-    dark = image.point(_DARKER)
     if not (activation_map > threshold).any():  # so nothing between its places is either
-        return dark
+        return image
     bright = _enlarged(activation_map, image.size, part) > threshold  # (height, width)
+    if not bright.any():
+        return image
     line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
-    dark.paste(image, mask=Image.fromarray(bright))
-    dark.paste(OUTLINE, mask=Image.fromarray(line))
-    return dark
+    rest = image.point(_DARKER) if surroundings == "dark" else dimmed(image)
+    rest.paste(image, mask=Image.fromarray(bright))
+    rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
+    return rest
 
 
-def is_dark(image: Image.Image, masked_image: Image.Image) -> bool:
-    """Whether nothing in a masked image of `image` is bright: nothing can be seen in it."""
-    return masked_image.tobytes() == image.convert("RGB").point(_DARKER).tobytes()
+def dimmed(image: Image.Image) -> Image.Image:
+    """An RGB image as it looks outside a mask: less bright and less colourful.
+
+    Every byte of it is even, which no eye sees: who has the pixels alone can tell it from what is bright.
+    """
+    return image.convert("RGB", _HALF_DIMMED).point(_TWICE)
+
+
+def surroundings_of(settings: LabSettings, spec: SystemSpec) -> Surroundings:
+    """How the rest of a masked image looks: the option "surroundings" of the system, else that of the settings."""
+    asked = spec.options.get("surroundings")
+    return asked if asked in OUTLINES else settings.surroundings
 
 
 def bright(

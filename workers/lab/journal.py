@@ -91,7 +91,7 @@ class Journal:
             claimed=logged.claimed,
             measured=True,
             differs=logged.claimed is not None and differ(logged.claimed, activation),
-            plain=masked != raw.key and (plain or raw.key in self._system.dark),
+            plain=masked != raw.key and plain,
         )
 
     def _all(self) -> Iterable[LogEntry]:

@@ -12,7 +12,7 @@ from PIL.Image import Image
 
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
-from workers.lab.imaging import image_key, is_dark
+from workers.lab.imaging import image_key
 from workers.lab.memory import Kept, look_up, text_of, unmasked
 from workers.protocols import ImageMemory, Subject
 
@@ -31,8 +31,6 @@ class System:
         self.neuron_num = subject.spec.unit
         self.measured: dict[str, tuple[float, str]] = {}
         """Activation and key of the masked image for each raw key measured in this experiment."""
-        self.dark: set[str] = set()
-        """Raw keys of the images of which the masked one shows nothing bright."""
         self.best: float | None = None
         """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
@@ -46,8 +44,8 @@ class System:
 
         Returns two lists in the order of the images: the activations (highest value anywhere in the image)
         and the masked images (Base64). In a masked image the region that drives the unit is bright with a red outline,
-        and the rest is dark; an image that is all dark has no such region. A masked image that you pass in is measured
-        through the whole image behind it. At most 64 images per call.
+        and the rest is dimmed; an image without such an outline is whole, as where nothing in it drives the unit. A
+        masked image that you pass in is measured through the whole image behind it. At most 64 images per call.
 
         Example:
             images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
@@ -72,11 +70,9 @@ class System:
         keys = [image_key(masked) for masked in masked_images]
         self._memory.expect(keys)
         for raw, activation, masked, key in zip(images, activations, masked_images, keys, strict=True):
-            if key != raw.key:  # an image that is bright all over is not masked
+            if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
                 self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             self.measured[raw.key] = (activation, key)
-            if is_dark(raw.image, masked):
-                self.dark.add(raw.key)
             if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
                 self.best = activation
         return [text_of(self._memory, key) for key in keys]

@@ -54,6 +54,7 @@ from workers.protocols.settings import (
     LabSettings,
     Precision,
     Provider,
+    Surroundings,
 )
 from workers.protocols.systems import (
     Exemplar,
@@ -108,6 +109,7 @@ __all__ = [
     "Sandbox",
     "Scale",
     "Subject",
+    "Surroundings",
     "SystemSpec",
     "ToolCall",
     "UnitIndex",

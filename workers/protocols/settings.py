@@ -10,6 +10,9 @@ from typing import Literal
 from workers.shelf import Shelf
 
 Precision = Literal["float32", "float16", "bfloat16"]
+Surroundings = Literal["dim", "dark"]
+"""What lies outside the bright region of masked images: at 55 % brightness with half its colour, or, as published,
+at 25 %."""
 
 
 @dataclass(frozen=True)
@@ -71,5 +74,7 @@ class LabSettings:
     """Exemplars kept for each unit (paper, section 3.2)."""
     mask_quantile: float = 0.99
     """Quantile of a unit's spatial activations over the data set above which its mask is bright."""
+    surroundings: Surroundings = "dim"
+    """Look of masked images outside the bright region where a query asks for none."""
     words_per_second: float = 60.0
     """How fast the scripted scientist writes where somebody reads along; 0 means at once there too."""

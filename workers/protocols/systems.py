@@ -119,7 +119,7 @@ class Observation:
     differs: bool = False
     """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differ`."""
     plain: bool = False
-    """Whether the image itself is to be seen: the program logged it and not its masked one, or that is all dark."""
+    """Whether the image itself is to be seen: the program logged it and not its masked one."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import in_parallel, masked
+from workers.lab.imaging import in_parallel, masked, surroundings_of
 from workers.protocols import (
     Classifier,
     Exemplar,
@@ -23,6 +23,7 @@ from workers.protocols import (
     Ordinary,
     Progress,
     Response,
+    Surroundings,
     SystemSpec,
     UnitIndex,
     UnitRecord,
@@ -37,16 +38,19 @@ if TYPE_CHECKING:
 BRIGHT = 0.2
 """Share of a region map that stays bright: its places of the strongest evidence."""
 FAINT = 0.2
-"""Share of the strongest evidence below which a place is dark even so."""
+"""Share of the strongest evidence below which a place is not lit even so."""
 
 
 class Logit:
     """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
 
-    def __init__(self, spec: SystemSpec, model: Classifier, index: UnitIndex) -> None:
+    def __init__(
+        self, spec: SystemSpec, model: Classifier, index: UnitIndex, surroundings: Surroundings = "dim"
+    ) -> None:
         self.spec = spec
         self._model = model
         self._index = index
+        self._surroundings = surroundings
         self._lock = threading.Lock()
         self._exemplars: list[Exemplar] | None = None
 
@@ -83,15 +87,14 @@ class Logit:
         if region.size == 1:  # says nothing of where, so the image stays bright
             return image
         threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
-        return masked(image, region, threshold, part_seen(self._model, image.size))
+        return masked(image, region, threshold, part_seen(self._model, image.size), self._surroundings)
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:
     """The class that `spec` names. Raises UnknownName if its layer holds no classes or cannot say where it sees one."""
-    del settings  # the model goes by them
     kinds = {layer.name: layer.kind for layer in model.layers()}
     if kinds.get(spec.layer) != "logit" or not hasattr(model, "evidence"):
         raise UnknownName(
             f"{spec.layer} of {spec.model} gives no probabilities of classes. Study it as a unit instead."
         )
-    return Logit(spec, cast("Classifier", model), index)
+    return Logit(spec, cast("Classifier", model), index, surroundings_of(settings, spec))

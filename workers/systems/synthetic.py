@@ -12,14 +12,16 @@ from typing import cast
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import masked
+from workers.lab.imaging import masked, surroundings_of
 from workers.protocols import (
+    WHOLE,
     ConceptModel,
     Exemplar,
     LabSettings,
     Ordinary,
     Progress,
     Response,
+    Surroundings,
     SystemSpec,
     UnitIndex,
     VisionModel,
@@ -30,17 +32,23 @@ from workers.protocols import (
 class SyntheticNeuron:
     """A `Subject`. Safe for threads: the detector holds its own lock."""
 
-    def __init__(self, spec: SystemSpec, model: ConceptModel, index: UnitIndex) -> None:
+    def __init__(
+        self, spec: SystemSpec, model: ConceptModel, index: UnitIndex, surroundings: Surroundings = "dim"
+    ) -> None:
         self.spec = spec
         self._model = model
         self._index = index
+        self._surroundings = surroundings
         self._lock = threading.Lock()
         self._exemplars: list[Exemplar] | None = None
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation in [0, 1] and masked image for each image: all dark where it is silent."""
+        """Activation in [0, 1] and masked image for each image: plain where it is silent."""
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
-        return [Response(float(each.max()), masked(image, each, 0.0)) for image, each in zip(images, maps, strict=True)]
+        return [
+            Response(float(each.max()), masked(image, each, 0.0, WHOLE, self._surroundings))
+            for image, each in zip(images, maps, strict=True)
+        ]
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
         """Best first; empty if no image of the data set shows what it responds to."""
@@ -65,9 +73,8 @@ class SyntheticNeuron:
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> SyntheticNeuron:
     """The neuron that `spec` names. Raises UnknownName if its layer is not one of synthetic neurons."""
-    del settings  # the model and its detector go by them
     if not any(layer.name == spec.layer and layer.kind == "concept" for layer in model.layers()):
         raise UnknownName(
             f"{spec.layer} of {spec.model} holds no synthetic neurons. Study it as a unit, or choose a synthetic model."
         )
-    return SyntheticNeuron(spec, cast("ConceptModel", model), index)
+    return SyntheticNeuron(spec, cast("ConceptModel", model), index, surroundings_of(settings, spec))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import in_parallel, masked
+from workers.lab.imaging import in_parallel, masked, surroundings_of
 from workers.protocols import (
     WHOLE,
     Box,
@@ -21,6 +21,7 @@ from workers.protocols import (
     Ordinary,
     Progress,
     Response,
+    Surroundings,
     SystemSpec,
     UnitIndex,
     UnitRecord,
@@ -37,11 +38,19 @@ if TYPE_CHECKING:
 class Unit:
     """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
 
-    def __init__(self, spec: SystemSpec, model: VisionModel, index: UnitIndex, batch_size: int) -> None:
+    def __init__(
+        self,
+        spec: SystemSpec,
+        model: VisionModel,
+        index: UnitIndex,
+        batch_size: int,
+        surroundings: Surroundings = "dim",
+    ) -> None:
         self.spec = spec
         self._model = model
         self._index = index
         self._batch_size = batch_size
+        self._surroundings = surroundings
         self._lock = threading.Lock()
         self._exemplars: list[Exemplar] | None = None
 
@@ -49,7 +58,9 @@ class Unit:
         """Activation and masked image for each image."""
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         pairs = list(zip(images, self._maps(images), strict=True))
-        return in_parallel(lambda pair: response(*pair, threshold, part_seen(self._model, pair[0].size)), pairs)
+        return in_parallel(
+            lambda pair: response(*pair, threshold, part_seen(self._model, pair[0].size), self._surroundings), pairs
+        )
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
         """Best first; empty if no image of the data set activates the unit."""
@@ -81,15 +92,23 @@ class Unit:
         return found
 
 
-def response(image: Image, activation_map: NDArray[np.floating[Any]], threshold: float, part: Box = WHOLE) -> Response:
+def response(
+    image: Image,
+    activation_map: NDArray[np.floating[Any]],
+    threshold: float,
+    part: Box = WHOLE,
+    surroundings: Surroundings = "dim",
+) -> Response:
     """Activation and masked image, from a map that covers `part` of the image.
 
     A map of a single value says nothing of where, so the image stays bright.
     """
     activation = float(activation_map.max()) + 0.0  # no negative zero
-    return Response(activation, image if activation_map.size == 1 else masked(image, activation_map, threshold, part))
+    if activation_map.size == 1:
+        return Response(activation, image)
+    return Response(activation, masked(image, activation_map, threshold, part, surroundings))
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:
     """The unit that `spec` names; its layer and number are checked by the laboratory."""
-    return Unit(spec, model, index, settings.batch_size)
+    return Unit(spec, model, index, settings.batch_size, surroundings_of(settings, spec))

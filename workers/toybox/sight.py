@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from workers.lab.imaging import DARKENED, OUTLINE
+from workers.lab.imaging import COLOURED, DARKENED, DIMMED, GREY, OUTLINES
 from workers.toybox.nets import EYES_OUTPUT, ToyboxEyes, preprocess
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _DARKEST = int(255 * DARKENED)
-"""No byte outside a mask is above this."""
+"""No byte outside a mask of the published look is above this."""
 _MIN_PIXELS = 6
 """Smaller patches, of the eyes' 48 x 48 pixels, are noise."""
 _MIN_INSIDE = 0.25
@@ -57,13 +57,17 @@ class SeenScene:
 def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     """The image as it was before it was masked, as far as its pixels tell, and the bright region (height, width).
 
-    An image that is not masked comes back as it is, all bright. One that is dark all over has no bright region.
+    An image that is not masked comes back as it is, all bright. One that is dark all over, as masks once were in which
+    nothing is bright, has no bright region.
     """
     pixels = np.asarray(image.convert("RGB"))
-    line = (pixels == OUTLINE).all(axis=2)
-    bright = _bright(pixels.max(axis=2), line)
-    restored = np.where(bright[:, :, None], pixels, np.minimum(pixels / DARKENED, 255))
-    return Image.fromarray(_filled(restored, ~line).astype(np.uint8)), bright
+    dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
+    if dim.sum() > dark.sum():
+        line, bright, rest = dim, _undimmed(pixels, dim), _coloured(pixels / DIMMED)
+    else:
+        line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARKENED
+    restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
+    return Image.fromarray(_filled(restored, ~line).round().astype(np.uint8)), bright
 
 
 def look(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[SeenScene]:
@@ -97,8 +101,27 @@ def patches(mask: Bools) -> Iterator[Bools]:
         yield patch
 
 
-def _bright(value: NDArray[np.uint8], line: Bools) -> Bools:
-    """The side of the line that was not darkened; `value` is the brightest byte of each pixel (height, width).
+def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
+    """The patches that hold an odd byte: dimming leaves none. Of a flat picture without any, the brighter side."""
+    odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
+    if not odd.any():
+        return _bright(pixels.max(axis=2), line, int(255 * DIMMED))
+    bright = np.zeros_like(line)
+    for patch in patches(~line):
+        if odd[patch].any():
+            bright |= patch
+    return bright
+
+
+def _coloured(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Pixels (height, width, 3) with the colour that dimming took; their brightness stays."""
+    grey = (pixels @ np.array(GREY))[:, :, None]
+    return grey + (pixels - grey) / COLOURED
+
+
+def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
+    """The side of the line that was not darkened; `value` is the brightest byte of each pixel (height, width), and no
+    dark one is above `darkest`.
 
     A patch is bright if it holds a byte that darkening cannot leave, or is brighter along the line than what lies
     across it: that tells at night, too.
@@ -108,7 +131,7 @@ def _bright(value: NDArray[np.uint8], line: Bools) -> Bools:
     bright = np.zeros_like(line)
     for patch in patches(~line):
         edge = patch & near
-        if value[patch].max() > _DARKEST or (edge.any() and value[edge].mean() > around[edge].mean()):
+        if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
             bright |= patch
     return bright
 
