@@ -27,12 +27,15 @@ from workers.jobs import jail
 @dataclass(frozen=True)
 class Place:
     """An entry of the rail: the name of its address, and the key that leads there after g. It is also the place of
-    the pages under the addresses in `also`."""
+    the pages under the addresses in `also`. The palette finds it by its label and by `words`, and offers it to those
+    who have at least the role `least`."""
 
     name: str
     label: str
     key: str
     also: tuple[str, ...] = ()
+    words: str = ""
+    least: Role = Role.VIEWER
 
     @property
     def url(self) -> str:
@@ -48,7 +51,7 @@ PLACES = (
     Place("runs", "Runs", "r"),
     Place("experiments", "Experiments", "e", ("/images/",)),
     Place("units", "Units", "u"),
-    Place("compare", "Compare", "c"),
+    Place("compare", "Compare", "c", words="runs side by side"),
     Place("evaluations", "Evaluations", "v"),
     Place("review", "Review", "w", ("/choices/",)),
     Place("settings", "Settings", "s"),
@@ -57,9 +60,19 @@ ELSEWHERE = (
     Place("search", "Search", ""),
     Place("notifications", "Notifications", ""),
     Place("exports", "Exports", ""),
-    Place("imports", "Imports", ""),
-    Place("settings-tokens", "Tokens for the API", ""),
-    Place("settings-you", "Your account", ""),
+    Place("imports", "Imports", "", least=Role.RESEARCHER),
+    Place("review-new", "New queue for review", "", least=Role.RESEARCHER),
+    Place("choices", "Two-way choices", "", words="pairwise contests"),
+    Place("choices-new", "New contest", "", words="two-way choices pairwise", least=Role.ADMIN),
+    Place("settings-models", "Models", "", words="settings"),
+    Place("settings-data-sets", "Data sets", "", words="settings datasets"),
+    Place("settings-workers", "Workers", "", words="settings"),
+    Place("settings-shares", "Shares", "", words="settings links", least=Role.ADMIN),
+    Place("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),
+    Place("settings-people", "People", "", words="settings invite roles", least=Role.ADMIN),
+    Place("settings-tokens", "Tokens for the API", "", words="settings"),
+    Place("settings-you", "Your account", "", words="settings you password sessions"),
+    Place("api:docs", "API reference", "", words="docs documentation"),
 )
 """Pages that the palette offers beside those of the rail."""
 COUNTED = 99
@@ -93,7 +106,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "may_ask": role >= Role.RESEARCHER,
         "places": places[:SHOWN_ON_A_PHONE],
         "more": places[SHOWN_ON_A_PHONE:],
-        "elsewhere": [place for place in ELSEWHERE if place.url],
+        "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),
         "warning": jail.banner(),

@@ -46,8 +46,10 @@ def test_the_frame_leads_anywhere_and_says_how_its_link_is(live_server, client: 
         overview_grows(page, run)
         keys_lead_to_places(page, live_server.url)
         the_palette_leads_to_pages(page, live_server.url)
+        the_palette_acts(page, live_server.url)
         the_theme_stays(page)
         the_link_is_told(page)
+        the_palette_signs_out(page, live_server.url)
     assert [error for error in errors if not EXPECTED.search(error)] == []
 
 
@@ -89,6 +91,29 @@ def the_palette_leads_to_pages(page: Page, url: str) -> None:
     expect(page.locator("#palette [aria-selected=true]").first).to_contain_text("Settings")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(f"{re.escape(url)}/settings/"))
+
+
+def the_palette_acts(page: Page, url: str) -> None:
+    page.goto(url)
+    for words, theme in (("switch theme", "light"), ("theme", "dark")):
+        page.keyboard.press("Control+k")
+        page.locator("#palette-words").fill(words)
+        expect(page.locator("#palette-actions [aria-selected=true]")).to_contain_text("Switch theme")
+        page.locator("#palette-actions [aria-selected=true]").click()
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    page.keyboard.press("t")
+    page.keyboard.press("Control+k")
+    page.locator("#palette-words").fill("copy link")
+    page.get_by_role("option", name="Copy link to this page").click()
+    expect(page.locator("#toasts")).to_contain_text("copied")
+    page.locator("#toasts").get_by_role("button", name="Close").click()
+
+
+def the_palette_signs_out(page: Page, url: str) -> None:
+    page.keyboard.press("Control+k")
+    page.locator("#palette-words").fill("sign out")
+    page.get_by_role("option", name="Sign out", exact=True).click()
+    page.wait_for_url(f"{url}/sign-in/**")
 
 
 def the_theme_stays(page: Page) -> None:

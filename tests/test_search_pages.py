@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import get_resolver
 
 from experiments import transcript
-from experiments.models import Image, Layer, Model, Passage, Run
+from experiments.models import Contest, Image, Layer, Model, Passage, Run
 from experiments.search import finding
 from tests.builders import as_json, experiment, make_run, replied, result, started
+from tests.conftest import member
+from tests.test_review import queue_of
 from tests.test_search import say
 
 pytestmark = pytest.mark.django_db
@@ -163,3 +168,60 @@ def test_a_new_question_is_found_at_once_and_once(as_owner: Client, owner: User)
     transcript.append(run.pk, "started", as_json(started()))
     assert Passage.objects.filter(run=run).count() == 1
     assert "<mark>umbrellas</mark>" in page(as_owner, q="umbrellas")
+
+
+# --- the palette reaches every page ---
+
+
+def routes(patterns: Iterable[Any], before: str = "") -> Iterator[str]:
+    """Addresses of all pages without a parameter."""
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from routes(pattern.url_patterns, route)
+        elif not re.search(r"[<(]", route):
+            yield "/" + re.sub(r"[\^$\\]", "", route)
+
+
+def opens(client: Client, address: str) -> str:
+    """The title of the page there; "" if it is no page, or not for this person."""
+    answer = client.get(address)
+    text = "" if answer.streaming or answer.status_code != 200 else answer.content.decode()
+    title = re.search(r"<title>(.*?)</title>", text, re.S)
+    return title[1].split(" · ")[0].strip() if title else ""
+
+
+@pytest.mark.parametrize("role", ["VIEWER", "RESEARCHER", "ADMIN"])
+def test_every_page_that_somebody_may_open_is_offered_under_its_own_words(client: Client, role: str) -> None:
+    client.force_login(member("somebody", role))
+    addresses = [each for each in routes(get_resolver().url_patterns) if not each.startswith(MACHINES)]
+    titles = {address: title for address in [*addresses, DOCS] if (title := opens(client, address))}
+    assert len(titles) > 12
+    for address, title in titles.items():
+        assert f'href="{address}"' in jump(client, title), (address, title)
+    offered = set(re.findall(r'href="([^"]+)"', " ".join(jump(client, each) for each in ("settings", "new", "a", "e"))))
+    for address in {each for each in offered if not each.startswith("/search/")}:
+        assert client.get(address, follow=True).status_code == 200, f"{role} is offered {address}"
+
+
+MACHINES, DOCS = ("/api/", "/admin/", "/sign-out/"), "/api/v1/docs"
+"""What is not for reading; of the API, what is."""
+
+
+def test_queues_contests_and_agreement_are_offered_by_name(owner: User) -> None:
+    queue = queue_of(owner, runs=1, reviewers_per_item=2, name="Snow and ice")
+    contest = Contest.objects.create(name="Snow against MILAN", owner=owner, sources=[])
+    client, reviewer = Client(), Client()
+    client.force_login(member("boss", "ADMIN"))
+    reviewer.force_login(member("other", "VIEWER"))
+    text = jump(client, "snow")
+    assert f'href="/review/{queue.pk}/"' in text
+    assert f'href="/choices/{contest.pk}/"' in text
+    assert f'href="/review/{queue.pk}/agreement/"' in jump(client, "agreement snow")
+    assert "/agreement/" not in jump(reviewer, "agreement snow"), "hidden from them until the queue is closed"
+
+
+def test_the_page_of_a_run_offers_what_can_be_done_with_it(as_owner: Client, run: Run) -> None:
+    text = as_owner.get(run.get_absolute_url()).content.decode()
+    for words in ("Pause this run", "Stop this run", "Share this run", "Fork this run", "Sign out"):
+        assert f'data-offer="{words}"' in text

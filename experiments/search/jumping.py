@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import User
 
 from experiments import context
-from experiments.models import Layer, Model, Passage, Run
+from experiments.agreement import sight
+from experiments.models import Contest, Layer, Model, Passage, Queue, Run
+from experiments.models.member import Role
 from experiments.models.passage import Kind
 from experiments.search import addresses, words
 from experiments.search.finding import Scope, find
@@ -20,6 +22,9 @@ from experiments.search.runs import runs_matching
 
 FEW = 5
 """Of each sort so many are offered."""
+LISTED = 400
+"""Queues, contests and layers that are compared, the newest."""
+AGREEMENT = frozenset({"agree", "agreement"})
 SHORT = 90
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 FILLING = frozenset({"unit", "layer", "run", "#"})
@@ -41,14 +46,15 @@ class Section:
     options: Sequence[Option]
 
 
-def sections(typed: str, user: User, may_ask: bool) -> list[Section]:
+def sections(typed: str, user: User, role: Role) -> list[Section]:
     """The sections with something in them, in the order in which they stand."""
     asked = words.read(typed)
     if asked.problem:
         return []
     terms = asked.terms
     found = [
-        Section("Pages", list(pages(terms, may_ask))),
+        Section("Pages", list(pages(terms, role))),
+        Section("Review", list(reviewing(terms, user))),
         Section("Units", list(units(terms))),
         Section("Runs", list(runs(typed, terms))),
         Section("Models", list(models(terms))),
@@ -61,12 +67,30 @@ def plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
     return snippet(text[:SHORT] + ("…" if len(text) > SHORT else ""), terms)
 
 
-def pages(terms: Sequence[str], may_ask: bool) -> Iterator[Option]:
-    """Those of the frame whose names hold the words."""
-    ask = [context.Place("query", "New query", "n")] if may_ask else []
-    for place in [*ask, *context.PLACES, *context.ELSEWHERE]:
-        if place.url and all(term in fold(place.label) for term in terms):
+def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
+    """Those that this role opens and whose names hold the words."""
+    ask = context.Place("query", "New query", "n", least=Role.RESEARCHER)
+    for place in [ask, *context.PLACES, *context.ELSEWHERE]:
+        if place.url and role >= place.least and holds(f"{place.label} {place.words}", terms):
             yield Option(plain(place.label, terms), place.url)
+
+
+def holds(name: str, terms: Sequence[str]) -> bool:
+    return all(term in fold(name) for term in terms)
+
+
+def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
+    """The newest queues and contests of this name; with the word "agreement", how far reviewers of a queue agree."""
+    queues = [each for each in Queue.objects.all()[:LISTED] if holds(f"{each.name} agreement queue", terms)][:FEW]
+    for queue in queues:
+        if not set(terms) & AGREEMENT:
+            yield Option(plain(queue.name, terms), queue.get_absolute_url(), "review queue")
+        elif sight.may_see(user, queue):
+            where = addresses.address("review-agreement", queue.pk)
+            yield Option(plain(f"Agreement in {queue.name}", terms), where, "agreement")
+    contests = [each for each in Contest.objects.all()[:LISTED] if holds(f"{each.name} contest", terms)][:FEW]
+    for contest in contests:
+        yield Option(plain(contest.name, terms), contest.get_absolute_url(), "contest")
 
 
 def runs(typed: str, terms: Sequence[str]) -> Iterator[Option]:
@@ -88,7 +112,7 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     if len(numbers) != 1 or not (others or "unit" in terms):
         return
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
-    fitting = [each for each in layers[:400] if all(term in fold(f"{each.model.name} {each.name}") for term in others)]
+    fitting = [each for each in layers[:LISTED] if holds(f"{each.model.name} {each.name}", others)]
     for layer in fitting[:FEW]:
         url = addresses.of_unit(layer.model.name, layer.name, numbers[0])
         if url:
@@ -98,7 +122,7 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
 def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
     for model in Model.objects.all():
-        if all(term in fold(f"{model.name} {model.label}") for term in terms):
+        if holds(f"{model.name} {model.label}", terms):
             url = f"{addresses.address('runs')}?{urlencode({'model': model.name})}"
             yield Option(plain(model.name, terms), url, "its runs")
 

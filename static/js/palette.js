@@ -1,5 +1,7 @@
 // Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
-// before anything is typed, the places visited lately and the pages there are.
+// before anything is typed, the places visited lately and the pages there are. What can be done here are the page's own
+// buttons and links with data-offer="Stop this run": the palette presses them.
+import { toast } from "./notices.js";
 
 const KEPT = 8; // places remembered in this browser
 const box = document.getElementById("palette");
@@ -8,6 +10,7 @@ const list = document.getElementById("palette-list");
 const near = document.getElementById("palette-near");
 const found = document.getElementById("palette-found");
 const recent = document.getElementById("palette-recent");
+const actions = document.getElementById("palette-actions");
 let answered = ""; // the words that the options on show answer
 let chosen = null;
 
@@ -31,6 +34,7 @@ function open() {
   if (document.querySelector("dialog[open]")) return;
   const links = places().filter((each) => each.url !== location.pathname).map(option);
   recent.replaceChildren(recent.firstElementChild, ...links);
+  actions.replaceChildren(actions.firstElementChild, ...offers().map(action));
   box.showModal();
   words.select();
   show();
@@ -45,17 +49,45 @@ function option({ url, words: text }) {
   return link;
 }
 
+// Those that the page shows, and a link to it; what a run's state rules out is not offered.
+function offers() {
+  const shown = [...document.querySelectorAll("[data-offer]")].filter((each) => !each.hidden && !each.disabled && stands(each.closest("[data-do]")));
+  return [...shown.map((each) => [each.dataset.offer, () => each.click()]), ["Copy link to this page", copyLink]];
+}
+
+const stands = (part) => !part || getComputedStyle(part).display !== "none";
+
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    toast("The link is copied.", "success");
+  } catch { // no clipboard without HTTPS, or not allowed
+    toast(`The browser did not let it be copied: ${location.href}`);
+  }
+}
+
+function action([text, act]) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.setAttribute("role", "option");
+  button.textContent = text;
+  button.addEventListener("click", () => { box.close(); act(); });
+  return button;
+}
+
 // Pages stand in for answers where nothing is typed, or where there is nobody to ask.
 function show() {
   const text = words.value.trim().toLowerCase();
   const asks = words.hasAttribute("hx-get");
   near.hidden = asks && text !== "";
   found.hidden = !near.hidden || text === "";
-  for (const each of near.querySelectorAll("[role=option]")) each.hidden = text !== "" && !each.textContent.toLowerCase().includes(text);
-  for (const group of near.children) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+  for (const each of list.querySelectorAll("#palette-near [role=option], #palette-actions [role=option]")) each.hidden = !holds(each, text);
+  for (const group of [...near.children, actions]) group.hidden = !group.querySelector("[role=option]:not([hidden])");
   if (!asks) answered = words.value;
   choose(options()[0] || null);
 }
+
+const holds = (each, text) => text.split(/\s+/).every((word) => each.textContent.toLowerCase().includes(word));
 
 function options() {
   return [...list.querySelectorAll("[role=option]")].filter((each) => each.checkVisibility());
@@ -85,9 +117,9 @@ function typed(event) {
 }
 
 function go(event) {
-  const link = chosen.matches("a") ? chosen : chosen.querySelector("a");
+  const link = chosen.matches("a, button") ? chosen : chosen.querySelector("a");
   if (!link) return;
-  if (event.ctrlKey || event.metaKey) window.open(link.href, "_blank", "noopener");
+  if (link.href && (event.ctrlKey || event.metaKey)) window.open(link.href, "_blank", "noopener");
   else link.click();
 }
 
