@@ -16,7 +16,7 @@ from experiments.people import person
 from experiments.steering import MOST_CHARS
 
 MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
-GONE = ("model", "layer", "unit", "data_set", "tool_set", "task")
+GONE = ("model", "layer", "unit", "data_set", "surroundings", "tool_set", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
 

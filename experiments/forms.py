@@ -45,6 +45,8 @@ OF_A_CONCEPT = {
     "free": "Which change to an image lowers this neuron's activation the most?",
 }
 """For synthetic neurons: their layers and names would tell the agent what to find."""
+OPTIONS = ("data_set", "surroundings")
+"""Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
     "task": "describe",
     "data_set": settings.LAB_DATA_SET,
@@ -52,8 +54,11 @@ COMMAND_DEFAULTS = {
     "backbone": kit.SCRIPTED,
     "backbone_model": "",
     "seed": "0",
+    "surroundings": "",
 }
 """Options of `manage.py investigate` beside the unit, the limits and the question."""
+SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dark, as published")]
+"""Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 
 
@@ -83,6 +88,7 @@ class QueryForm(forms.Form):
     cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
     seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
+    surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
     unpriced = forms.BooleanField(required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
@@ -172,7 +178,7 @@ class QueryForm(forms.Form):
         return Run.objects.create(
             owner=owner,
             system_kind=self.system_kind,
-            options={"data_set": data["data_set"]} if data["data_set"] else {},
+            options={name: data[name] for name in OPTIONS if data[name]},
             parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
             limits={name: data[name] for name in LIMITS},
             **{name: data[name] for name in known},
@@ -256,7 +262,7 @@ def like(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
     names = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
     limits = {name: run.limits.get(name) for name in LIMITS}
-    return {name: getattr(run, name) for name in names} | limits | {"data_set": run.options.get("data_set", "")}
+    return {name: getattr(run, name) for name in names} | limits | {name: run.options.get(name, "") for name in OPTIONS}
 
 
 def command_line(values: dict[str, Any]) -> str:

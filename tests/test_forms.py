@@ -66,6 +66,16 @@ def test_a_good_query_becomes_a_queued_run(owner: User) -> None:
     assert (run.backbone, run.backbone_model) == ("scripted", "")
 
 
+def test_the_look_around_the_region_is_an_option_of_the_run(owner: User) -> None:
+    assert "surroundings" in errors(surroundings="pitch black")
+    form = forms.QueryForm(GOOD | {"surroundings": "dark"})
+    assert form.is_valid(), form.errors
+    run = form.save(owner)
+    assert run.options == {"data_set": "toybox", "surroundings": "dark"}
+    assert forms.like(run)["surroundings"] == "dark"
+    assert "--surroundings dark" in forms.command_line(form.cleaned_data)
+
+
 @pytest.mark.parametrize("question", ["", "   ", "\n\t "])
 def test_an_empty_question_is_asked_for(question: str) -> None:
     assert "Write a question" in errors(question=question)["question"][0]

@@ -9,6 +9,7 @@ from PIL import Image, PngImagePlugin
 
 from workers.errors import ToolMisuse
 from workers.lab import imaging
+from workers.protocols import LabSettings, SystemSpec
 
 
 def picture(width=8, height=6, seed=0):
@@ -186,3 +187,14 @@ def test_it_leaves_the_image_as_it_was_if_all_is_above_the_threshold():
 def test_it_makes_thumbnails_that_fit_and_never_enlarges():
     assert imaging.thumbnail(picture(40, 20), 10).size == (10, 5)
     assert imaging.thumbnail(picture(4, 2), 10).size == (4, 2)
+
+
+def test_the_look_of_masked_images_is_an_option_of_the_system_else_of_the_settings(tmp_path):
+    def look(installed, **options):
+        settings = LabSettings(state=tmp_path, surroundings=installed)
+        return imaging.surroundings_of(settings, SystemSpec("unit", "toybox", "layer4", 7, options))
+
+    assert [look("dim"), look("dark"), look("dark", surroundings="dim"), look("dim", surroundings="dark")] == [
+        *("dim", "dark", "dim", "dark")
+    ]
+    assert look("dim", surroundings="pitch black") == "dim"

@@ -8,8 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments import rendering, transcript
+from experiments.api.runs import read
 from experiments.models import Run
 from experiments.recount import Cited, recount
+from experiments.transfer import html
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
 from workers.agent.events import Conclusion, Ended
@@ -66,3 +68,6 @@ def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     drawn = rendering.render_event(event, Run.objects.get(pk=run.pk))
     assert '<span class="claim differs">n=157</span>' in drawn
     assert "the record has 6 images measured in all" in drawn
+    assert "the record has 6 images measured in all" in html.draw(event, {})
+    cited = read(run.pk).recounted[0]
+    assert (cited.cited, cited.record, cited.agrees) == ("n=157", "6 images measured in all", False)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
-from experiments import filters
+from experiments import filters, recount
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Day, Id, UnitNumber, Words, find
@@ -26,6 +26,14 @@ class Conclusion(Schema):
     labels: list[str] = []
     reasoning: str = ""
     bias: str = ""
+
+
+class CitedOut(Schema):
+    """A figure that the conclusion cites, counted again."""
+
+    cited: str = Field(description="as the conclusion has it", examples=["n=4"])
+    record: str = Field(description="what the run recorded", examples=["n=3 under “a red ball on grass”"])
+    agrees: bool
 
 
 class VerdictOut(Schema):
@@ -76,6 +84,9 @@ class RunOut(Schema):
     threshold: float | None
     best_activation: float | None
     conclusion: Conclusion
+    recounted: list[CitedOut] = Field(
+        [], description="figures of the conclusion that could be counted again; given for a run alone, not in lists"
+    )
     versions: dict[str, Any]
     tags: list[str]
     verdict: VerdictOut | None = Field(
@@ -144,8 +155,10 @@ def run_out(run: Run) -> RunOut:
 
 def read(pk: int, viewer: User | None = None) -> RunOut:
     """A run; its verdict as the viewer may see it, without one as everybody may."""
-    found = run_out(find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk))
+    row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
+    found = run_out(row)
     fill_verdicts([found], viewer)
+    found.recounted = [CitedOut(**vars(each)) for each in recount.recount(row, row.conclusion)]
     return found
 
 

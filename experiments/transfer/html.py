@@ -19,6 +19,7 @@ from django.utils.html import escape
 from experiments.charts import Scale
 from experiments.models import Event, Observation, Run
 from experiments.models.run import ENDED, Status
+from experiments.recount import recount
 from experiments.transfer.record import asked_by
 from workers import registry
 
@@ -81,8 +82,11 @@ def styles() -> str:
 
 
 def draw(event: Event, around: Mapping[str, Any]) -> str:
-    ends = Status(event.kind).label if event.kind in ENDED else ""
-    return render_to_string("exports/event.html", {"event": event, "payload": event.payload, "ends": ends, **around})
+    context: dict[str, Any] = {"event": event, "payload": event.payload, **around}
+    if event.kind in ENDED:
+        context["ends"] = Status(event.kind).label
+        context["recounted"] = recount(event.run, event.payload.get("conclusion") or {})
+    return render_to_string("exports/event.html", context)
 
 
 def scale_of(run: Run) -> Scale:
