@@ -27,6 +27,12 @@ def pieces(text: str) -> list[tuple[bool, str]]:
     return [(is_command, words) for is_command, words in [*found, (False, text[end:])] if words]
 
 
+def paragraphs(text: str) -> list[tuple[bool, str]]:
+    """The same where each piece stands on a line of its own: no line begins with what ends the sentence before it."""
+    found = [(command, words if command else words.lstrip(" .,;")) for command, words in pieces(text)]
+    return [(command, words) for command, words in found if words]
+
+
 def as_html(text: str) -> SafeString:
     """The sentence with its commands set as code; whatever else is in it is plain text."""
     parts = [format_html("<code>{}</code>" if command else "{}", words) for command, words in pieces(text)]

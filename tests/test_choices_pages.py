@@ -130,3 +130,17 @@ def test_a_script_judges_and_reads_results_once_the_contest_is_closed(contest: C
         ("Agent, whichever", "milan (imported)"),
         ("milan (imported)", "Agent, whichever"),
     }
+
+
+def test_an_open_contest_waits_on_the_overview_of_who_may_judge_it(
+    contest: Contest, redis_url: str, as_owner: Client
+) -> None:
+    reviewer, total = contests.signed_in("reviewer", "REVIEWER"), contest.pairs.count()
+    assert f"{total} of {total} pairs to judge" in reviewer.get("/").content.decode()
+    assert "pairs to judge" not in as_owner.get("/").content.decode(), "a researcher judges nothing"
+    contests.judged(reviewer, contest, AGENT)
+    assert "pairs to judge" not in reviewer.get("/").content.decode()
+    other = contests.signed_in("other", "REVIEWER")
+    assert f"/choices/{contest.pk}/judge/" in other.get("/").content.decode()
+    judging.close(contest.pk)
+    assert "pairs to judge" not in other.get("/").content.decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.remedies import as_html, pieces
+from experiments.remedies import as_html, paragraphs, pieces
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,15 @@ def test_commands_are_found_and_no_word_is_lost(text: str, commands: list[str]) 
     found = pieces(text)
     assert [words for is_command, words in found if is_command] == commands
     assert "".join(words for _, words in found) == text.replace("`", "")
+
+
+def test_no_line_beneath_a_command_begins_with_a_full_stop() -> None:
+    assert paragraphs("Get it: hf download a/b. Or add it: manage.py models a:/b.") == [
+        (False, "Get it: "),
+        (True, "hf download a/b"),
+        (False, "Or add it: "),
+        (True, "manage.py models a:/b"),
+    ]
 
 
 def test_a_hostile_name_stays_text() -> None:

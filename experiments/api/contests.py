@@ -23,7 +23,6 @@ from experiments.models import Contest
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.people import person
-from experiments.views.choices import counted
 
 router = Router(tags=["Two-way choices"])
 
@@ -124,7 +123,7 @@ def contest_out(row: Contest) -> ContestOut:
 
 
 def contests(user: User) -> QuerySet[Contest]:
-    return counted(Contest.objects.select_related("owner"), user)
+    return judging.counted(Contest.objects.select_related("owner"), user)
 
 
 @router.get("/contests", response=Page[ContestOut], summary="List contests")

@@ -9,10 +9,12 @@ import hashlib
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments import live
@@ -23,6 +25,8 @@ from experiments.thumbnails import Addresses
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
 SAID = (FIRST, SECOND, NEITHER)
+SHOWN = 5
+"""Contests on the Overview."""
 LONGEST_SECONDS = 3600.0
 """Above this somebody was away; nothing is kept."""
 
@@ -57,6 +61,20 @@ def pending(contest: Contest, user: User) -> QuerySet[Pair]:
     """What this person has not judged yet, in order."""
     done = Choice.objects.filter(judge__contest=contest, judge__user=user).values("pair")
     return contest.pairs.exclude(pk__in=done).order_by("position")
+
+
+def counted(contests: QuerySet[Contest], user: User) -> QuerySet[Any]:
+    """With `size`, the pairs of each, and `mine`, those that this person has judged."""
+    last = Pair.objects.filter(contest=OuterRef("pk")).order_by("-position").values("position")[:1]
+    own = Choice.objects.filter(judge__contest=OuterRef("pk"), judge__user=user).order_by()
+    mine = own.values("judge").annotate(count=Count("pk")).values("count")
+    return contests.annotate(size=Coalesce(Subquery(last), 0), mine=Coalesce(Subquery(mine), 0))
+
+
+def unfinished(user: User) -> list[Any]:
+    """The newest open contests in which this person, who may judge, has something `left`."""
+    rows = counted(Contest.objects.filter(closed=None), user).annotate(left=F("size") - F("mine"))
+    return list(rows.filter(left__gt=0)[:SHOWN])
 
 
 def next_shown(contest: Contest, user: User, count: int, held: Collection[int] = ()) -> list[Shown]:

@@ -147,7 +147,7 @@ def remedy(text: str) -> SafeString:
 @register.inclusion_tag("pieces/remedy.html")
 def remedy_box(text: str) -> dict[str, Any]:
     """The same with a Copy button beside each command."""
-    return {"pieces": remedies.pieces(text)}
+    return {"pieces": remedies.paragraphs(text)}
 
 
 @register.inclusion_tag("pieces/gauge.html")

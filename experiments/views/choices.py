@@ -7,8 +7,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments import access, audit, live, notifications, roster
 from experiments.choices import backbones, judging, results, sources, table
 from experiments.choices.form import MOST, USUAL, Draft, NewContest, drafted, make
-from experiments.models import Choice, Contest, Job, Judge, Layer, Model, Pair
+from experiments.models import Contest, Job, Judge, Layer, Model
 from experiments.models.choice import Kind
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
@@ -40,7 +39,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """All contests, and how far each and the reader are."""
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
-    rows = counted(Contest.objects.select_related("owner"), user)[:SHOWN]
+    rows = judging.counted(Contest.objects.select_related("owner"), user)[:SHOWN]
     context = {
         "crumbs": way(),
         "contests": [(row, [sources.words(key) for key in row.sources]) for row in rows],
@@ -48,14 +47,6 @@ def index(request: HttpRequest) -> HttpResponse:
         "may_manage": role >= MANAGES,
     }
     return render(request, "choices/index.html", context)
-
-
-def counted(rows: QuerySet[Contest], user: User) -> QuerySet[Contest]:
-    """With `size`, the pairs of each, and `mine`, those that this person has judged."""
-    last = Pair.objects.filter(contest=OuterRef("pk")).order_by("-position").values("position")[:1]
-    own = Choice.objects.filter(judge__contest=OuterRef("pk"), judge__user=user).order_by()
-    mine = own.values("judge").annotate(count=Count("pk")).values("count")
-    return rows.annotate(size=Subquery(last), mine=Coalesce(Subquery(mine), 0))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

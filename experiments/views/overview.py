@@ -16,6 +16,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from experiments import access, roster, standing
+from experiments.choices import judging
 from experiments.models import Model
 from experiments.models.member import Role
 from experiments.review import queues
@@ -44,7 +45,11 @@ def changed(request: HttpRequest) -> HttpResponse:
 def drawn(request: HttpRequest) -> list[dict[str, Any]]:
     """Every part as HTML, with its name and fingerprint."""
     role = access.role_of(request.user) or Role.VIEWER
-    context = standing.everything() | {"may_ask": role >= Role.RESEARCHER, "to_review": queues.unfinished(request.user)}
+    context = standing.everything() | {
+        "may_ask": role >= Role.RESEARCHER,
+        "to_review": queues.unfinished(request.user),
+        "to_judge": judging.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
+    }
     html = {name: render_to_string(f"overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
     return [{"name": name, "print": prints[name], "html": html[name]} for name in PARTS]
