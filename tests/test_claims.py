@@ -12,9 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import rendering, transcript
+from experiments import cards, rendering, transcript
 from experiments.models import Observation, Run
 from experiments.models.transfer import Format, What
+from experiments.network.evidence import evidence
 from experiments.transfer import choosing, html, tables
 from tests.api_world import token
 from tests.builders import as_json, experiment, make_run, replied, started
@@ -83,6 +84,13 @@ def test_the_gallery_finds_what_was_logged_wrongly(run: Run, as_owner: Client, q
 
 def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
     assert MARK in as_owner.get(f"{run.get_absolute_url()}?tab=images").content.decode()
+
+
+def test_the_evidence_of_a_unit_marks_it_and_nothing_that_is_right(run: Run) -> None:
+    marks = {each.title: str(cards.claim(each.shot)) for each in evidence([run], "", None).others}
+    assert marks["right"] == ""
+    assert MARK in marks["wrong"]
+    assert "as logged" in marks["of old"]
 
 
 def test_the_api_has_both_numbers_and_the_filter(run: Run, client: Client, owner: User) -> None:

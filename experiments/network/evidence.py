@@ -47,6 +47,9 @@ class Seen(NamedTuple):
     prompt: str
     seed: int | None
     original: str
+    claimed: float | None
+    measured: bool
+    differs: bool
     run: int
     experiment: int
 
@@ -61,6 +64,9 @@ class Seen(NamedTuple):
             self.prompt,
             self.seed,
             self.original,
+            claimed=self.claimed,
+            measured=self.measured,
+            differs=self.differs,
         )
 
 
@@ -152,8 +158,8 @@ def observations(runs: Sequence[Run]) -> list[Seen]:
     asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
     rows = Observation.objects.filter(experiment__run__in=asked)
     names = ("title", "activation", "image", "masked", "origin", "prompt", "seed", "original")
-    places = ("experiment__run_id", "experiment__number")
-    found = rows.order_by("-experiment_id", "position").values_list(*names, *places)[:LOOKED_AT]
+    claims, places = ("claimed", "measured", "differs"), ("experiment__run_id", "experiment__number")
+    found = rows.order_by("-experiment_id", "position").values_list(*names, *claims, *places)[:LOOKED_AT]
     every = map(Seen._make, cast("Iterable[tuple[Any, ...]]", found))
     return [seen for seen in every if math.isfinite(seen.activation)]
 
