@@ -6,7 +6,7 @@ transaction. Called by the views that start and steer runs, by the workers' note
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 
 from experiments import live, records
+from experiments.derived import Bulk, Direct
 from experiments.models import Event, Run
 from experiments.models.run import REOPENED, Status
 
@@ -23,9 +24,6 @@ STILL = frozenset({"halted", "paused", "awaited"})
 
 RESUMED = REOPENED | {Status.WAITING}
 """Statuses from which a person may have a run go on."""
-
-BATCH = 500
-"""Events of an imported run that are written at once."""
 
 
 @dataclass(frozen=True)
@@ -73,38 +71,39 @@ def append(
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(payload))
-        records.keep(run, event, state)
+        records.keep(run, event, state, Direct(run))
         run.save()
         transaction.on_commit(partial(live.ring, run_id, event.seq))
     return event
 
 
-def replay(run: Run, steps: Iterable[Step]) -> None:
-    """Record the transcript of a run that took place elsewhere, each event at its own time; `run` is new and saved.
+def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
+    """Go through the transcript of a run that took place elsewhere; what is returned writes it, with the run.
 
-    All of it or nothing: the caller's transaction is under way, and nobody has seen the run. Raises ValueError for
-    events after the end or out of turn; what the rows refuse (a number twice, a result of no experiment) passes
-    through, with the run's `last_seq` at the event in question.
+    Going through writes nothing and may take its time; writing is all or nothing in the caller's transaction, which
+    it keeps short. Each event bears its own time; `run` is new, nobody has seen it. Raises ValueError for events after
+    the end or out of turn, and what the rows refuse (a number twice, a result of no experiment), with the run's
+    `last_seq` at the event in question.
     """
-    events, over = [], run.has_ended
+    rows, over = Bulk(run), run.has_ended
     for step in steps:
         run.last_seq += 1
         if over and not may_follow(run, step.kind):
             raise ValueError("nothing can follow the end")
         event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(step.payload), time=step.time)
-        records.keep(run, event, step.state)
+        records.keep(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
         over = run.has_ended
         if over:
             run.ended = step.time
-        events.append(event)
-        if len(events) == BATCH:
-            Event.objects.bulk_create(events)
-            events.clear()
-    Event.objects.bulk_create(events)
-    run.save()
-    transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
+        rows.events.append(event)
+
+    def save() -> None:
+        rows.save()
+        transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
+
+    return save
 
 
 def resume(run_id: int, who: str, *, of: Collection[Status] = RESUMED, with_reply: bool = False) -> bool:

@@ -304,5 +304,5 @@ def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) ->
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",)))))
     copy = make_run(owner)
     steps = [transcript.Step(each.kind, each.payload, each.time) for each in run.events.order_by("seq")]
-    transcript.replay(copy, steps)
+    transcript.replay(copy, steps)()
     assert (kinds(copy), copy.status, copy.labels) == (kinds(run), "concluded", ["red"])

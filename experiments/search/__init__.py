@@ -5,14 +5,27 @@
 """
 
 from experiments.search.finding import Found, Scope, WrongCursor, find, images
-from experiments.search.passages import keep, keep_gists, keep_label, keep_questions, write
+from experiments.search.passages import (
+    Passages,
+    Text,
+    Written,
+    keep,
+    keep_gists,
+    keep_label,
+    keep_questions,
+    title_of,
+    write,
+)
 from experiments.search.runs import runs_matching
 from experiments.search.words import Words, read
 
 __all__ = [
     "Found",
+    "Passages",
     "Scope",
+    "Text",
     "Words",
+    "Written",
     "WrongCursor",
     "find",
     "images",
@@ -22,5 +35,6 @@ __all__ = [
     "keep_questions",
     "read",
     "runs_matching",
+    "title_of",
     "write",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from experiments.models import Event, Gist, Label, Observation, Passage, Run, Unit
 from experiments.models.passage import Kind
@@ -21,18 +21,52 @@ AT_ONCE = 500
 CONCLUDED = frozenset({Kind.DESCRIPTION, Kind.LABEL})
 
 
-def keep(run: Run, event: Event) -> None:
-    """Write the passages of a new event; called by `records` in the event's transaction."""
+class Passages(Protocol):
+    """Where the passages of one run go."""
+
+    def said(self) -> set[str]:
+        """The texts of the hypotheses that were made so far."""
+        ...
+
+    def titles(self, number: int) -> list[Text]:
+        """The titles of the images that an experiment logged."""
+        ...
+
+    def add_passages(self, rows: Sequence[Passage]) -> None: ...
+
+    def set_gist(self, folded: str) -> None: ...
+
+
+class Written:
+    """Passages of a run that are written at once, in the transaction under way."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def said(self) -> set[str]:
+        return set(Passage.objects.filter(run=self.run, kind=Kind.HYPOTHESIS).values_list("text", flat=True))
+
+    def titles(self, number: int) -> list[Text]:
+        return titles(Observation, self.run, number)
+
+    def add_passages(self, rows: Sequence[Passage]) -> None:
+        write(rows)
+
+    def set_gist(self, folded: str) -> None:
+        Gist.objects.update_or_create(run=self.run, defaults={"folded": folded})
+
+
+def keep(run: Run, event: Event, rows: Passages) -> None:
+    """Have a new event found; called by `records`."""
     texts = list(texts_of(event.kind, event.payload))
     if event.kind == "reply":
         # Agents repeat their list in every round: a hypothesis is found where it was made.
-        said = Passage.objects.filter(run=run, kind=Kind.HYPOTHESIS).values_list("text", flat=True)
-        texts = without_repeats(texts, set(said))
+        texts = without_repeats(texts, rows.said())
     if event.kind == "result":
-        texts += titles(Observation, run, event.payload["number"])
-    write(of_event(run, event, texts))
+        texts += rows.titles(event.payload["number"])
+    rows.add_passages(of_event(run, event, texts))
     if any(kind in CONCLUDED for kind, _, _ in texts):
-        Gist.objects.update_or_create(run=run, defaults={"folded": gist(run)})
+        rows.set_gist(gist(run))
 
 
 def keep_questions(runs: Iterable[Run]) -> None:

@@ -1,13 +1,14 @@
 """Takes in the runs of a bundle, each whole or not at all: looked at first, then saved in one transaction.
 
-Looking decodes every image and reads every event; what is found good waits in a folder that goes with the block. So
-the transaction itself is short, and a worker that dies on the way leaves nothing that anybody sees.
+Looking decodes every image and reads every event; images that are found good wait in a folder that goes with the
+block, rows that follow from events in memory. So the transaction itself is short, and nobody else has to wait long to
+write; a worker that dies on the way leaves nothing that anybody sees.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -85,10 +86,11 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
         keys = {row.key for row in images}
         look_at_events(archive, folder, keys, laboratory, progress)
         look_at_rest(archive, folder)
+        save_events = gone_through(run, steps(archive, folder, keys, laboratory))
         progress("Saving", 1, 2)
         with stored(images, Path(waiting)), transaction.atomic():
             save_images(images)
-            save(run, steps(archive, folder, keys, laboratory))
+            save(run, save_events)
             finish(run, said)
             opinions.save(run, people)
             arrive(run, told["identity"], said, source)
@@ -147,16 +149,23 @@ def uploaded(keys: Sequence[str]) -> list[str]:
     return list(Image.objects.filter(key__in=keys, origin="uploaded").values_list("key", flat=True))
 
 
-def save(run: Run, events: Iterator[Step]) -> None:
-    """The run with all that follows from its events. Raises Refused naming the event that does not fit."""
+def gone_through(run: Run, events: Iterator[Step]) -> Callable[[], None]:
+    """What saves the run with all that follows from its events. Raises Refused naming the event that does not fit."""
+    try:
+        return transcript.replay(run, closed(run, events))
+    except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
+        raise Refused(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
+
+
+def save(run: Run, save_events: Callable[[], None]) -> None:
+    """Raises Refused for what the database does not take."""
     layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     if layer:
         Unit.objects.get_or_create(layer=layer, number=run.unit)
     try:
-        run.save()
-        transcript.replay(run, closed(run, events))
-    except (DatabaseError, ObjectDoesNotExist, ValidationError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
+        save_events()
+    except (DatabaseError, ValidationError, ValueError, TypeError) as error:
+        raise Refused(f"What follows from its events does not fit the database: {error}") from None
 
 
 def closed(run: Run, events: Iterator[Step]) -> Iterator[Step]:

@@ -23,6 +23,8 @@ from experiments.transfer.record import dumped
 KEY = re.compile("[0-9a-f]{64}")
 ORIGINS = frozenset({"exemplar", "generated", "edited", "original", "uploaded"})
 TEXT = 100_000
+EVENTS = 1 << 30
+"""Bytes of the events of a run: what follows from them is kept in memory until it is saved."""
 STATE = 16 << 20
 """Bytes that a program leaves to the next."""
 
@@ -91,7 +93,7 @@ def look_at_events(archive: Archive, folder: str, keys: set[str], laboratory: La
 
 def steps(archive: Archive, folder: str, keys: set[str], laboratory: Laboratory) -> Iterator[Step]:
     """The events of a run, each looked at. Raises Refused naming the line."""
-    for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl"), 1):
+    for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
         if told.get("seq") != number:
             raise Refused(f"{where}: seq is {shown(told.get('seq'))} where {number} is wanted.")
         yield step(told, where, keys, laboratory)

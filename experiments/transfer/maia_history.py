@@ -93,9 +93,10 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
         run = run_of(turns, source, options)
         steps = list(steps_of(turns, run, laboratory))
         rows = list(pictures.rows.values())
+        save_events = arriving.gone_through(run, iter(steps))
         with arriving.stored(rows, Path(waiting)), transaction.atomic():
             arriving.save_images(rows)
-            arriving.save(run, iter(steps))
+            arriving.save(run, save_events)
             Arrival.objects.create(
                 run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
             )

@@ -127,10 +127,10 @@ class Archive:
             raise Refused(f"{name!r} is no JSON object.")
         return found
 
-    def lines(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The objects of a member in JSON lines, each with the place it stands at."""
+    def lines(self, name: str, most: int = UNPACKED) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The objects of a member in JSON lines of at most so many bytes, each with the place it stands at."""
         rest, number = b"", 0
-        for chunk in self.chunks(name):
+        for chunk in self.chunks(name, most):
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > LINE:
                 raise Refused(f"{name}, line {number + 1} is longer than {LINE >> 20} MB.")

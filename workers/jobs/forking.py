@@ -35,7 +35,7 @@ def begin(run: Run, notebook: DatabaseNotebook, first: Started) -> None:
         if row.fence != run.fence or row.has_ended:
             raise LeaseLost(f"Run {run.pk} is held by another worker, or has ended.")
         row.claims = 0
-        transcript.replay(row, steps(row, run.parent, first))
+        transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
     notebook.begun()
 

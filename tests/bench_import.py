@@ -1,0 +1,39 @@
+"""How long the import of a long run keeps others from writing: the seconds of its one transaction."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from experiments.models import Image
+from experiments.transfer import arriving
+from experiments.transfer.arriving import Source
+from tests.long_run import long_run
+from tests.test_transfer import bundled
+from workers.jobs import transfer
+
+pytestmark = [pytest.mark.bench, pytest.mark.usefixtures("redis_url")]
+
+ROUNDS = 2_500
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_transaction_of_a_long_run(owner: User, tmp_path: Path) -> None:
+    path = bundled(run := long_run(owner, ROUNDS, images=2), path=tmp_path / "run.zip")
+    run.delete()
+    Image.objects.all().delete()
+    times = {"": time.perf_counter()}
+
+    def progress(what: str, done: int, total: int) -> None:
+        times[what] = time.perf_counter()
+
+    (taken,) = arriving.bundle(path, Source("run.zip", owner), transfer.laboratory(), progress)
+    end = time.perf_counter()
+    print(
+        f"\n{taken.run.last_seq:,} events and {taken.run.observation_count:,} images: {end - times['']:.1f} s, "
+        f"{end - times['Saving']:.1f} s of them in the transaction (load {os.getloadavg()[0]:.1f})"
+    )
