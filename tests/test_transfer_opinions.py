@@ -122,8 +122,8 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
     (taken,) = brought(path, teammate)
     page = as_owner.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
     assert "Said where the run took place" in page
-    assert "Review in “First look”: revise" in page
-    assert "Final verdict in “First look”: reject" in page
+    assert 'Review in “First look”</span><span class="verdict revise">Revise' in page
+    assert 'Final verdict in “First look”</span><span class="verdict reject">Reject' in page
     assert "&lt;script&gt;alert(1)" in page
     assert HOSTILE not in page
     told = as_owner.get(f"/api/v1/runs/{taken.run.pk}/opinions").json()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -70,14 +70,12 @@ class Shown:
     of_round: float
     """The most of a round, and the most of all: what each axis is made for."""
     of_all: float
-    apart: float = 0.0
-    """What was taken between the steps, which the run's total counts."""
 
     @property
     def said(self) -> str:
         """The run's total, as its head says it, against the limit where there is one."""
         words = clock if self.name == "Time" else self.words
-        total = words(self.total + self.apart)
+        total = words(self.total)
         return f"{total} of {words(self.limit)}" if self.limit else total
 
     def ticks(self, plot: Plot, most: float) -> list[tuple[float, str]]:
@@ -118,7 +116,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     shown = [drawn(measure, run, sums) for measure in used]
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     return {
-        "shown": [replace(each, apart=elsewhere) if each.name == "Time" else each for each in shown],
+        "shown": shown,
         "unused": [name for name in unused if not (run.unpriced and name == "dollars")],
         "used": used,
         "each_step": max((step.count for step in sums), default=1),
