@@ -169,7 +169,9 @@ def ids(admin: User, world: World) -> dict[str, Any]:
     contest = Contest.objects.create(name="open", owner=admin, sources=["agent", "person"])
     sides = {"text_a": "blue cones", "text_b": "red balls", "source_a": "agent", "source_b": "person"}
     pair = contest.pairs.create(position=1, unit=unit, unit_name=str(unit), label_a=run_label, **sides)
-    Backbone.objects.create(key="openai", label="Vision-language model", model_names=["gpt-4o"])
+    Backbone.objects.create(
+        key="openai", label="Vision-language model", model_names=["gpt-4o"], prices={"gpt-4o": [2.5, 10]}
+    )
     Queue.objects.all().delete()  # while one reviews the run, its comments are hidden
     queue = Queue.objects.create(name="open", owner=admin)
     queue.items.create(run=make_run(admin, status="concluded"), position=1)

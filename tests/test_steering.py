@@ -139,7 +139,7 @@ def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: 
 
 
 def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
-    run = make_run(owner)
+    run = tiny_run(owner, None)
     assert [steering.stop(by, run.pk), steering.stop(by, run.pk)] == [True, False]
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
@@ -311,7 +311,7 @@ def in_threads(*works: Callable[[], object]) -> list[BaseException]:
 
 
 def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, by: By) -> None:
-    run = make_run(owner)
+    run = tiny_run(owner, None)
     claimed = lease.claim(run.pk)
     assert claimed
     images = ImagesInDatabase()
@@ -342,7 +342,7 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
 
 
 def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> None:
-    run = make_run(owner)
+    run = tiny_run(owner, None)
     assert in_threads(*[lambda: steering.pause(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused"]
     assert in_threads(*[lambda: steering.go_on(by, run.pk)] * 6) == []

@@ -86,7 +86,7 @@ def of_review(review: Any) -> list[Passage]:
     if review.state != State.SUBMITTED:
         return []
     texts = [(Kind.REVIEW, review.pk, text) for text in (review.corrected_label, review.note)]
-    return in_pieces(review.item.run, texts, time=review.submitted)
+    return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
 
 
 def of_final(final: Any) -> list[Passage]:
