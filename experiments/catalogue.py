@@ -63,10 +63,8 @@ def unknown_layer(run: Run) -> str:
     return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
 
 
-def unknown_data_set(key: Any) -> str:
+def unknown_data_set(key: str) -> str:
     """Folders count as known once an admin has added them; "" is the dataset of the settings."""
-    if not isinstance(key, str):
-        return "The dataset of this run is no name of one."
     if not key or key == settings.LAB_DATA_SET or is_named(registry.DATA_SETS, key):
         return ""
     if DataSet.objects.filter(key=key).exists():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ class Range:
         }
 
 
+def run_two_at_once(sandbox):
+    """Both its zygotes are there from then on: some attacks have a neighbour."""
+    begun, over = threading.Event(), threading.Event()
+    calls = {"tools.text2image": lambda prompt_list: begun.set() or over.wait(20) or []}
+    first = threading.Thread(
+        target=sandbox.run, args=("tools.text2image(['wait'])", calls, {}), kwargs={"bounds": BOUNDS}
+    )
+    first.start()
+    assert begun.wait(60)
+    sandbox.run("pass", {}, {}, bounds=BOUNDS)
+    over.set()
+    first.join()
+
+
 def ranges():
     """A fixture for a module: one sandbox of each kind, for all its tests."""
 
@@ -98,7 +113,7 @@ def ranges():
     def sandbox(request):
         with pytest.MonkeyPatch.context() as patch, SANDBOXES[request.param]() as sandbox:
             patch.setattr(tempfile, "tempdir", IN_MEMORY)
-            sandbox.run("pass", {}, {}, bounds=BOUNDS)
+            run_two_at_once(sandbox)
             patch.undo()
             yield sandbox
 

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transa
 
 UNKNOWN = [
     ({"options": {"data_set": "folder:/etc"}}, "There is no dataset “folder:/etc”."),
-    ({"options": {"data_set": ["folder:/etc"]}}, "no name of one"),
     ({"model": "hf:somebody/anything"}, "There is no model “hf:somebody/anything”."),
     ({"model": "clip-rn50:/etc/passwd"}, "There is no model “clip-rn50:/etc/passwd”."),
     ({"system_kind": "odd"}, "There is no system “odd”."),

@@ -111,11 +111,12 @@ def test_what_may_not_be_read_is_named(root):
     (root / "closed").mkdir()
     plain().save(root / "closed" / "b.png")
     plain().save(root / "c.png")
+    (root / "a.png").chmod(0o644)
     (root / "c.png").chmod(0)
     (root / "closed").chmod(0)
     for path in (root, *root.parents):
         if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & stat.S_IXOTH:
-            path.chmod(path.stat().st_mode | 0o711)
+            path.chmod(path.stat().st_mode | 0o755)  # the umask of a state folder shuts others out
     child = subprocess.run(
         [sys.executable, "-c", LISTED, root], check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1]
     )

@@ -83,8 +83,8 @@ def test_a_program_of_the_paper_runs(sandbox, bench):
         ("make it green", 0.0, "edited"),
     ]
     assert [entry.text for entry in bench.tools.entries] == [
-        "0 of 3 are bright",
-        "a blue one: dark\nmake it green: dark",
+        "2 of 3 are bright",
+        "a blue one: bright\nmake it green: bright",
     ]
 
 
@@ -137,7 +137,7 @@ def test_scripts_of_2025_go_on_where_the_one_before_ended(sandbox, bench):
 def test_a_script_about_scenes_runs(sandbox, bench):
     result = run(sandbox, bench, SCENES)
     assert (result.status, result.error) == ("ok", "")
-    assert [entry.text for entry in bench.tools.entries] == ["image 1: dark\n1 of 1 are bright", ""]
+    assert [entry.text for entry in bench.tools.entries] == ["image 1: bright\n1 of 1 are bright", ""]
     assert [each[1:2] for each in seen(bench)] == [(0.0,), (1.0,)]
 
 

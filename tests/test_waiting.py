@@ -208,7 +208,7 @@ def test_a_backbone_that_does_not_see_leaves_it_to_the_tool_set(owner: User) -> 
 
     backbone = Blind(LOOK, CONCLUSION)
     assert play(tiny_run(owner, backbone)).status == Status.CONCLUDED
-    assert "red: dark\nblue: dark" in backbone.heard[-1].text
+    assert "red: bright\nblue: bright" in backbone.heard[-1].text
 
 
 # --- with a provider on loopback ------------------------------------------------------------------

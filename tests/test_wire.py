@@ -202,7 +202,7 @@ def test_it_keeps_the_state_of_a_script():
         },
         budget=10_000,
     )
-    back = kept.restore(state)
+    back = kept.restore(state).values
     assert left_out == []
     assert set(back) == {"n", "pair", "array", "image"}
     assert back["pair"] == (1, "x")
@@ -213,8 +213,8 @@ def test_it_keeps_the_state_of_a_script():
 
 def test_it_leaves_the_largest_out_of_a_full_state():
     state, left_out = kept.keep({"small": 1, "large": b"x" * 5000}, budget=1000)
-    assert left_out == ["large"]
-    assert kept.restore(state) == {"small": 1}
+    assert left_out == ["too large to be kept for the next experiment: large"]
+    assert kept.restore(state).values == {"small": 1}
 
 
 @pytest.mark.parametrize("state", [b"x", b"\x00\x00\x00\x01\x90", b"\xff" * 50, b"\x00" * 8])

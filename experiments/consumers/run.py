@@ -86,9 +86,9 @@ class RunConsumer(Listener):
     async def look(self) -> int:
         """Catch up at once and every few seconds, until the run is over or the viewer may not watch it any more."""
         while not self.over.is_set():
+            self.heard = 0
             await self.catch_up()
             await sync_to_async(live.watch, thread_sensitive=False)(self.run_id)
-            self.heard = 0
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.over.wait(), listening.LOOK_EVERY)
             if not await self.may_stay():

@@ -22,7 +22,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="observation",
             name="is_original",
-            field=models.BooleanField(default=False, help_text="whether the run made an edit from it"),
+            field=models.BooleanField(
+                db_default=False, default=False, help_text="whether the run made an edit from it"
+            ),
         ),
         migrations.AddField(
             model_name="run",

@@ -56,7 +56,7 @@ class Observation(models.Model):
     prompt = models.TextField(blank=True)
     seed = models.BigIntegerField(null=True)
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
-    is_original = models.BooleanField(default=False, help_text="whether the run made an edit from it")
+    is_original = models.BooleanField(default=False, db_default=False, help_text="whether the run made an edit from it")
     change = models.FloatField(null=True, help_text="what the edit did to the activation; empty for all but edits")
 
     class Meta:
