@@ -26,6 +26,7 @@ NAMES = {
     "backbone": "agent",
     "backbone_model": "model of the agent",
     "seed": "seed",
+    "surroundings": "around the region",
     **{name: f"limit of {words}" for name, words in limits.NAMES.items()},
 }
 """Field of a query -> what it is called where changes are listed."""

@@ -35,7 +35,7 @@ from experiments.models.api_token import Scope
 from tests import builders
 from tests.builders import as_json, make_run
 
-KEY = "a" * 64
+KEY = "e" * 64
 PNG = b"\x89PNG\r\n\x1a\n not really"
 
 

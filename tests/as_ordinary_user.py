@@ -44,6 +44,7 @@ def make_reachable(paths: list[Path]) -> None:
 
 
 def main(command: list[str]) -> None:
+    os.umask(0o022)  # what is made here on the way is for others
     root = Path(__file__).resolve().parent.parent
     try:
         make_reachable(list(dict.fromkeys(Path(each).resolve() for each in (sys.base_prefix, sys.prefix, root))))

@@ -85,6 +85,15 @@ def tables_emptied_between_tests() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def voice_given_back() -> Iterator[None]:
+    """A command that works without Redis silences the process it runs in: here that is everybody's."""
+    from experiments import live
+
+    yield
+    live.muted.clear()
+
+
 @pytest.fixture
 def owner(db: None) -> User:
     """A researcher, who asks the questions."""
