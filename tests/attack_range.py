@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -100,20 +99,6 @@ class Range:
         return self.condition()
 
 
-def run_two_at_once(sandbox):
-    """Both its zygotes are there from then on: some attacks have a neighbour."""
-    begun, over = threading.Event(), threading.Event()
-    calls = {"tools.text2image": lambda prompt_list: begun.set() or over.wait(20) or []}
-    first = threading.Thread(
-        target=sandbox.run, args=("tools.text2image(['wait'])", calls, {}), kwargs={"bounds": BOUNDS}
-    )
-    first.start()
-    assert begun.wait(60)
-    sandbox.run("pass", {}, {}, bounds=BOUNDS)
-    over.set()
-    first.join()
-
-
 def ranges():
     """A fixture for a module: one sandbox of each kind, for all its tests."""
 
@@ -121,7 +106,7 @@ def ranges():
     def sandbox(request):
         with pytest.MonkeyPatch.context() as patch, SANDBOXES[request.param]() as sandbox:
             patch.setattr(tempfile, "tempdir", IN_MEMORY)
-            run_two_at_once(sandbox)
+            sandbox.run("pass", {}, {}, bounds=BOUNDS)
             patch.undo()
             yield sandbox
 
