@@ -47,10 +47,10 @@ class Bounded:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         most = await most_bytes(scope)
-        counted = Counted(receive, most)
+        counted, noted = Counted(receive, most), Noted(send)
         if announced(scope) <= most:
-            await self.app(scope, counted, send)
-        if announced(scope) > most or counted.exceeded:
+            await self.app(scope, counted, noted)
+        if not noted.answered and (announced(scope) > most or counted.exceeded):
             await self.app({**scope, REFUSED: most}, _nothing_more(), send)
 
 
@@ -68,6 +68,17 @@ class Counted:
         message = await self.receive()
         self.left -= len(message.get("body", b""))
         return {"type": "http.disconnect"} if self.exceeded else message
+
+
+class Noted:
+    """Passes an answer on, and notes that there is one: a stream answers before the body is there, and only once."""
+
+    def __init__(self, send: Send) -> None:
+        self.send, self.answered = send, False
+
+    async def __call__(self, message: Said) -> None:
+        self.answered = True
+        await self.send(message)
 
 
 def _nothing_more() -> Receive:

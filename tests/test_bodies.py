@@ -109,6 +109,23 @@ def test_a_body_that_fits_arrives_whole() -> None:
     assert post("/sign-in/", MOST // len(CHUNK), announced=False).taken == MOST
 
 
+def test_a_stream_that_has_answered_is_not_answered_again() -> None:
+    """One begins before its client's body is there, and ends when that grows too large."""
+    source, heard = chunks(1 << 14), []
+
+    async def stream(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def send(message: Any) -> None:
+        heard.append(message["type"])
+
+    scope = {"type": "http", "method": "GET", "path": "/api/v1/runs/1/events/stream", "headers": []}
+    asyncio.run(bodies.Bounded(stream)(scope, source.__anext__, send))
+    assert heard == ["http.response.start"]
+
+
 @pytest.mark.parametrize("path", UPLOADS)
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("who", ["nobody", "a stranger", "a viewer", "a token that may not write"])

@@ -100,6 +100,12 @@ def test_a_file_that_may_count_from_one_is_said_to(tmp_path: Path) -> None:
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,0,x\n", first=1)
 
 
+def test_a_score_that_no_float_holds_makes_a_list_of_words_plain_text(tmp_path: Path) -> None:
+    text = f"group,concept_set_noun_phrases\n3,\"[('a dog', {10**400})]\"\n"
+    labelled(tmp_path / "x", text, layer="layer4")
+    assert [label for _, _, label in saved()] == [f"[('a dog', {10**400})]"]
+
+
 def test_a_layer_is_said_once(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="say no other layer beside the file"):
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,3,x\n", layer="layer4")

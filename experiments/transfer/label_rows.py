@@ -29,6 +29,8 @@ NUMBERED = re.compile(r"(label|description|caption|candidate)[0-9]{1,2}")
 COLUMNS, LINE, ROWS, LONGEST = 100, 200_000, 1_000_000, 10_000
 MOST_WORDS = 10
 """Words that are kept of a list."""
+LARGEST = 1e30
+"""No score of a word is larger."""
 JSON_BYTES = 64 << 20
 
 
@@ -183,7 +185,8 @@ def is_scored(each: Any) -> bool:
     if not isinstance(each, list | tuple) or len(each) != 2:
         return False
     word, score = each
-    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and math.isfinite(score)
+    # Compared, since a whole number of hundreds of digits is no float.
+    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= LARGEST
 
 
 def texts_in(told: Any, where: str) -> list[str]:
