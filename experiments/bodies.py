@@ -32,7 +32,7 @@ Receive = Callable[[], Awaitable[Said]]
 Send = Callable[[Said], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-TAKING_FILES = ("/imports/bring/", "/api/v1/imports")
+TAKING_FILES = ("/imports/bring/", "/api/v1/imports", "/api/v1/imports/batch")
 ROOM = 1 << 20
 """What a form with a file may bring beside the file."""
 REFUSED = "maia.refused"

@@ -50,6 +50,7 @@ BODIES: dict[str, Any] = {
     "create_view": {"name": "failed", "query": "status=failed"},
     "edit_view": {"name": "failed"},
     "create_import": {"kind": "bundle", "file": b"PK"},
+    "create_imports": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"data_set": "toybox"},
     "save_turn": {},
@@ -112,7 +113,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     body = BODIES.get(name)
     if isinstance(script, Client):
         return script.generic(operation.methods[0], f"/api/v1{address}")
-    send = script.upload if name == "create_import" else partial(script.send, operation.methods[0])
+    send = script.upload if name.startswith("create_import") else partial(script.send, operation.methods[0])
     return send(address, body)
 
 

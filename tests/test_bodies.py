@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CHUNK = b"x" * (1 << 16)
 MOST = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 MULTIPART = "multipart/form-data; boundary=b"
-UPLOADS = ["/imports/bring/", "/api/v1/imports"]
+UPLOADS = ["/imports/bring/", "/api/v1/imports", "/api/v1/imports/batch"]
 
 
 @dataclass

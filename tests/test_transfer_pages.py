@@ -17,6 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.models import Export, Import, Job, Label, Run
+from experiments.transfer import form
 from tests.builders import make_run
 from tests.test_transfer import HOSTILE, bundled, forgotten, full_run
 from workers.jobs import chores, transfer
@@ -139,7 +140,7 @@ def bring(client: Client, kind: str, path: Path, **told: str) -> Any:
     [
         ({"kind": "odd"}, "Choose what the file is."),
         ({"kind": "bundle"}, "Choose a file that is not empty."),
-        ({"kind": "history", "model": "toybox", "file": "x"}, "Say which layer it is about."),
+        ({"kind": "history", "model": "toybox", "file": "x"}, "Say which layer it is about, or name the file so"),
         ({"kind": "history", "model": "m", "layer": "typed <b>", "unit": "x", "file": "x"}, "is no number of a unit"),
         ({"kind": "labels", "model": "toybox", "file": "x"}, "Say which source it is about."),
     ],
@@ -157,9 +158,7 @@ def test_an_import_that_makes_no_sense_is_refused_and_what_was_typed_stays(
 
 
 def test_an_upload_over_the_limit_is_refused(as_owner: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from experiments.views import imports
-
-    monkeypatch.setattr(imports, "UPLOAD", 3)
+    monkeypatch.setattr(form, "UPLOAD", 3)
     (tmp_path / "x.zip").write_bytes(b"1234")
     answer = bring(as_owner, "bundle", tmp_path / "x.zip")
     assert answer.status_code == 400

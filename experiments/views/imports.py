@@ -1,13 +1,16 @@
-"""Imports: bundles, published transcripts and labels of other methods, brought by a researcher."""
+"""Imports: bundles, published transcripts and labels of other methods, one file or several, brought by a researcher."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -19,37 +22,27 @@ from experiments.models import Import, Job, Model
 from experiments.models.job import JobKind, JobStatus
 from experiments.models.member import Role
 from experiments.models.transfer import Brought
+from experiments.transfer import form
 from experiments.transfer.reading import UPLOAD
 from experiments.views import jobs
 
-SHOWN, LINKS = 20, 12
-FIELDS: dict[Brought, tuple[str, ...]] = {
-    Brought.BUNDLE: ("owner",),
-    Brought.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
-    Brought.LABELS: ("model", "source", "layer", "units_from"),
-}
-"""What has to be said of a file beside it."""
-NEEDED: dict[Brought, tuple[str, ...]] = {
-    Brought.BUNDLE: (),
-    Brought.HISTORY: ("model", "layer", "unit"),
-    Brought.LABELS: ("model", "source"),
-}
-LONGEST = {"question": 4_000}
+SHOWN, LINKS = 100, 12
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """The forms and the latest imports; the list alone for htmx."""
-    access.require(request, Role.RESEARCHER)
+    user = access.require(request, Role.RESEARCHER)
     if request.headers.get("HX-Target") == "import-list":
         return render(request, "imports/list.html", listed())
-    return render(request, "imports/page.html", around({}))
+    return render(request, "imports/page.html", around(user, {}))
 
 
-def around(told: dict[str, Any]) -> dict[str, Any]:
-    """All that the page shows; `told` is what was typed, and what is wrong with it."""
+def around(user: User, told: dict[str, Any]) -> dict[str, Any]:
+    """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
     models = Model.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
-    return {"models": list(models), "most": UPLOAD, **told, **listed()}
+    owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
+    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **listed()}
 
 
 def listed() -> dict[str, Any]:
@@ -65,40 +58,54 @@ def listed() -> dict[str, Any]:
 
 @require_POST
 def bring(request: HttpRequest) -> HttpResponse:
-    """Have a worker read a file."""
-    access.require(request, Role.RESEARCHER)
-    kind, given = request.POST.get("kind", ""), request.FILES.get("file")
-    names = FIELDS[Brought(kind)] if kind in Brought.values else ()
+    """Have a worker read files, each by itself: one that cannot be taken does not keep the others."""
+    user = access.require(request, Role.RESEARCHER)
+    kind, given = request.POST.get("kind", ""), request.FILES.getlist("file")
+    names = form.FIELDS[Brought(kind)] if kind in Brought.values else ()
     typed = {name: request.POST.get(name, "").strip() for name in names}
-    if problem := problem_with(kind, given, typed):
-        told = {"problem": problem, "problem_kind": kind if kind in Brought.values else "", "typed": typed}
-        return render(request, "imports/page.html", around(told), status=400)
-    assert isinstance(given, UploadedFile)
-    keep(request, given, kind, typed)
+    problem = form.problem_with(kind, typed, user) or problem_with_number(len(given))
+    refused = {} if problem else refusals(kind, given, typed)
+    if problem or len(refused) == len(given):
+        told = {"problem": problem or listed_problems(refused), "typed": typed}
+        told["problem_kind"] = kind if kind in Brought.values else ""
+        return render(request, "imports/page.html", around(user, told), status=400)
+    for place, each in enumerate(given):
+        if place in refused:
+            messages.warning(request, f"{each.name} is left out. {refused[place][1]}")
+        else:
+            keep(request, each, kind, typed)
     return redirect("imports")
 
 
-def problem_with(kind: str, given: object, typed: dict[str, str]) -> str:
-    """Why nothing is begun; "" if nothing is in the way."""
-    if kind not in Brought.values:
-        return "Choose what the file is."
-    if not isinstance(given, UploadedFile) or not given.size:
+def problem_with_number(count: int) -> str:
+    """Why so many files are not taken; "" if they are."""
+    if not count:
         return "Choose a file that is not empty."
-    if given.size > UPLOAD:
-        return f"{given.name} has {given.size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible: split it."
-    for name in NEEDED[Brought(kind)]:
-        if not typed[name]:
-            return f"Say which {name} it is about."
-    if typed.get("units_from", "") not in {"", "0", "1"}:
-        return "Units are counted from 0 or from 1."
-    if "unit" in typed and not (typed["unit"].isascii() and typed["unit"].isdigit() and len(typed["unit"]) < 10):
-        return f"“{typed['unit'][:40]}” is no number of a unit."
-    long = [name for name, text in typed.items() if len(text) > LONGEST.get(name, 200) or "\x00" in text]
-    return f"The {long[0]} is too long." if long else ""
+    return f"{count} files at once are too many: bring at most {form.AT_ONCE}." if count > form.AT_ONCE else ""
 
 
-def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[str, str]) -> Import:
+Refusals = dict[int, tuple[str, str]]
+"""Place of a file among those brought -> its name, and why it is not taken."""
+
+
+def refusals(kind: str, given: Sequence[UploadedFile[Any]], typed: Mapping[str, str]) -> Refusals:
+    """The files that cannot be taken."""
+    found = {
+        place: (each.name or "file", form.problem_of(kind, each.name or "file", each.size or 0, typed))
+        for place, each in enumerate(given)
+    }
+    return {place: told for place, told in found.items() if told[1]}
+
+
+def listed_problems(refused: Refusals) -> str:
+    """Why none of them is taken; of a single one its name goes without saying."""
+    told = list(refused.values())
+    return told[0][1] if len(told) == 1 else " ".join(f"{name}: {problem}" for name, problem in told[:5])
+
+
+def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:
     """Lay the file where a worker finds it, and ask for the work."""
+    options = form.completed(kind, given.name or "", typed)
     name = Path(given.name or "file").name[:200].replace("\x00", "")
     folder = Path(settings.STATE) / "imports"
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +115,7 @@ def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: dict[
             for chunk in given.chunks():
                 target.write(chunk)
         with transaction.atomic():
-            job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=typed))
+            job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=options))
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
             Path(waiting).replace(row.path)
         return row

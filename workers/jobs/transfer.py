@@ -20,12 +20,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments import access
 from experiments.models import Export, Import, Job, Run
 from experiments.models.job import MOVING, JobStatus
-from experiments.models.member import Role
 from experiments.models.transfer import NOUNS, Brought, Format, What
-from experiments.transfer import arriving, bundle, choosing, label_csv, maia_history, tables
+from experiments.transfer import arriving, bundle, choosing, form, label_csv, maia_history, tables
 from experiments.transfer.arriving import Source, Taken
 from experiments.transfer.laboratory import Decoded, Laboratory, Progress
 from experiments.transfer.reading import Refused
@@ -112,22 +110,14 @@ def take_import(job: Job, progress: Progress) -> str:
     row = Import.objects.get(job=job)
     if job.asked_by is None:
         raise Refused("Whoever brought this file has no account any more.")
+    if not row.path.exists():
+        raise Refused("The file is not here any more: it was read, or stopped, before. Bring it again.")
     try:
-        owner = owner_of(job.asked_by, str(job.options.get("owner") or ""))
+        owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
         return take(row.path, Brought(row.kind), Source(row.name, owner, row), job.options, progress)
     finally:
         if not still_wanted(job):
             row.path.unlink(missing_ok=True)
-
-
-def owner_of(asked_by: User, name: str) -> User:
-    """Who owns the runs: whoever brought them, unless an admin named another member. Raises Refused."""
-    if not name or name == asked_by.get_username():
-        return asked_by
-    member = User.objects.filter(username=name, member__isnull=False, is_active=True).first()
-    if member is None or access.role_of(asked_by) != Role.ADMIN:
-        raise Refused(f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else.")
-    return member
 
 
 def still_wanted(job: Job) -> bool:

@@ -12,23 +12,25 @@ from experiments import live
 from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from experiments.models.transfer import Brought
+from experiments.transfer import form
 from workers.errors import Cancelled, MaiaError
 
 KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
-
-
+NEEDED = {**form.NEEDED, Brought.HISTORY: ("model", "layer", "unit")}
 NAMES = ("model", "layer", "unit", "question", "agent", "source", "units_from")
+STOPPED = 130
+"""What the shell is told of Ctrl+C."""
 
 
 class Command(PreparedCommand):
     help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv, .json)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
         parser.add_argument("--owner", metavar="NAME", help="who imports it (default: the first user)")
         parser.add_argument("--model", default="", help="of a transcript or of labels; manage.py models lists them")
         parser.add_argument("--layer", default="", help="of a transcript; of labels whose file names none")
-        parser.add_argument("--unit", default="", help="of a transcript")
+        parser.add_argument("--unit", default="", help="of a transcript (else from its name: layer4_122.json)")
         parser.add_argument("--question", default="", help="of a transcript")
         parser.add_argument("--agent", default="", help="of a transcript: the model that wrote its replies")
         parser.add_argument("--source", default="", help="of labels: the method that wrote them, as milan")
@@ -36,22 +38,39 @@ class Command(PreparedCommand):
         parser.add_argument("--units-from", choices=("0", "1"), default="0", help=first)
 
     def handle(self, **options: Any) -> None:
-        from experiments.transfer.arriving import Source
-        from workers.jobs import transfer
-
         live.muted.set()  # works without Redis
-        path, line = options["file"], ProgressLine()
+        line, owner, failed = ProgressLine(), importer(options["owner"]), 0
         told = {name: options[name] for name in NAMES}
-        try:
-            source = Source(path.name, importer(options["owner"]))
-            with line.until_ctrl_c():
-                self.stdout.write(transfer.take(path, kind_of(path, told), source, told, line))
-        except Cancelled:
-            raise CommandError("Stopped. Runs that were whole by then are kept.", returncode=130) from None
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+        many = len(options["files"]) > 1
+        for path in options["files"]:
+            try:
+                taken = taken_in(path, owner, told, line)
+            except CommandError as error:
+                if not many or error.returncode == STOPPED:
+                    raise
+                failed += 1
+                self.stderr.write(f"{path}: {error}")
+            else:
+                self.stdout.write(f"{path}: {taken}" if many else taken)
+        if failed:
+            raise CommandError(f"{failed} of {len(options['files'])} files were not taken; the others were.")
+
+
+def taken_in(path: Path, owner: User, told: dict[str, str], line: ProgressLine) -> str:
+    """Take one file in; what came of it, in words. Raises CommandError."""
+    from experiments.transfer.arriving import Source
+    from workers.jobs import transfer
+
+    try:
+        kind, said = about(path, told)
+        with line.until_ctrl_c():
+            return transfer.take(path, kind, Source(path.name, owner), said, line)
+    except Cancelled:
+        raise CommandError("Stopped. Runs that were whole by then are kept.", returncode=STOPPED) from None
+    except MaiaError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def importer(name: str | None) -> User:
@@ -62,19 +81,17 @@ def importer(name: str | None) -> User:
     return user
 
 
-def kind_of(path: Path, told: dict[str, str]) -> Brought:
-    """Raises CommandError for a file that is none of the three, or of which too little is said."""
+def about(path: Path, told: dict[str, str]) -> tuple[Brought, dict[str, str]]:
+    """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
-        raise CommandError(
-            f"{path.name} is a folder. Bring the files in it one by one{': ' if inside else ''}{inside}."
-        )
+        raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")
     kind = KINDS.get(path.suffix.lower())
     if kind == Brought.HISTORY and told["source"]:
         kind = Brought.LABELS
     if kind is None:
         raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
-    needed = {Brought.HISTORY: ("model", "layer", "unit"), Brought.LABELS: ("model", "source")}.get(kind, ())
-    if missing := [name for name in needed if not told[name]]:
+    said = form.completed(kind, path.name, told)
+    if missing := [name for name in NEEDED[kind] if not said[name]]:
         raise CommandError(f"Say which {missing[0]} it is about: --{missing[0]} …")
-    return kind
+    return kind, said
