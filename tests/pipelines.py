@@ -71,8 +71,8 @@ def stable_diffusion(
     return folder
 
 
-def pix2pix(folder: Path) -> Path:
-    """A StableDiffusionInstructPix2PixPipeline, with the scheduler of the published one."""
+def pix2pix(folder: Path, *, threshold: float | None = None) -> Path:
+    """A StableDiffusionInstructPix2PixPipeline, with the scheduler of the published one; see `stable_diffusion`."""
     torch.manual_seed(1)
     pipeline = StableDiffusionInstructPix2PixPipeline(
         vae=autoencoder(),
@@ -80,9 +80,9 @@ def pix2pix(folder: Path) -> Path:
         tokenizer=tokenizer(),
         unet=unet(8, 8, 8),
         scheduler=EulerAncestralDiscreteScheduler(),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
+        safety_checker=None if threshold is None else safety_checker(threshold),
+        feature_extractor=None if threshold is None else CLIPImageProcessorPil(size=16, crop_size=16),
+        requires_safety_checker=threshold is not None,
     )
     pipeline.save_pretrained(folder)
     return folder

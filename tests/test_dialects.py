@@ -134,6 +134,42 @@ def test_scripts_of_2025_go_on_where_the_one_before_ended(sandbox, bench):
     assert output == ["", "1.0 1.0\n", "1 0 True\n"]
 
 
+IN_EVERY_DIALECT = (
+    """
+def run_experiment(system, tools):
+    images, titles = tools.edit_images(["a blue one"] * 2, ["make it fly", "make it green"])
+    activations, masked = system.neuron(images)
+    tools.log_experiment(activations, masked, titles, tools.describe_images(masked, titles))
+    print(*titles, sep="; ")
+""",
+    """
+images, titles = tools.edit_images(["a blue one"] * 2, ["make it fly", "make it green"])
+for score, image, title in zip(*system.call_neuron(images), titles):
+    tools.display(image, title)
+print(*titles, sep="; ")
+""",
+    """
+original = tools.text2image(["a blue one"])[0]
+tools.display(original, "a blue one")
+for image, title in zip(tools.edit_image(original, ["make it fly", "make it green"]), ["make it fly", "make it green"]):
+    tools.display(image, title)
+print("make it fly (not made: there is no way to make it fly)")
+""",
+)
+
+
+@pytest.mark.parametrize("program", IN_EVERY_DIALECT, ids=["function", "script", "single edits"])
+def test_a_refused_edit_leaves_the_rest_of_the_program_as_it_is(sandbox, bench, program):
+    result = run(sandbox, bench, program)
+    assert (result.status, result.error) == ("ok", "")
+    assert "make it fly (not made: there is no way to make it fly)" in result.output
+    assert "make it fly" not in {title for title, _, _ in seen(bench)}
+    assert seen(bench)[-1][::2] == ("make it green", "edited")
+    assert any("make it fly (not made" in entry.text for entry in bench.tools.entries)
+    remark = bench.tools.entries[-1].text
+    assert remark.startswith("Not made, and left out of what is logged: 'make it fly' (there is no way to make it fly)")
+
+
 def test_a_script_about_scenes_runs(sandbox, bench):
     result = run(sandbox, bench, SCENES)
     assert (result.status, result.error) == ("ok", "")

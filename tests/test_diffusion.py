@@ -182,9 +182,9 @@ def test_what_the_safety_checker_withholds_is_refused_and_the_rest_is_kept(tmp_p
 
 def closeness(folder: Path, pictures: list[Picture]) -> list[float]:
     """How near the safety checker of a pipeline finds each picture to its concepts."""
-    from diffusers import StableDiffusionPipeline
+    from diffusers import DiffusionPipeline
 
-    pipeline = StableDiffusionPipeline.from_pretrained(folder, low_cpu_mem_usage=False)
+    pipeline = DiffusionPipeline.from_pretrained(folder, low_cpu_mem_usage=False)
     seen = pipeline.feature_extractor([each.image for each in pictures], return_tensors="pt").pixel_values
     checker = pipeline.safety_checker
     with torch.no_grad():
@@ -198,6 +198,17 @@ def lowered(threshold, name, value):
 
 def never(what, done, total):
     raise AssertionError(f"{what}: {done} of {total}")
+
+
+def test_an_edit_that_the_safety_checker_withholds_is_refused_and_the_rest_is_kept(tmp_path):
+    free = pipelines.pix2pix(tmp_path / "free", threshold=2.0)
+    originals, words = [Picture(noise(32, 32))] * 3, ["make it blue"] * 3
+    scores = closeness(free, editor(free, tmp_path / "a").edit(originals, words, SEEDS))
+    worst, threshold = int(np.argmax(scores)), float(np.mean(sorted(scores)[-2:]))
+    strict = pipelines.changed(free, tmp_path / "strict", "safety_checker", partial(lowered, threshold))
+    reasons = [each.refused for each in editor(strict, tmp_path / "b").edit(originals, words, SEEDS)]
+    assert "ask in other words" in reasons.pop(worst)
+    assert not any(reasons)
 
 
 @pytest.fixture(scope="module")

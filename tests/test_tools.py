@@ -140,7 +140,7 @@ def test_it_never_takes_a_word_for_an_image(bench):
 
 
 def test_it_says_that_an_edit_needs_the_scene_behind_the_image(tools):
-    with pytest.raises(ToolMisuse, match="scene behind this image is unknown"):
+    with pytest.raises(ToolRefused, match="scene behind this image is unknown"):
         tools.edit_images([Image.new("RGB", (8, 8), "white")], ["make it red"])
 
 

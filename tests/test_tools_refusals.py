@@ -6,9 +6,9 @@ from PIL import Image
 from tests.test_exemplars import index_of
 from tests.tiny_lab import Bench, TinyDescriber
 from workers import registry
-from workers.errors import ToolMisuse, ToolRefused
+from workers.errors import ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import LabSettings
+from workers.protocols import LabSettings, LogEntry
 
 
 @pytest.fixture
@@ -53,13 +53,48 @@ def test_a_refused_prompt_leaves_the_others_and_the_lengths_of_lists_as_they_are
     assert [seen.title for seen in three.observations] == ["red", "blue"]
     assert len(shown.observations) == 1
     assert "left out of what is logged: 'a forbidden thing' (the filter refuses 'forbidden')" in remarks.text
+    assert bench.tools.measured == 2, "what stands in the place of an image is no measurement"
     for image in (images[1], masked[1]):
-        with pytest.raises(ToolMisuse, match=r"prompts_or_images\[0\] .*not made"):
+        with pytest.raises(ToolRefused, match=r"'make it red' .*stands for one that was not made"):
             bench.tools.edit_images([image], ["make it red"])
 
 
-def test_a_call_of_which_nothing_can_be_made_is_refused_and_an_edit_without_its_original_too(bench):
-    with pytest.raises(ToolRefused, match="forbidden"):
+def test_a_refused_instruction_leaves_the_other_edits_as_they_are(bench):
+    stranger = Image.new("RGB", (8, 8), "white")
+    given = ["red", "red", "a forbidden thing", stranger]
+    images, titles = bench.tools.edit_images(given, ["make it green", "make it fly", "make it grey", "make it blue"])
+    assert titles == [
+        *("red", "make it green", "red", "make it fly (not made: there is no way to make it fly)"),
+        "a forbidden thing (not made: the filter refuses 'forbidden')",
+        "make it grey (not made: its original was not made: the filter refuses 'forbidden')",
+        *("original image", "make it blue (not made: the scene behind this image is unknown, so it cannot be edited)"),
+    ]
+    activations, masked = bench.system.neuron(images)
+    bench.tools.log_experiment(activations, masked, titles, "four edits")
+    bench.tools.display(images[3], "a title of its own")
+    logged, shown, remarks = bench.tools.entries
+    assert [seen.title for seen in logged.observations] == ["red", "make it green", "red", "original image"]
+    assert [seen.origin for seen in logged.observations] == ["original", "edited", "original", "uploaded"]
+    assert shown == LogEntry((), "a title of its own (not made)")
+    assert "'make it fly' (there is no way to make it fly); 'make it grey' (its original" in remarks.text
+    assert "It knows red and green." in remarks.text
+    assert bench.editor.seeds == [bench.memory.recall(image_key(images[0])).seed] * 2 + bench.editor.seeds[2:]
+
+
+def test_single_edits_are_refused_one_by_one_too(bench):
+    image = bench.tools.text2image("red")[0]
+    fly, green = bench.tools.edit_image(image, ["make it fly", "make it green"])
+    assert bench.memory.recall(image_key(green)).prompt == "make it green"
+    bench.tools.log_experiment([0.0, 0.0], [fly, green], ["fly", "green"])
+    assert [seen.title for seen in bench.tools.entries[0].observations] == ["green"]
+    with pytest.raises(ToolRefused, match=r"^Not made: 'make it fly' \(there is no way .* It knows red and green\."):
+        bench.tools.edit_image(image, "make it fly")
+
+
+def test_a_call_of_which_nothing_can_be_made_is_refused(bench):
+    with pytest.raises(ToolRefused, match=r"^Not made: 'a forbidden thing'"):
         bench.tools.text2image(["a forbidden thing", "another forbidden thing"])
     with pytest.raises(ToolRefused, match="forbidden"):
-        bench.tools.edit_images(["red", "a forbidden thing"], ["make it blue"] * 2)
+        bench.tools.edit_images(["a forbidden thing"], ["make it blue"])
+    with pytest.raises(ToolRefused, match=r"forbidden.*make it fly"):
+        bench.tools.edit_images(["a forbidden thing", "red"], ["make it blue", "make it fly"])

@@ -11,7 +11,7 @@ from threading import Lock
 import torch
 from PIL import Image
 
-from workers.errors import ToolMisuse, UnknownName
+from workers.errors import UnknownName
 from workers.lab.imaging import undrawn
 from workers.lab.memory import ImagesInMemory
 from workers.lab.studio import Equipment, Seeds, Studio
@@ -106,7 +106,9 @@ class TinyGenerator:
 
 
 class TinyEditor:
-    """Understands "make it COLOUR"."""
+    """Understands "make it COLOUR", of the colours that there are."""
+
+    vocabulary = "It knows red and green."
 
     def __init__(self):
         self.seeds = []
@@ -117,7 +119,9 @@ class TinyEditor:
 
     def _edit(self, original, instruction):
         if original.scene is None:
-            raise ToolMisuse("The scene behind this image is unknown, so it cannot be edited.")
+            return undrawn("the scene behind this image is unknown, so it cannot be edited")
+        if instruction.removeprefix("make it ") not in COLOURS:
+            return undrawn(f"there is no way to {instruction}")
         return draw({**original.scene, "colour": instruction.removeprefix("make it ")})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from workers.errors import ToolMisuse
 from workers.lab.imaging import undrawn
 from workers.protocols import LabSettings, Picture, Progress, silent
-from workers.toybox.edits import edit
+from workers.toybox.edits import ABILITIES, edit
 from workers.toybox.prompts import Reading, read
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
@@ -47,6 +47,8 @@ class ToyboxGenerator:
 class ToyboxEditor:
     """Changes the scene behind a picture and draws it again."""
 
+    vocabulary = ABILITIES
+
     def edit(
         self,
         originals: Sequence[Picture],
@@ -54,18 +56,25 @@ class ToyboxEditor:
         seeds: Sequence[int],
         progress: Progress = silent,
     ) -> list[Picture]:
-        """See `protocols.ImageEditor`. Raises ToolMisuse for a picture without a scene, or a scene that is not ours."""
+        """See `protocols.ImageEditor`. A picture without a scene, or with one that is not ours, is refused."""
         pictures = []
         for done, (original, instruction, seed) in enumerate(zip(originals, instructions, seeds, strict=True)):
             progress("editing", done, len(originals))
-            if original.scene is None:
-                raise ToolMisuse(
-                    f"Image {done + 1} is mere pixels: toybox edits the scene behind an image, and this one has none. "
-                    "Edit images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave."
-                )
-            pictures.append(_picture(edit(Scene.from_json(original.scene), instruction, seed)))
+            pictures.append(_edited(original, instruction, seed))
         progress("editing", len(originals), len(originals))
         return pictures
+
+
+def _edited(original: Picture, instruction: str, seed: int) -> Picture:
+    if original.scene is None:
+        return undrawn(
+            "it is mere pixels: toybox edits the scene behind an image, and this one has none. Edit images that "
+            "tools.text2image, tools.edit_images or tools.dataset_exemplars gave"
+        )
+    try:
+        return _picture(edit(Scene.from_json(original.scene), instruction, seed))
+    except ToolMisuse as refusal:
+        return undrawn(str(refusal).removesuffix("."))
 
 
 def _picture(scene: Scene) -> Picture:

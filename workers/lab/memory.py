@@ -61,6 +61,8 @@ class Kept:
     key: str
     image: Image
     provenance: Provenance
+    refused: str = ""
+    """Why it was not made just now: the image is then one that stands for none."""
 
 
 class Texts:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workers.errors import ToolRefused
+from workers.lab.imaging import undrawn
 from workers.lab.memory import Kept, is_made, keep_all, raw_key
 from workers.protocols import (
     Describer,
@@ -26,8 +27,10 @@ from workers.protocols import (
 
 _SHOWN = 200
 """Characters of a prompt or a remark that are shown again."""
+_REASON = 400
+"""Characters of the reason of a refusal: an example that works stands at its end."""
 _NAMED = 12
-"""Refused prompts that are named."""
+"""Refused prompts, or instructions, that are named."""
 
 
 @dataclass(frozen=True)
@@ -77,37 +80,33 @@ class Studio:
     def generate(self, prompts: Sequence[str], origin: Origin) -> list[Kept]:
         """One image for each prompt; a placeholder for one that is refused, and a remark that says why.
 
-        Raises Cancelled; ToolRefused if all are refused, or an original to be edited is.
+        Raises Cancelled; ToolRefused if all are refused, unless they were to be edited: `edit` says so then.
         """
         if not prompts:
             return []
         generator = self.equipment.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
-        if refusal := _refusal(prompts, pictures, getattr(generator, "vocabulary", "")):
-            if origin == "original" or all(each.refused for each in pictures):
-                raise ToolRefused(refusal)
-            self.remarks[refusal] = None
+        self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != "original")
         made = zip(pictures, prompts, seeds, strict=True)
         return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
     def edit(self, originals: Sequence[Kept], instructions: Sequence[str]) -> list[Kept]:
-        """Apply one instruction to each raw image, with the seed of its original. Raises ToolMisuse, Cancelled."""
+        """Apply one instruction to each raw image, with the seed of its original.
+
+        One that is refused, or whose original was not made, leaves a placeholder, and a remark that says why. Raises
+        Cancelled; ToolRefused if all are refused.
+        """
         seeds = [
             self._seeds.next(words) if kept.provenance.seed is None else kept.provenance.seed
             for kept, words in zip(originals, instructions, strict=True)
         ]
-        pictures = [Picture(kept.image, kept.provenance.scene) for kept in originals]
-        edited = self.equipment.editor().edit(pictures, instructions, seeds, self._progress)
-        if refusal := _refusal(instructions, edited, ""):
-            if all(each.refused for each in edited):
-                raise ToolRefused(refusal)
-            self.remarks[refusal] = None
+        edited = self._edited(originals, instructions, seeds)
         made = zip(edited, instructions, seeds, originals, strict=True)
         known = [Provenance("edited", words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
         found = self._keep(edited, known)
         for kept, words, original in zip(found, instructions, originals, strict=True):
-            if kept.key == original.key:
+            if kept.key == original.key and is_made(kept):
                 self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
         return found
 
@@ -121,26 +120,53 @@ class Studio:
                 raise ToolRefused(f"image_list[{at}] is not described. {why}")
         return describer
 
+    def _edited(self, originals: Sequence[Kept], instructions: Sequence[str], seeds: Sequence[int]) -> list[Picture]:
+        """The editor's pictures; it is not asked about originals that were not made."""
+        editor, there = self.equipment.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
+        pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
+        made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
+        found = dict(zip(there, made, strict=True))
+        edited = [found.get(at) or undrawn(_nothing_to_edit(kept)) for at, kept in enumerate(originals)]
+        self._tell_refused(instructions, edited, editor, none_is_an_error=True)
+        return edited
+
+    def _tell_refused(
+        self, words: Sequence[str], pictures: Sequence[Picture], maker: object, *, none_is_an_error: bool
+    ) -> None:
+        """A remark on what was not made and why; ToolRefused with the same if that is everything."""
+        refusal = _refusal(words, pictures, getattr(maker, "vocabulary", ""))
+        if refusal and none_is_an_error and all(each.refused for each in pictures):
+            raise ToolRefused(f"Not made: {refusal}")
+        if refusal:
+            self.remarks[f"Not made, and left out of what is logged: {refusal}"] = None
+
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[Kept]:
         kept = keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.remark:
                 self.notes[one.key] = picture.remark[:_SHOWN]
                 self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = one.key
-        return kept
+        return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
 
 
 def _refusal(words: Sequence[str], pictures: Sequence[Picture], vocabulary: str) -> str:
     """What was not made and why, "" if everything was."""
     refused = {
-        f"{each[:_SHOWN]!r} ({picture.refused[:_SHOWN]})": None
+        f"{each[:_SHOWN]!r} ({picture.refused[:_REASON]})": None
         for each, picture in zip(words, pictures, strict=True)
         if picture.refused
     }
     if not refused:
         return ""
     shown = "; ".join(list(refused)[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
-    return f"Not made, and left out of what is logged: {shown}. {vocabulary}".strip()
+    return f"{shown}. {vocabulary}".strip()
+
+
+def _nothing_to_edit(original: Kept) -> str:
+    """Why an original that was not made is not edited."""
+    if original.refused:
+        return f"its original was not made: {original.refused}"
+    return "the image that was given stands for one that was not made"
 
 
 def derived(seed: int, words: str, times: int) -> int:

@@ -13,7 +13,7 @@ from PIL.Image import Image
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
-from workers.lab.memory import Kept, look_up, text_of, unmasked
+from workers.lab.memory import Kept, is_made, look_up, text_of, unmasked
 from workers.protocols import ImageMemory, Subject
 
 
@@ -72,6 +72,8 @@ class System:
         for raw, activation, masked, key in zip(images, activations, masked_images, keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
                 self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
+            if not is_made(raw):  # what stands in the place of an image is no measurement
+                continue
             self.measured[raw.key] = (activation, key)
             if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
                 self.best = activation

@@ -12,7 +12,6 @@ from typing import Any
 
 from PIL import Image
 
-from workers.errors import ToolMisuse
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_in
@@ -23,6 +22,7 @@ from workers.lab.system import System
 from workers.protocols import Exemplar, ImageMemory, LogEntry, Ordinary, Progress, Provenance, silent
 
 MOST_REMARKS = 20
+_NOT_MADE = " (not made"
 NEVER_ACTIVE = (
     "No image of the data set activates this unit: its activation is the same on all of them, so it has no exemplars. "
     "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
@@ -91,9 +91,13 @@ class Tools:
         The first list holds prompts, whose images are drawn for you, or images (of a masked image the whole image is
         edited). Both lists have the same length; for several edits of one image, repeat it, or its prompt: a prompt
         is drawn once in a call. Say what to put in place ("replace the ball with a cone", "make the car green"), not
-        what to remove. An instruction that cannot be done exactly is refused with ToolError, which says what can be.
+        what to remove.
 
-        Returns original, edit, original, edit, … and in the same order the prompts and instructions.
+        Returns original, edit, original, edit, … and in the same order the prompts and instructions. An instruction
+        that cannot be done exactly is refused, and the others are done: in its place stands the grey image with a
+        cross that `text2image` gives, which is not logged, and its title ends in "(not made: …)", which says why.
+        Leave it out of your own means. So it is with an edit whose original cannot be drawn. ToolError is raised only
+        if no edit is made.
 
         Example:
             images, titles = tools.edit_images(["a red ball on grass"], ["make the ball blue"])
@@ -104,12 +108,11 @@ class Tools:
         given = arguments.items(prompts_or_images, "prompts_or_images", "prompts or images")
         arguments.same_length(prompts_or_images=given, instructions=wanted)
         originals = self._originals(given)
-        if unmade := [at for at, kept in enumerate(originals) if not is_made(kept)]:
-            raise ToolMisuse(f"prompts_or_images[{unmade[0]}] stands for an image that was not made. Leave it out.")
         edits = self._studio.edit(originals, wanted)
-        images = [kept.image for pair in zip(originals, edits, strict=True) for kept in pair]
-        titles = [kept.provenance.prompt or "original image" for kept in originals]
-        return images, [title for pair in zip(titles, wanted, strict=True) for title in pair]
+        titles = [_title_of(value, kept) for value, kept in zip(given, originals, strict=True)]
+        made = zip(originals, titles, edits, wanted, strict=True)
+        pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
+        return [kept.image for kept, _ in pairs], [_with_refusal(words, kept) for kept, words in pairs]
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
         """Put each image into words, by an observer who knows none of your hypotheses.
@@ -179,7 +182,9 @@ class Tools:
         """
         for images, text in display.groups(display.pieces(things, self._memory)):
             made = [each for each in images if is_made(each.image)]
-            self._journal.add([replace(each, title=self._noted(each.image, each.title)) for each in made], text)
+            left_out = [_as_refused(each.title) for each in images if each.title and not is_made(each.image)]
+            seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
+            self._journal.add(seen, "\n".join([*left_out, *([text] if text else [])]))
 
     def edit_image(
         self, image: ImageOrText | Sequence[ImageOrText], instructions: str | Sequence[str]
@@ -265,3 +270,19 @@ class Tools:
     def _images(self, value: Any) -> list[Kept]:
         given = arguments.items(value, "image_list", "images")
         return [look_up(self._memory, each, f"image_list[{at}]") for at, each in enumerate(given)]
+
+
+def _title_of(given: Any, original: Kept) -> str:
+    """What an original shows, in the words of its prompt."""
+    if original.refused:
+        return str(given)
+    return (original.provenance.prompt if is_made(original) else "") or "original image"
+
+
+def _with_refusal(words: str, kept: Kept) -> str:
+    """The title of an image; what was not made says so, and why."""
+    return words if is_made(kept) else _as_refused(words, kept.refused)
+
+
+def _as_refused(title: str, why: str = "") -> str:
+    return title if _NOT_MADE in title else f"{title}{_NOT_MADE}{f': {why}' if why else ''})"

@@ -90,6 +90,8 @@ class ImageGenerator(Protocol):
 
 
 class ImageEditor(Protocol):
+    """May have `vocabulary`: which changes it can make, in a sentence, if that is less than what can be said."""
+
     def edit(
         self,
         originals: Sequence[Picture],
@@ -99,9 +101,8 @@ class ImageEditor(Protocol):
     ) -> list[Picture]:
         """Apply one instruction to each original; everything else in the image stays.
 
-        One that is refused says so in its `Picture`. Raises ToolMisuse if an instruction makes no sense for its image
-        or cannot be carried out exactly, or the editor needs the scene behind the image and there is none; Cancelled
-        between steps.
+        An instruction that makes no sense for its image or cannot be carried out exactly is refused in its `Picture`,
+        as is an image without the scene that the editor needs; the others are made. Raises Cancelled between steps.
         """
         ...
 

@@ -33,6 +33,11 @@ _AROUND = {"background", "ground", "floor", "scene", "image", "picture", "photo"
 _APART = 0.25
 """How far the middle of what stands to the left of a thing is from the thing's own, in world units, at least."""
 _ANYWHERE = (-math.inf, math.inf)
+ABILITIES = (
+    "Toybox can replace, recolour, resize, add and remove toys, one change at a time, and change the ground "
+    f"({listed(GROUNDS)}) and the light ({listed(LIGHTS)})."
+)
+"""Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
 _PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 
@@ -270,11 +275,7 @@ def _immovable(scene: Scene) -> ToolMisuse:
 
 def _not_understood(scene: Scene, instruction: str, strange: Sequence[str] = ()) -> ToolMisuse:
     words = f" (not: {', '.join(strange)[:60]})" if strange else ""
-    return ToolMisuse(
-        f"Toybox does not understand the instruction {instruction[:80]!r}{words}. It can replace, recolour, resize, "
-        "add and remove toys, one change at a time, and change "
-        f"the ground ({listed(GROUNDS)}) and the light ({listed(LIGHTS)}). {_example(scene)}"
-    )
+    return ToolMisuse(f"Toybox does not understand the instruction {instruction[:80]!r}{words}. {_example(scene)}")
 
 
 def _example(scene: Scene) -> str:
