@@ -134,16 +134,16 @@ def test_a_bundle_shows_no_more_than_the_pages(run: Run, owner: User, teammate: 
     """The queue is blind and open: the second reviewer sees neither comments nor the first one's review."""
     second = member("second", "REVIEWER")
 
-    def counted(viewer: User | None) -> tuple[int, int]:
+    def counted(viewer: User | None) -> tuple[int, int, int]:
         told = opinions_json(run, viewer)
-        return len(told["threads"]), len(told["reviews"])
+        return len(told["threads"]), len(told["reviews"]), len(told["finals"])
 
-    assert counted(second) == (0, 0)
-    assert counted(None) == (0, 0)
-    assert counted(reviewer) == (5, 1)
+    assert counted(second) == (0, 0, 0)
+    assert counted(None) == (0, 0, 0)
+    assert counted(reviewer) == (5, 1, 0), "who may still take their own back reads no final verdict"
     assert counted(teammate)[1] == 0
     closed(run)
-    assert counted(second) == counted(None) == counted(owner) == (5, 1)
+    assert counted(second) == counted(None) == counted(owner) == (5, 1, 1)
 
 
 def test_what_came_with_a_run_waits_for_a_blind_review_too(

@@ -1,4 +1,4 @@
-"""Reviews and agreement as files: the same in every format, and no more than the pages of a queue show."""
+"""Opinions and agreement as files: the same in every format, and no more than the pages show."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import Item, Queue, Review
+from experiments.models import Adjudication, Item, Queue, Review
 from experiments.models.transfer import Format, What
+from experiments.review import writing
 from experiments.transfer import choosing, tables
 from experiments.transfer.reading import Refused
 from tests.builders import make_run
 from tests.conftest import member
+from tests.test_transfer import exported
 
 pytestmark = pytest.mark.django_db
 
@@ -92,3 +94,92 @@ def test_both_are_asked_for_by_page_and_api(queue: Queue, reviewers: list[User],
     assert "this holds 18 measures" in client.get("/exports/?what=agreement").content.decode()
     client.force_login(reviewers[2])
     assert "this holds 0 reviews" in client.get("/exports/?what=reviews").content.decode()
+
+
+# --- final verdicts -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def final(queue: Queue, owner: User) -> Adjudication:
+    """On the first item; one that stood before it is kept."""
+    Item.objects.update(complete=True)
+    item = queue.items.get(position=1)
+    Adjudication.objects.create(item=item, adjudicator=owner, verdict="accept", reason="At first.")
+    known = {"verdict": "revise", "corrected_label": "=blue balls", "reason": "Both <b>are</b> wrong."}
+    return Adjudication.objects.create(item=item, adjudicator=owner, **known)
+
+
+def test_final_verdicts_are_a_table(final: Adjudication, reviewers: list[User]) -> None:
+    found = rows(What.VERDICTS, reviewers[2], f"queue={final.item.queue_id}")
+    known = [(row["item"], row["verdict"], row["reason"], row["adjudicator"], row["stands"]) for row in found]
+    assert known == [(1, "accept", "At first.", "owner", False), (1, "revise", "Both <b>are</b> wrong.", "owner", True)]
+    assert (found[1]["run"], found[1]["model"], found[1]["unit"]) == (final.item.run_id, "toybox", 1)
+    row = list(csv.DictReader(io.StringIO(written(What.VERDICTS, reviewers[2], Format.CSV))))[1]
+    assert (row["corrected_label"], row["stands"]) == ("'=blue balls", "true")
+    assert len(rows(What.VERDICTS, reviewers[2], "unit=1")) == 2
+    assert rows(What.VERDICTS, reviewers[2], "unit=2") == []
+    with pytest.raises(Refused):
+        choosing.chosen(What.VERDICTS, "queue=x", reviewers[2])
+
+
+def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
+    final: Adjudication, queue: Queue, owner: User, reviewers: list[User]
+) -> None:
+    again = Queue.objects.create(name="Again", owner=owner, blind=True, reviewers_per_item=1)
+    Item.objects.create(queue=again, run=final.item.run, position=1)
+    assert rows(What.VERDICTS, reviewers[0]) == [], "nor from who may still take a review of it back"
+    assert rows(What.VERDICTS, reviewers[2]) == []
+    assert len(rows(What.VERDICTS, member("viewer", "VIEWER"))) == 2
+    again.closed = timezone.now()
+    again.save()
+    assert len(rows(What.VERDICTS, reviewers[2])) == 2
+    assert choosing.chosen(What.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
+
+
+def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, reviewers: list[User], client: Any) -> None:
+    client.force_login(reviewers[2])
+    assert "this holds 2 final verdicts" in client.get("/exports/?what=verdicts").content.decode()
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+@pytest.mark.parametrize(("what", "count"), [(What.REVIEWS, 4), (What.VERDICTS, 2), (What.AGREEMENT, 18)], ids=str)
+def test_each_holds_the_same_in_every_format(
+    final: Adjudication, reviewers: list[User], what: What, count: int
+) -> None:
+    from pyarrow import parquet
+
+    Queue.objects.update(closed=timezone.now())
+    files = {form: exported(reviewers[2], what, form)[1] for form in ("jsonl", "csv", "parquet")}
+    lines = [json.loads(line) for line in files["jsonl"].splitlines()]
+    cells = list(csv.DictReader(io.StringIO(files["csv"].decode())))
+    table = parquet.read_table(io.BytesIO(files["parquet"])).to_pylist()
+    assert len(lines) == len(cells) == len(table) == count
+    for line, row, cell in zip(lines, table, cells, strict=True):
+        assert list(line) == list(row) == list(cell)
+        plain = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
+        assert plain == line
+        shown = {name: str(value).lower() if isinstance(value, bool) else value for name, value in line.items()}
+        for name, value in shown.items():
+            assert cell[name] in ({""} if value is None else {str(value), f"'{value}"})
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+@pytest.mark.parametrize(
+    ("what", "form"), [(What.REVIEWS, "csv"), (What.AGREEMENT, "parquet"), (What.BUNDLE, "zip")], ids=str
+)
+def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
+    queue: Queue, reviewers: list[User], what: What, form: str
+) -> None:
+    assert writing.undoable(queue, reviewers[0])
+    assert exported(reviewers[0], What.RUNS, "csv")[0].status == "done"
+    assert writing.undoable(queue, reviewers[0]), "a file without opinions shows none"
+    job, data = exported(reviewers[0], what, form)
+    assert (job.status, bool(data)) == ("done", True)
+    assert not writing.undoable(queue, reviewers[0])
+    assert "have seen what others say" in writing.undo(queue, reviewers[0]).words
+    assert writing.undoable(queue, reviewers[1]), "who has seen nothing is not meant"

@@ -35,8 +35,8 @@ Filter = Annotated[str, StringConstraints(max_length=files.LONGEST, pattern=NO_N
 class ExportIn(Body):
     """What a file is to hold."""
 
-    what: Literal["bundle", "runs", "experiments", "observations", "labels", "reviews", "agreement"] = Field(
-        examples=["runs"]
+    what: Literal["bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement"] = (
+        Field(examples=["runs"])
     )
     format: Literal["jsonl", "csv", "parquet", "zip"] = Field("jsonl", description="a bundle is always a zip")
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])

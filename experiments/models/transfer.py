@@ -22,6 +22,7 @@ class What(models.TextChoices):
     OBSERVATIONS = "observations", "Observations"
     LABELS = "labels", "Labels"
     REVIEWS = "reviews", "Reviews"
+    VERDICTS = "verdicts", "Final verdicts"
     AGREEMENT = "agreement", "Agreement of reviewers"
 
 
@@ -32,6 +33,7 @@ NOUNS = {
     What.OBSERVATIONS: "observation",
     What.LABELS: "label",
     What.REVIEWS: "review",
+    What.VERDICTS: "final verdict",
     What.AGREEMENT: "measure",
 }
 

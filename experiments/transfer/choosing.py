@@ -30,6 +30,7 @@ KNOWN: Mapping[What, frozenset[str]] = {
     What.OBSERVATIONS: OF_IMAGES,
     What.LABELS: OF_LABELS,
     What.REVIEWS: OF_RUNS | {"queue"},
+    What.VERDICTS: OF_RUNS | {"queue"},
     What.AGREEMENT: frozenset({"queue"}),
 }
 """Words of a filter by what is exported."""
@@ -38,7 +39,7 @@ LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 
 
 def chosen(what: What, query: str, viewer: User | None = None) -> Any:
-    """The rows, oldest first; of reviews those that this person may read. Raises Refused naming what makes no sense."""
+    """The rows, oldest first; of opinions those that this person may read. Raises Refused for what makes no sense."""
     given = read(what, query)
     if what in {What.BUNDLE, What.RUNS}:
         return runs(given).order_by("pk")
@@ -46,9 +47,9 @@ def chosen(what: What, query: str, viewer: User | None = None) -> Any:
         return Experiment.objects.filter(of_runs(given, leave=("q", "tag")) & logged(given)).order_by("pk")
     if what == What.OBSERVATIONS:
         return Observation.objects.filter(of_runs(given, leave=("q", "tag")) & observed(given)).order_by("pk")
-    if what == What.REVIEWS:
+    if what in {What.REVIEWS, What.VERDICTS}:
         asked = {name: text for name, text in given.items() if name != "queue"}
-        rows = review_tables.reviews(given, viewer)
+        rows: Any = (review_tables.reviews if what == What.REVIEWS else review_tables.verdicts)(given, viewer)
         return (rows.filter(item__run__in=runs(asked).order_by().values("pk")) if asked else rows).order_by("pk")
     if what == What.AGREEMENT:
         return review_tables.agreement(given, viewer)

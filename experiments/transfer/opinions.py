@@ -14,6 +14,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import QuerySet
 
 from experiments.comments import reading
 from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Review, Run, Tag, Thread
@@ -47,7 +48,7 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     hidden = reading.hides(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else opinions_of(run)
     threads = [] if hidden else [thread_json(thread) for thread in reading.threads(run)]
-    finals = [] if hidden else [final_json(each) for each in finals_of(run)]
+    finals = [final_json(each) for each in finals_of(run, viewer)]
     return {
         "threads": [*(brought.threads if brought else []), *threads],
         "reviews": [*(brought.reviews if brought else []), *map(review_json, reviews_of(run, viewer))],
@@ -94,10 +95,10 @@ def comment_json(comment: Comment) -> dict[str, Any]:
     }
 
 
-def reviews_of(run: Run, viewer: User | None) -> Iterable[Review]:
+def reviews_of(run: Run, viewer: User | None) -> QuerySet[Review]:
     """The submitted reviews of a run that this person may read, oldest first."""
     if viewer is None and blindness.is_under_review(run.pk):
-        return []
+        return Review.objects.none()
     rows = blindness.visible(viewer) if viewer else Review.objects.filter(state="submitted")
     return rows.filter(item__run=run).select_related("reviewer", "item__queue").order_by("submitted", "pk")
 
@@ -116,8 +117,10 @@ def review_json(review: Review) -> dict[str, Any]:
     }
 
 
-def finals_of(run: Run) -> Iterable[Adjudication]:
-    """The final verdicts on a run, the newest last."""
+def finals_of(run: Run, viewer: User | None) -> Iterable[Adjudication]:
+    """The final verdicts on a run, the newest last, as far as this person may read them."""
+    if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
+        return []
     return Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
 
 

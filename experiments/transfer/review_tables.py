@@ -1,4 +1,7 @@
-"""Reviews and agreement as rows of tables, for whoever asks: no more than the pages of the queues show that person."""
+"""Reviews, final verdicts and agreement as rows of tables, for whoever asks: no more than the pages show that person.
+
+Whose file holds opinions of others has seen them: `note_shown` keeps that, before the first row is read.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from experiments.agreement import sight
-from experiments.models import Queue, Review
+from experiments.models import Adjudication, Item, Queue, Review, Run
 from experiments.people import person
 from experiments.review import blindness
 from experiments.transfer.reading import Refused
@@ -36,6 +39,30 @@ def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
     """The submitted reviews that this person may read; of nobody, none. Raises Refused for a queue that is none."""
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
     return rows.filter(item__queue=queue_key(given)) if "queue" in given else rows
+
+
+def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
+    """The final verdicts that this person may read, each with whether it stands: none later took its place. Those of
+    runs that are still to be reviewed unseen are hidden, as on the pages. Raises Refused for a queue that is none."""
+    if viewer is None:
+        return Adjudication.objects.none()
+    later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
+    hidden = Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by()
+    rows = Adjudication.objects.exclude(item__run__in=hidden.values("pk")).annotate(stands=~Exists(later))
+    return rows.filter(item__queue=queue_key(given)) if "queue" in given else rows
+
+
+def note_shown(rows: Any, viewer: User | None) -> None:
+    """Keep that this person is shown what these rows hold of opinions; rows of other tables hold none."""
+    if viewer is None:
+        return
+    if isinstance(rows, Agreement):
+        items = Item.objects.filter(queue__in=rows.queues).order_by().values_list("pk", flat=True)
+    elif rows.model is Review:
+        items = rows.order_by().values_list("item_id", flat=True)
+    else:
+        return
+    blindness.note_shown(viewer, items)
 
 
 @dataclass(frozen=True)

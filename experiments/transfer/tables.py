@@ -1,4 +1,4 @@
-"""Runs, experiments, observations, labels, reviews, agreement as tables: their columns, JSON Lines and CSV of them.
+"""Runs, experiments, observations, labels, opinions, agreement as tables: their columns, JSON Lines and CSV of them.
 
 Rows are read and written in batches, so that a million take no more memory than a few. Parquet is in
 `workers/jobs/parquet.py`, with the same columns.
@@ -164,13 +164,16 @@ LABELS = Table(
     ],
     lambda rows: rows.prefetch_related("units__layer__model"),
 )
+OF_ITEM = [
+    *columns("whole", "queue=item.queue_id"),
+    *columns("text", "queue_name=item.queue.name"),
+    *columns("whole", "item=item.position", "run=item.run_id"),
+    *of_system("item.run."),
+]
 REVIEWS = Table(
     "reviews",
     [
-        *columns("whole", "queue=item.queue_id"),
-        *columns("text", "queue_name=item.queue.name"),
-        *columns("whole", "item=item.position", "run=item.run_id"),
-        *of_system("item.run."),
+        *OF_ITEM,
         Column("reviewer", "text", lambda review: person(review.reviewer)),
         Column("additional", "whole", lambda review: int(review.slot is None)),
         *columns("whole", "supported", "specific", "complete", "confounds", "samples"),
@@ -178,6 +181,17 @@ REVIEWS = Table(
         *columns("time", "submitted"),
     ],
     lambda rows: rows.select_related("item__queue", "item__run", "reviewer"),
+)
+VERDICTS = Table(
+    "final verdicts",
+    [
+        *OF_ITEM,
+        *columns("text", "verdict", "corrected_label", "reason"),
+        Column("adjudicator", "text", lambda final: person(final.adjudicator)),
+        *columns("time", "created"),
+        *columns("flag", "stands"),
+    ],
+    lambda rows: rows.select_related("item__queue", "item__run", "adjudicator"),
 )
 AGREEMENT = Table(
     "agreement",
@@ -192,6 +206,7 @@ AGREEMENT = Table(
 )
 TABLES = {
     What.REVIEWS: REVIEWS,
+    What.VERDICTS: VERDICTS,
     What.AGREEMENT: AGREEMENT,
     What.RUNS: RUNS,
     What.EXPERIMENTS: EXPERIMENTS,

@@ -23,7 +23,17 @@ from django.utils import timezone
 from experiments.models import Export, Import, Job, Run
 from experiments.models.job import MOVING, JobStatus
 from experiments.models.transfer import NOUNS, Brought, Format, What
-from experiments.transfer import arriving, bundle, choosing, form, label_csv, maia_history, tables
+from experiments.transfer import (
+    arriving,
+    bundle,
+    choosing,
+    form,
+    label_csv,
+    maia_history,
+    opinions,
+    review_tables,
+    tables,
+)
 from experiments.transfer.arriving import Source, Taken
 from experiments.transfer.laboratory import Decoded, Laboratory, Progress
 from experiments.transfer.reading import Refused
@@ -60,6 +70,7 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     chosen = choosing.chosen(What(export.what), export.query, export.job.asked_by)
     if export.what == What.BUNDLE:
         return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, export.job.asked_by)
+    review_tables.note_shown(chosen, export.job.asked_by)
     table = tables.TABLES[What(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
@@ -74,6 +85,8 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
         for done, key in enumerate(keys):
             progress(f"Run {key}", done, len(keys))
             run = Run.objects.select_related("owner", "parent").get(pk=key)
+            if viewer is not None:
+                review_tables.note_shown(opinions.reviews_of(run, viewer), viewer)
             side = SMALL if run.observation_count <= MANY else SMALLEST
             drawing = watched(partial(small, side=side), progress, done, len(keys))
             bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
