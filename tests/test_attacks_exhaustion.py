@@ -123,6 +123,18 @@ def test_a_fork_bomb_never_goes_off(field):
             "    x[-1].write(b'x' * (60 << 20)); x[-1].flush()\nwhile True: pass",
             "MiB of files",
         ),
+        (
+            "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]\n"
+            "for n in range(10):\n    with open('x', 'w+b', 0) as x:\n        os.remove('x')\n"
+            "        x.write(b'x' * (60 << 20)); libc.mmap(None, 4096, 1, 1, x.fileno(), 0)\nwhile True: pass",
+            "MiB of files",
+        ),
+        (
+            "def go():\n    x = []\n    for n in range(10):\n        x.append(open('x', 'w+b', 0)); os.remove('x')\n"
+            "        x[-1].write(b'x' * (60 << 20))\n    while True: pass\n"
+            "threading.Thread(target=go).start()\nraw({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)",
+            "MiB of files",
+        ),
     ],
 )
 def test_the_disk_is_bounded(field, bomb, words):

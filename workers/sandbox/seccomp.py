@@ -51,7 +51,8 @@ class Architecture:
 ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 0), "aarch64": Architecture(0xC00000B7, 1)}
 """By the name that the kernel gives the machine."""
 
-_THREAD, _NEW_NAMESPACES = 0x00010000, 0x7E020000
+_THREAD, _NEW_NAMESPACES = 0x00010400, 0x7E020000
+"""A thread shares its files with the others, so that `watch` finds them all in one place."""
 _UNNAMED_FILE = os.O_TMPFILE & ~os.O_DIRECTORY
 _GET_NAME = 16
 _SOCKET_KINDS = 0xF

@@ -14,6 +14,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from workers.sandbox.jail import FILE_BYTES
+
 LOOK_SECONDS = 0.05
 THREADS = 64
 SCRATCH_BYTES = 256 << 20
@@ -26,7 +28,7 @@ def excess(pidfd: int, scratch: str) -> str:
         process = Path("/proc", field_of(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
         if int(field_of(process / "status", "Threads")[0]) > THREADS:
             return f"started more than {THREADS} threads"
-        nameless = [*_nameless(process)]
+        nameless = _nameless(process, os.path.realpath(scratch))
     except (OSError, ValueError):
         return "" if _is_gone(pidfd) else "hid how many threads and files it has"
     try:
@@ -63,14 +65,37 @@ def _on_disk(scratch: str) -> Iterator[int]:
                     return
 
 
-def _nameless(process: Path) -> Iterator[int]:
-    """Bytes of each open file that was deleted. Raises OSError if nobody may look."""
-    with os.scandir(process / "fd") as entries:
+def _nameless(process: Path, scratch: str) -> list[int]:
+    """Bytes of each deleted file that is still open or mapped. Raises OSError if nobody may look.
+
+    All threads share files and memory, so one of them will do; the first of a process may have ended before the others.
+    """
+    for thread in (process / "task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if maps := (thread / "maps").read_bytes():  # it lives
+                held = _opened(thread)
+                return [*held.values(), *(FILE_BYTES for inode in _mapped(maps, scratch) if inode not in held)]
+    return []
+
+
+def _opened(thread: Path) -> dict[int, int]:
+    """Inode -> bytes, of each open file that was deleted."""
+    held = {}
+    with os.scandir(thread / "fd") as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 found = Path(entry.path).stat()
                 if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
-                    yield found.st_blocks * 512
+                    held[found.st_ino] = found.st_blocks * 512
+    return held
+
+
+def _mapped(maps: bytes, scratch: str) -> set[int]:
+    """Inodes of the deleted files of the scratch folder in a list of what is mapped; how large they are nobody tells."""
+    ours = os.fsencode(scratch) + b"/"
+    lines = maps.split(b"\n") if b" (deleted)" in maps else []
+    fields = (line.split(None, 5) for line in lines if line.endswith(b" (deleted)"))
+    return {int(each[4]) for each in fields if each[5].startswith(ours)}
 
 
 def field_of(path: Path, name: str) -> list[str]:
