@@ -139,6 +139,23 @@ def test_it_never_takes_a_word_for_an_image(bench):
     assert bench.tools.entries[0] == LogEntry((), "bird")
 
 
+@pytest.mark.parametrize(
+    ("shown", "titles", "words"),
+    [
+        (["before", 0], ["before"], [""]),
+        (["before", 0, "other", 1], ["before", "other"], [""]),
+        (["before", 0, "after"], ["after"], ["before", ""]),
+        (["before", 0, "between", 1, "after"], ["between", "after"], ["before", "", ""]),
+    ],
+)
+def test_no_word_beside_an_image_is_lost(bench, shown, titles, words):
+    images = bench.tools.text2image(["red", "blue"])
+    bench.tools.display(*(images[each] if isinstance(each, int) else each for each in shown))
+    entries = bench.tools.entries
+    assert [seen.title for entry in entries for seen in entry.observations] == titles
+    assert [entry.text for entry in entries] == words
+
+
 def test_it_says_that_an_edit_needs_the_scene_behind_the_image(tools):
     with pytest.raises(ToolRefused, match="scene behind this image is unknown"):
         tools.edit_images([Image.new("RGB", (8, 8), "white")], ["make it red"])

@@ -55,9 +55,9 @@ def _captioned(parts: list[str | Logged]) -> list[str | Logged]:
     """Parts that go text, image, text, image to the end are the images alone, under these titles."""
     lines = [part for part in parts[::2] if isinstance(part, str) and _is_title(part)]
     images = [part for part in parts[1::2] if isinstance(part, Logged)]
-    if not images or len(lines) + len(images) != len(parts):
+    if not images or not len(lines) == len(images) == len(parts) / 2:
         return parts
-    return [replace(image, title=line.strip()) for line, image in zip(lines, images, strict=False)]
+    return [replace(image, title=line.strip()) for line, image in zip(lines, images, strict=True)]
 
 
 def _titled(images: list[Logged], words: list[str]) -> tuple[list[Logged], str]:
