@@ -93,6 +93,12 @@ def test_what_was_only_thought_is_neither_run_nor_concluded(opening):
     assert parsed.prose == ""
 
 
+def test_a_thought_within_a_line_takes_nothing_of_the_reply_along():
+    parsed = parse(f"[CODE]:\n```python\n{PROGRAM}\n```\nWhy: <reasoning>it may be red</reasoning>\nThen I go on.")
+    assert parsed.code == PROGRAM
+    assert parsed.reasoning == ""
+
+
 def test_a_thought_without_end_is_read_like_the_rest():
     assert parse(f"<think>\nI try.\n[CODE]:\n```python\n{PROGRAM}\n```").code == PROGRAM
 

@@ -25,6 +25,7 @@ _WITHIN = re.compile(rf"[*_]{{0,3}}{_NAME}:[*_]{{0,3}}", re.IGNORECASE)
 _CLAUSE_ENDS = frozenset(":.!?;-\u2013\u2014)\u2022\u2192>")
 _FENCE = re.compile(r"([ \t]{0,8})(`{3,}+|~{3,}+)([^`]*)$")
 _THOUGHT = re.compile(r"^[ \t]{0,3}<(think|thinking|thought|reasoning)>", re.IGNORECASE | re.MULTILINE)
+_THOUGHT_BEGUN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -94,7 +95,7 @@ def _thoughts(text: str) -> Iterator[tuple[bool, str]]:
     """The text in pieces: whether each is a thought, and its words. What begins and never ends is none."""
     first = _THOUGHT_ENDS.search(text)
     place = 0
-    if first and not _THOUGHT.search(text, 0, first.start()):  # some models begin in mid-thought
+    if first and not _THOUGHT_BEGUN.search(text, 0, first.start()):  # some models begin in mid-thought
         place = first.end()
         yield True, text[:place]
     for opening in _THOUGHT.finditer(text, place):
