@@ -157,22 +157,33 @@ def test_shards_are_found_and_a_missing_one_is_noticed(folder) -> None:
     assert f"has no {sorted(shards)[0]}, of the shards that model.safetensors.index.json lists" in missing(folder)
 
 
+SENSELESS = [
+    b"{...}",
+    b'{"a": {"data_offsets": [0, "end"]}}',
+    b'{"a": {"data_offsets": [0, 1e999]}}',
+    b'{"a": {"data_offsets": [0, [1]]}}',
+    b"[" * 200_000,
+]
+"""Headers of safetensors files that say nothing."""
+
+
 def test_what_headers_tell_of_damage_is_told_before_anything_is_loaded(folder) -> None:
     weights = folder / "model.safetensors"
     whole = weights.read_bytes()
-    damaged = {
-        "its header speaks of": whole[:-100],
-        "no safetensors file": b"no numbers",
-        "makes no sense": b"\5" + bytes(7) + b"{...}",
-    }
-    for told, content in damaged.items():
+    damaged = [
+        ("its header speaks of", whole[:-100]),
+        ("no safetensors file", b"no numbers"),
+        *(("makes no sense", len(header).to_bytes(8, "little") + header) for header in SENSELESS),
+    ]
+    for told, content in damaged:
         weights.write_bytes(content)
         assert f"{weights} is damaged" in missing(folder)
         assert told in missing(folder)
     weights.write_bytes(whole)
     assert missing(folder) == ""
-    (folder / "preprocessor_config.json").write_text("{")
-    assert "preprocessor_config.json is damaged" in missing(folder)
+    for text in ("{", "[" * 200_000):
+        (folder / "preprocessor_config.json").write_text(text)
+        assert "preprocessor_config.json is damaged" in missing(folder)
 
 
 def test_a_pickle_is_looked_at_without_being_run(folder) -> None:

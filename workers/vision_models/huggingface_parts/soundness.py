@@ -77,8 +77,8 @@ def _fault_of_tensors(path: Path) -> str:
             return "is damaged: it is no safetensors file, or cut short"
         try:
             header = json.loads(file.read(length))
-            ends = [each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"]
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            ends = [int(each["data_offsets"][1]) for name, each in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError):
             return "is damaged: its header makes no sense"
     wanted = 8 + length + max(ends, default=0)
     return "" if size == wanted else f"is damaged: it has {size:,} bytes, where its header speaks of {wanted:,}"
@@ -102,5 +102,5 @@ def _json(path: Path) -> Any:
     """What a file holds; None if it is no JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
