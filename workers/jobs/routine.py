@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 class Routine:
     """Does `step` every so many seconds, from the start of a `with` block until its end, or until it answers False.
 
-    The step may raise anything. What it raises is logged with its traceback, and again only once it changes.
+    The step may raise anything. What it raises is logged with its traceback, and again only once it changes. A
+    connection to the database that broke is opened anew for the next step.
     """
 
     def __init__(self, name: str, every: float, step: Callable[[], bool]) -> None:
@@ -40,6 +41,7 @@ class Routine:
         try:
             while not self._over.wait(self._every):
                 try:
+                    connection.close_if_unusable_or_obsolete()  # Django does this for requests alone
                     if not self._step():
                         return
                     trouble = ""
