@@ -69,7 +69,14 @@ def test_it_kills_for_a_call_in_another_convention(machine):
 
 def test_it_lets_threads_start_and_no_process(machine):
     assert named(machine, "clone", THREAD) == ALLOW
-    for flags in (signal.SIGCHLD, 0x4111, THREAD & ~0x400, THREAD | 0x10000000, THREAD | 0x40000000, THREAD | 0x00020000):
+    for flags in (
+        signal.SIGCHLD,
+        0x4111,
+        THREAD & ~0x400,
+        THREAD | 0x10000000,
+        THREAD | 0x40000000,
+        THREAD | 0x00020000,
+    ):
         assert named(machine, "clone", flags) == FAIL + errno.EPERM
     assert named(machine, "clone3") == FAIL + errno.ENOSYS
 

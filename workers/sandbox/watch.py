@@ -91,7 +91,7 @@ def _opened(thread: Path) -> dict[int, int]:
 
 
 def _mapped(maps: bytes, scratch: str) -> set[int]:
-    """Inodes of the deleted files of the scratch folder in a list of what is mapped; how large they are nobody tells."""
+    """Inodes of the deleted files of the scratch folder in a list of what is mapped; it does not tell how large."""
     ours = os.fsencode(scratch) + b"/"
     lines = maps.split(b"\n") if b" (deleted)" in maps else []
     fields = (line.split(None, 5) for line in lines if line.endswith(b" (deleted)"))
