@@ -67,6 +67,7 @@ def test_a_result_is_told_in_the_form_that_agents_rely_on():
         "Notes: colour matters\n"
         "Activations by title:\n"
         "- all images: n=2, mean 20.32, sd 25.58\n"
+        "What ordinary images of the dataset get is not known.\n"
         "Mean exemplar activation: 28.90\n"
         "Output:\n"
         "mean 20.3"
@@ -118,6 +119,12 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
         "Best activation measured in this run, exemplars aside: 4.00, 24.90 below that mean",
         "This was round 1 of 25: 24 are left.",
     ]
+
+
+def test_where_nobody_knows_what_ordinary_images_get_it_says_so():
+    told = result_text(result(LogEntry((RED,)), threshold=28.9))
+    assert "What ordinary images of the dataset get is not known.\nMean exemplar" in told
+    assert "not known" not in result_text(result(LogEntry((RED,))))
 
 
 def test_numbers_run_on_through_the_entries_of_an_experiment():

@@ -57,6 +57,21 @@ def test_it_tells_what_came_of_a_program_as_json(tmp_path: Path) -> None:
     assert all(call["seconds"] >= 0 for call in told["calls"])
 
 
+PIXELS = """
+_, masked = tools.dataset_exemplars()[0]
+image = Image.open(io.BytesIO(base64.b64decode(masked)))
+print(sum(image.convert("L").tobytes()))
+"""
+
+
+def test_masked_images_look_as_they_are_asked_for(tmp_path: Path, settings) -> None:
+    program = f"import base64, io\n{PIXELS}"
+    looks = [("--surroundings", "dark"), (), ("--surroundings", "dim")]
+    dark, installed, dim = (int(json.loads(experiment(tmp_path, program, "--json", *look))["output"]) for look in looks)
+    assert dark < 0.9 * dim
+    assert installed == {"dim": dim, "dark": dark}[settings.LAB_SURROUNDINGS]
+
+
 def test_it_tells_a_person_the_same(tmp_path: Path) -> None:
     lines = experiment(tmp_path, PROGRAM).splitlines()
     assert lines[0].startswith("ok, ")

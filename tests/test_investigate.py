@@ -112,8 +112,9 @@ def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ..
 
 
 def test_for_a_person_it_makes_the_run_and_says_whose_turn_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(investigate(*UNIT, "--backbone", "person", "--json"))
+    told = json.loads(investigate(*UNIT, "--backbone", "person", "--surroundings", "dark", "--json"))
     assert (told["status"], told["rounds"], told["description"]) == ("waiting", 0, "")
+    assert Run.objects.get().options["surroundings"] == "dark"
     assert "Round 1 is yours to write, on its page." in capsys.readouterr().err
 
 

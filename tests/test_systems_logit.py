@@ -17,6 +17,7 @@ from tests.checkpoints import noise, one_thread
 from tests.tiny_lab import TinyModel
 from workers import registry
 from workers.errors import UnknownName
+from workers.lab.exemplars import ExemplarIndex
 from workers.lab.imaging import dimmed, masked
 from workers.protocols import LabSettings, Picture, SystemSpec, silent
 from workers.toybox import nets
@@ -48,6 +49,21 @@ class NoiseIndex:
 
     def picture(self, position: int) -> Picture:
         return Picture(self.images[position])
+
+
+class NoiseImages:
+    """A `DataSet` of these images."""
+
+    name = revision = "noise"
+
+    def __init__(self, images: Sequence[Image.Image]) -> None:
+        self.images = images
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> Picture:
+        return Picture(self.images[index])
 
 
 def logit(model, unit: int, images: Sequence[Image.Image] = ()):
@@ -120,6 +136,23 @@ def test_exemplars_are_the_highest_logits_by_their_probability(resnet) -> None:
     assert {each.index for each in found} == set(NoiseIndex(resnet, 1, images).record.positions)
     assert all(each.picture.image is images[each.index] for each in found)
     assert system.exemplars() is found
+
+
+@pytest.mark.parametrize("scale", ["softmax", "sigmoid"])
+def test_ordinary_images_are_told_by_their_probabilities(resnet, tmp_path, scale) -> None:
+    model, unit = (resnet, 2) if scale == "softmax" else (toybox, 3)
+    assert {layer.scale for layer in model.layers() if layer.name == "logits"} == {scale}
+    settings, images = replace(SETTINGS, state=tmp_path), NoiseImages(noise(24, size=(224, 224)))
+    load = registry.load(registry.SYSTEMS, "logit")
+    spec = SystemSpec("logit", model.name, "logits", unit)
+    system = load(settings, spec, model, ExemplarIndex(settings, model, images))
+    every = [each.activation for each in system.respond(images.images)]
+    found = system.ordinary()
+    assert found.images == 24
+    assert [found.median, found.q90, found.q99] == pytest.approx(
+        np.quantile(every, (0.5, 0.9, 0.99)).tolist(), abs=2e-4
+    )
+    assert found.median < found.q99 < 1
 
 
 def test_no_images_give_no_responses(resnet) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,8 @@ def add_system(parser: CommandParser) -> None:
     where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
     parser.add_argument("--data-set", default="", metavar="NAME", help=where)
     parser.add_argument("--tool-set", choices=registry.TOOL_SETS, help="default: toybox, for models of toys alone")
+    look = "look of masked images outside the bright region: dim, or dark as published; default: as installed"
+    parser.add_argument("--surroundings", choices=("dim", "dark"), default="", help=look)
     parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MOST_SEED}")
 
 
@@ -35,7 +38,8 @@ def system_of(options: dict[str, Any]) -> Any:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
     spec = system_named(options["model"], options["layer"], options["unit"], options["data_set"])
     options["tool_set"] = tool_set_of(spec.model, options)
-    return spec
+    look = {"surroundings": options["surroundings"]} if options["surroundings"] else {}
+    return replace(spec, options={**spec.options, **look})
 
 
 def tool_set_of(model: str, options: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from workers.protocols import LogEntry, Observation, figure
 MOST_ROWS = 20
 MOST_MARKED = 5
 MOST_TITLE = 100
+ORDINARY_UNKNOWN = "what ordinary images of the dataset get is not known"
+"""So it is where the index was published, or made by an older version."""
 _NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
 
 
@@ -66,6 +68,8 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
             f"Ordinary images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
             f"0.99 quantile {top}"
         )
+    elif result.threshold is not None:
+        yield f"{ORDINARY_UNKNOWN.capitalize()}."
     if result.threshold is not None:
         yield f"Mean exemplar activation: {figure(result.threshold)}"
     if result.best is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
+from workers.agent.measurements import ORDINARY_UNKNOWN
 from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import layer_of, name_of
 from workers.protocols import SystemSpec, figure
@@ -33,7 +34,7 @@ def scale_of(spec: SystemSpec) -> str:
         return ""
     subject = lab.subject(spec)
     ordinary, exemplars = subject.ordinary(), subject.exemplars()
-    parts = []
+    parts = [] if ordinary else [ORDINARY_UNKNOWN]
     if ordinary is not None:
         median, q90, q99 = figure(ordinary.median), figure(ordinary.q90), figure(ordinary.q99)
         parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")

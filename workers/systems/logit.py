@@ -69,9 +69,8 @@ class Logit:
         return self._exemplars
 
     def ordinary(self, progress: Progress = silent) -> Ordinary | None:
-        """Nothing: the index holds logits, and no probability follows from one alone."""
-        del progress
-        return None
+        """What ordinary images of the data set get: classes are indexed by their probabilities."""
+        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, record: UnitRecord) -> list[Exemplar]:
         pictures = [self._index.picture(position) for position in record.positions]

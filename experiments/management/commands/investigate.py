@@ -30,12 +30,6 @@ class Command(FetchingCommand):
         parser.add_argument("--task", choices=registry.TASKS, default="describe")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
-        parser.add_argument(
-            "--surroundings",
-            choices=("dim", "dark"),
-            default="",
-            help="look of masked images outside the bright region: dim, or dark as published; default: as installed",
-        )
         parser.add_argument("--question", help="default: the one that the New query page suggests")
         parser.add_argument(
             "--unpriced",
@@ -139,7 +133,7 @@ def asked(options: dict[str, Any]) -> Run:
         model=spec.model,
         layer=spec.layer,
         unit=spec.unit,
-        options={**spec.options, **({"surroundings": options["surroundings"]} if options["surroundings"] else {})},
+        options=spec.options,
         **{name: options[name] for name in ("task", "tool_set", "backbone", "backbone_model", "seed")},
     )
     foreground.check(run)
