@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -11,6 +12,8 @@ from PIL import Image
 from tests.provider import Handler, Provider, refuses, says, starts, streams, unless
 from tests.test_backbone_openai import HASTY, TASK, ask
 from workers.backbones.openai import OpenAIChat
+from workers.backbones.openai_chat.hearing import Heard
+from workers.backbones.openai_chat.patience import Patience
 from workers.errors import BackboneRefused, BackboneUnavailable
 from workers.protocols import Aside, ImagePart, Message, Usage
 from workers.protocols import Provider as Settings
@@ -81,6 +84,20 @@ def test_what_a_model_thought_is_kept_beside_its_reply(chunks):
     words = [piece for piece in pieces if piece is None or isinstance(piece, str)]
     assert "".join(words[words.index(None) + 1 if None in words else 0 :]) == "red"
     assert any(isinstance(piece, Aside) and "thinking: 3 words" in piece.what for piece in pieces)
+
+
+def test_the_words_of_a_long_thought_are_not_counted_again_for_each_of_them():
+    def chunk(finish=None, **fields):
+        delta = SimpleNamespace(**{"content": None, "refusal": None} | fields)
+        return SimpleNamespace(usage=None, choices=[SimpleNamespace(delta=delta, finish_reason=finish)])
+
+    heard, told = Heard(), []
+    thought = [chunk(reasoning=f"word{number} ") for number in range(4000)]
+    heard.listen(iter([*thought, chunk("stop", content="red")]), told.append, Patience())
+    counts = [each.what for each in told if isinstance(each, Aside)]
+    assert all(f"{number + 1} words" in counts[number] for number in range(20))
+    assert len(counts) < 1000
+    assert (heard.reply, len(heard.reasoning.split())) == ("red", 4000)
 
 
 def test_a_thought_without_a_reply_is_no_reply_and_marks_in_a_reply_stay():

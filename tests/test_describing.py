@@ -101,3 +101,16 @@ def test_an_image_that_is_refused_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ToolRefused, match=r"image_list\[2\] cannot be described: The filter stopped it\. Leave"):
         BackboneDescriber(Observer(refuses), 0, tmp_path / "kept").describe(greys(4))
+
+
+def test_what_a_refused_answer_took_is_paid_for_too(tmp_path: Path) -> None:
+    def refuse(bright: int, emit: Callable[[str], None]) -> None:
+        if bright == 1:
+            error = ContentRefused("no")
+            error.spent = Usage(7, 3, 0.25)
+            raise error
+
+    describer = BackboneDescriber(Observer(refuse), 0, tmp_path / "kept")
+    with pytest.raises(ToolRefused, match=r"image_list\[1\] cannot be described: no"):
+        describer.describe(greys(2))
+    assert describer.usage == Usage(17, 4, 0.75)

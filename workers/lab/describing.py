@@ -17,9 +17,9 @@ from threading import Event
 import msgspec
 from PIL.Image import Image
 
-from workers.errors import Cancelled, ContentRefused, ToolRefused
+from workers.errors import Cancelled, ContentRefused, MaiaError, ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import Aside, Backbone, ImagePart, Message, Progress, Reply, Usage, silent
+from workers.protocols import Aside, Backbone, ImagePart, Message, Progress, Reply, Usage, silent, spent_before
 
 OBSERVER = """\
 You look at images for a study of a vision network and put them into words. You are told nothing else of the study, so
@@ -72,11 +72,12 @@ class BackboneDescriber:
         self._kept = kept
         self._progress = progress
         self._answers = answers(kept)
+        self._lost: list[Usage] = []
 
     @property
     def usage(self) -> Usage:
-        """What this experiment's answers took, those of earlier attempts at it included."""
-        found = [answer.usage for answer in self._answers.values()]
+        """What this experiment's answers took, earlier attempts at it and refused ones included."""
+        found = [*(answer.usage for answer in self._answers.values()), *self._lost]
         return Usage(
             sum(usage.prompt_tokens for usage in found),
             sum(usage.completion_tokens for usage in found),
@@ -143,8 +144,11 @@ class BackboneDescriber:
         asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]
         try:
             said = self._backbone.reply(asked, question.images.__getitem__, heard, self._seed)
-        except ContentRefused as error:
-            raise ToolRefused(question.refusal.format(reason=error)) from error
+        except MaiaError as error:
+            self._lost.append(spent_before(error))
+            if isinstance(error, ContentRefused):
+                raise ToolRefused(question.refusal.format(reason=error)) from error
+            raise
         line = " ".join(said.text.split()).encode("utf-8", "replace").decode()  # half characters are no text
         return Reply(line, said.usage, said.captions)
 

@@ -19,6 +19,8 @@ MOST_CHARS = 400_000
 """A reply that is longer does not end."""
 _LOOK_EVERY = 500
 """Characters after which the reply is searched for repetition."""
+_MORE = 1.02
+"""By how much a thought grows until its words are counted again: each time would take ever longer."""
 
 
 class Heard:
@@ -37,7 +39,7 @@ class Heard:
         """Why the provider stopped; empty while it has not."""
         self.prompt_tokens = self.completion_tokens = 0
         """As the provider counts them; 0 if it does not say."""
-        self._looked = 0
+        self._looked = self._told = 0
 
     def listen(self, chunks: Iterator[Any], emit: Emit, patience: Patience) -> None:
         """Take all chunks; pass on the pieces.
@@ -68,8 +70,13 @@ class Heard:
     def _aside(self, silent: float, patience: Patience) -> Aside | None:
         """What to say of a reply under way that shows no words."""
         if silent >= patience.murmur and not self.finish:
+            self._told = 0  # so that the next words are told of at once
             return Aside(f"{self.who} has been silent, in seconds", int(silent), int(patience.silence))
-        if not self.reply and (words := len(self.reasoning.split())):
+        written = len(self.text) + len(self.thought)
+        if self.reply or written < self._told * _MORE:
+            return None
+        self._told = written
+        if words := len(self.reasoning.split()):
             return Aside(f"{self.who} is thinking: {words:,} words so far")
         return None
 
