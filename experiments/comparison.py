@@ -89,6 +89,7 @@ def facts(runs: Sequence[Run], viewer: User | None) -> list[Line]:
 
 def figures(runs: Sequence[Run], base: Run) -> list[Line]:
     """Lines of figures, each with its difference from the baseline's."""
+    unknown = {"Cost": dollars(None)}
     return [
         Line(
             name,
@@ -97,7 +98,7 @@ def figures(runs: Sequence[Run], base: Run) -> list[Line]:
                 Cell(
                     run,
                     read(run),
-                    "" if (value := read(run)) is None else write(value),
+                    unknown.get(name, "") if (value := read(run)) is None else write(value),
                     "" if run == base else difference(value, read(base), write),
                 )
                 for run in runs

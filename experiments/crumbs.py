@@ -19,6 +19,7 @@ WORDS = {
     "run-hand-over": "Hand over",
     "run-limits": "Limits",
     "run-remark": "Remark",
+    "run-review": "Put up for review",
     "experiment": "Experiment {n}",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",

@@ -308,6 +308,7 @@ def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
         assert "fluke" not in page
         assert 'data-comments="' not in page
     assert "hidden from you until you have submitted" in tab(reviewer, run)
+    assert f'href="/review/{queue.pk}/items/1/"' in tab(reviewer, run).partition("Review first")[2]
     assert reviewer.post(f"/runs/{run.pk}/comments/start/", {"text": "x"}).status_code == 403
     assert reviewer.post(f"/threads/{said.thread_id}/reply/", {"text": "x"}).status_code == 403
     assert "fluke" not in reviewer.get("/notifications/").content.decode()

@@ -82,7 +82,7 @@ def the_palette_leads_to_pages(page: Page, url: str) -> None:
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).to_be_hidden()
     page.get_by_role("link", name="Search").click()
-    expect(page.locator("#palette-near [aria-selected=true]")).to_have_count(1)
+    expect(page.locator("#palette-recent [aria-selected=true], #palette-here [aria-selected=true]")).to_have_count(1)
     first = page.locator("#palette-words").get_attribute("aria-activedescendant")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#palette-words")).not_to_have_attribute("aria-activedescendant", str(first))

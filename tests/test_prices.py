@@ -123,6 +123,8 @@ def test_the_form_wants_to_be_told_that_a_run_may_do_without_a_price(offered, ow
 def test_page_api_and_commands_offer_the_same(offered, as_owner: Client) -> None:
     page = as_owner.get("/query/").content.decode()
     assert 'name="unpriced"' in page
+    assert "claude · price unknown</option>" in page
+    assert "gpt-4o</option>" in page
     assert "--unpriced" in command_line(QUERY | {"unpriced": "on"})
     body = QUERY | {"backbone_model": "claude", "unit": 7}
     refused = as_owner.post("/api/v1/runs", body, content_type="application/json")
@@ -160,6 +162,8 @@ def test_a_cost_that_nobody_knows_is_called_so_everywhere(owner: User, as_owner:
         page = as_owner.get(address).content.decode()
         assert "price unknown" in page, address
         assert "$0.00" not in page, address
+    other = make_run(owner)
+    assert "price unknown" in as_owner.get(f"/compare/?run={run.pk}&run={other.pk}").content.decode()
     assert as_owner.get(f"/api/v1/runs/{run.pk}").json()["cost"] is None
     column = next(each for each in RUNS.columns if each.name == "cost")
     assert column.get(run) is None

@@ -155,6 +155,7 @@ def test_the_verdict_stands_on_run_unit_list_comparison_and_search(owner, first,
     assert "second&#x27;s label" in page
     listed = client.get(f"/runs/?verdict=reject&run={run.pk},{other.pk}").content.decode()
     assert "Rejected" in listed
+    assert "label”</span>" in listed, "a label that a reviewer would give instead"
     assert f'id="run-{other.pk}"' not in listed
     compared = client.get(f"/compare/?run={run.pk}&run={other.pk}").content.decode()
     assert "Rejected, 2 of 2 opinions; “second&#x27;s label” instead, says second" in compared
@@ -228,6 +229,7 @@ def test_a_final_verdict_is_given_on_the_page_of_the_item_and_recorded(owner, fi
     assert run_of(queue).verdict == "revise"
     entry = AuditEntry.objects.get(verb="review.adjudicated")
     assert "revise" not in f"{entry.row_words} {entry.details}", "admins who read the audit may be reviewers too"
+    assert ">To be revised</span>" in signed_in(owner).get(f"/review/{queue.pk}/").content.decode()
     page = signed_in(owner).get(f"/runs/{run_of(queue).pk}/").content.decode()
     assert "Too few &lt;b&gt;samples&lt;/b&gt;." in page
     assert "Settle what" not in signed_in(first).get(address).content.decode()

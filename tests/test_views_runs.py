@@ -30,7 +30,14 @@ def test_it_shows_question_system_status_labels_and_owner(as_owner: Client, owne
     run = make_run(owner, question="What excites it?")
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red balls",)))))
     text = page(as_owner)
-    for words in ("What excites it?", "toybox / layer4 / unit 7", "Concluded", "red balls", "owner"):
+    for words in (
+        "What excites it?",
+        "toybox / layer4 / unit 7",
+        "Concluded",
+        "red balls",
+        "owner",
+        "Scripted scientist</td>",
+    ):
         assert words in text
 
 

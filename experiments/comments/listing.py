@@ -24,7 +24,8 @@ SHOWS = {"open": "Open", "resolved": "Resolved", "all": "All"}
 def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """A page of threads, the newest first; with `comment` in the address the page that holds this one."""
     if reading.hides(user, run):
-        return {"run": run, "hidden": reading.HIDDEN}
+        due = run.review_items.filter(complete=False, queue__blind=True, queue__closed=None).first()
+        return {"run": run, "hidden": reading.HIDDEN, "review_it": due.get_absolute_url() if due else ""}
     totals = {name: run.threads.filter(condition).count() for name, condition in CONDITIONS.items()}
     totals["all"] = sum(totals.values())
     show, place = chosen(run, params)

@@ -17,6 +17,7 @@ from experiments import cards, remedies
 from experiments import prose as words
 from experiments.figures import change, figure
 from experiments.models import Run
+from workers import registry
 
 register = template.Library()
 
@@ -155,6 +156,22 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
     """How much of a limit is used; nothing where there is no limit."""
     share = min(value / limit, 1.0) * 100 if limit else None
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
+
+
+@register.filter
+def said(value: Any) -> str:
+    """A name or a value of something recorded, as a person would say it."""
+    return (
+        {True: "yes", False: "no", None: "none"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value).replace("_", " ")
+    )
+
+
+@register.filter
+def agent(run: Run) -> str:
+    """Who writes the replies of a run, in few words: the model, where its backbone has several."""
+    return run.backbone_model or registry.label(registry.BACKBONES, run.backbone).partition(" (")[0]
 
 
 @register.simple_tag

@@ -19,7 +19,7 @@ from experiments import access, audit, filters, live
 from experiments.models import Item, Queue, Review
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
-from experiments.review import adjudication, evidence, overview, queues, reservation, rubric, writing
+from experiments.review import adjudication, evidence, overview, queues, reservation, rubric, verdicts, writing
 from experiments.review.making import QueueForm
 
 PER_PAGE = 25
@@ -107,6 +107,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "crumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
         "page": page,
         "rows": rows,
+        "verdicts": verdicts.of([each.item.run for each in rows], user),
         "show": show,
         "shows": overview.SHOWS.items(),
         "named": row.reviewers.all(),

@@ -1,15 +1,17 @@
 // Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
 // before anything is typed, the places visited lately and the pages there are. What can be done here are the page's own
-// buttons and links with data-offer="Stop this run": the palette presses them.
+// buttons and links with data-offer="Stop this run": the palette presses them. Those in the page itself stand before the pages.
 import { toast } from "./notices.js";
 
 const KEPT = 8; // places remembered in this browser
+const LATELY = 4; // of them on show, so that what can be done here is seen without scrolling
 const box = document.getElementById("palette");
 const words = document.getElementById("palette-words");
 const list = document.getElementById("palette-list");
-const near = document.getElementById("palette-near");
 const found = document.getElementById("palette-found");
 const recent = document.getElementById("palette-recent");
+const pages = document.getElementById("palette-pages");
+const here = document.getElementById("palette-here");
 const actions = document.getElementById("palette-actions");
 let answered = ""; // the words that the options on show answer
 let chosen = null;
@@ -32,9 +34,11 @@ const inRail = (url) => [...document.querySelectorAll("#palette-pages [role=opti
 
 function open() {
   if (document.querySelector("dialog[open]")) return;
-  const links = places().filter((each) => each.url !== location.pathname).map(option);
+  const links = places().filter((each) => each.url !== location.pathname).slice(0, LATELY).map(option);
   recent.replaceChildren(recent.firstElementChild, ...links);
-  actions.replaceChildren(actions.firstElementChild, ...offers().map(action));
+  const [ours, others] = offers();
+  here.replaceChildren(here.firstElementChild, ...ours.map(action));
+  actions.replaceChildren(actions.firstElementChild, ...others.map(action));
   box.showModal();
   words.select();
   show();
@@ -49,10 +53,11 @@ function option({ url, words: text }) {
   return link;
 }
 
-// Those that the page shows, and a link to it; what a run's state rules out is not offered.
+// Those of the page, with a link to it, and those of the frame; what a run's state rules out is not offered.
 function offers() {
   const shown = [...document.querySelectorAll("[data-offer]")].filter((each) => !each.hidden && !each.disabled && stands(each.closest("[data-do]")));
-  return [...shown.map((each) => [each.dataset.offer, () => each.click()]), ["Copy link to this page", copyLink]];
+  const within = (main) => shown.filter((each) => !each.closest("main") === !main).map((each) => [each.dataset.offer, () => each.click()]);
+  return [[["Copy link to this page", copyLink], ...within(true)], within(false)];
 }
 
 const stands = (part) => !part || getComputedStyle(part).display !== "none";
@@ -79,10 +84,12 @@ function action([text, act]) {
 function show() {
   const text = words.value.trim().toLowerCase();
   const asks = words.hasAttribute("hx-get");
-  near.hidden = asks && text !== "";
-  found.hidden = !near.hidden || text === "";
-  for (const each of list.querySelectorAll("#palette-near [role=option], #palette-actions [role=option]")) each.hidden = !holds(each, text);
-  for (const group of [...near.children, actions]) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+  found.hidden = !asks || text === "";
+  for (const group of [recent, here, pages, actions]) {
+    for (const each of group.querySelectorAll("[role=option]")) each.hidden = !holds(each, text);
+    const replaced = !found.hidden && (group === recent || group === pages);
+    group.hidden = replaced || !group.querySelector("[role=option]:not([hidden])");
+  }
   if (!asks) answered = words.value;
   choose(options()[0] || null);
 }

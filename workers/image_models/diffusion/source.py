@@ -110,9 +110,10 @@ def remedy(name: str, use: Use) -> str:
     if Path(name).expanduser().exists():
         return f"Write the folder again with `save_pretrained`. {other}"
     return (
+        "If its authors ask for consent, first `hf auth login`. "
         f'Get it with: hf download {name} --include "*.json" --include "*.txt" --include "*/*.model" '
         f'--include "*/*.safetensors" --exclude "*.fp16*" --exclude "*.non_ema*" '
-        f"(after `hf auth login` if its authors ask for it). {other}"
+        f"{other}"
     )
 
 
