@@ -130,6 +130,40 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
     assert [len(told[name]) for name in ("threads", "reviews")] == [5, 1]
 
 
+def test_what_was_said_of_a_place_leads_to_it(
+    run: Run, teammate: User, as_owner: Client, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    closed(run)
+    path = bundled(run, path=tmp_path / "run.zip")
+    gone(run)
+    (taken,) = brought(path, teammate)
+    address = f"/runs/{taken.run.pk}/"
+    at = Experiment.objects.get().seq
+    card = f'<a class="where" href="{address}?at={at}#experiment-1">'
+    image = Observation.objects.get(position=1)
+    page = as_owner.get(f"{address}?tab=comments").content.decode()
+    assert page.count(f'<a class="where" href="{address}?at=2#e2">Event 2</a>') == 2
+    assert f"{card}Experiment 1</a>" in page
+    assert f"{card}Image “{image.title}” of experiment 1</a>" in page
+    assert page.count(f'<p class="of-image"><a href="/images/{image.image_id}/">') == 1
+    assert '<span class="where">The run</span>' in page
+    assert 'id="experiment-1"' in as_owner.get(f"{address}?at={at}").content.decode()
+    wrong: list[Any] = [
+        {"experiment": 9, "position": 1},
+        {"experiment": 1, "position": 99},
+        {"seq": 999},
+        {"seq": {"items": 1}, "experiment": "x", "position": True},
+        "no thread",
+    ]
+    Opinions.objects.update(threads=wrong * 40)
+    with django_assert_max_num_queries(40):
+        page = as_owner.get(f"{address}?tab=comments").content.decode()
+    assert page.count('<span class="where">Image 1 of experiment 9</span>') == 40
+    assert page.count(f"{card}Image 99 of experiment 1</a>") == 40, "the experiment is here at least"
+    assert page.count('<span class="where">Event 999</span>') == 40
+    assert page.count('<span class="where">The run</span>') == 40
+
+
 def test_a_bundle_shows_no_more_than_the_pages(run: Run, owner: User, teammate: User, reviewer: User) -> None:
     """The queue is blind and open: the second reviewer sees neither comments nor the first one's review."""
     second = member("second", "REVIEWER")

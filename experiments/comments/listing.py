@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from experiments import access
-from experiments.comments import anchors, reading
+from experiments.comments import anchors, brought, reading
 from experiments.comments.anchors import Anchor, Nowhere
 from experiments.models import Event, Opinions, Run, Tag
 from experiments.models.member import Role
@@ -30,6 +30,7 @@ def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
     totals["all"] = sum(totals.values())
     show, place = chosen(run, params)
     page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
+    came = Opinions.objects.filter(run=run).first() if page.number == 1 else None
     rows = reading.threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
     return {
         "run": run,
@@ -37,7 +38,8 @@ def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "show": show,
         "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
         "talks": reading.talks(run, rows),
-        "brought": Opinions.objects.filter(run=run).first() if page.number == 1 else None,
+        "brought": came,
+        "brought_threads": brought.places(run, came),
         **standing(user),
     }
 
