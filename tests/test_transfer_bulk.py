@@ -169,6 +169,47 @@ def test_others_write_while_a_long_run_is_gone_through(owner: User, tmp_path: Pa
     assert len(asked) < 100, "statements, of a run with 302 events"
 
 
+def tag_everything(run: Run) -> None:
+    """Two tags to each experiment, one to each image, and labels of another method on many units."""
+    tags = [Tag.objects.create(name=name) for name in ("odd", "look again")]
+    for row in run.experiments.all():
+        row.tags.set(tags)
+    for image in run.observations.all():
+        image.tags.add(tags[0])
+    units = [Unit.objects.create(layer=Layer.objects.get(), number=number) for number in range(20)]
+    for number in range(30):
+        Label.objects.create(run=run, text=f"label {number}", source="milan").units.set(units)
+
+
+def found_tags(run: Run) -> tuple[list[Any], list[Any], list[Any]]:
+    """Who has which tag, what search finds of them, and which units have which labels."""
+    experiments = run.experiments.order_by("number", "tags__name").values_list("number", "tags__name")
+    places = ("experiment__number", "position", "tags__name")
+    images = run.observations.order_by(*places).values_list(*places)
+    passages = Passage.objects.filter(run=run, kind="tag").order_by("seq", "text").values_list("seq", "text", "layer")
+    labels = (
+        run.label_set.filter(source="milan")
+        .order_by("text", "units__number")
+        .values_list("text", "source", "units__number")
+    )
+    return [*experiments, *images], list(passages), list(labels)
+
+
+def test_tags_and_labels_of_others_are_saved_in_few_queries(owner: User, tmp_path: Path) -> None:
+    model = Model.objects.create(name="toybox")
+    Layer.objects.create(model=model, name="layer4", position=4, path="layer4", kind="conv", units=64)
+    tag_everything(run := long_run(owner, 40, images=2))
+    path, there = bundled(run, path=tmp_path / "run.zip"), found_tags(run)
+    run.delete()
+    Tag.objects.all().delete()
+    Unit.objects.all().delete()
+    with CaptureQueriesContext(connection) as asked:
+        (taken,) = brought(path, owner)
+    assert found_tags(taken.run) == there
+    assert [len(each) for each in there] == [160, 160, 600]
+    assert len(asked) < 120, "statements, for 160 tags and 600 labels of units"
+
+
 def write_elsewhere(name: str) -> None:
     Tag.objects.create(name=name)
     connection.close()

@@ -217,6 +217,11 @@ FIRST = ("payload", "entries", 0, "observations", 0)
         ("run.json", put("labels", value=[LABEL | {"position": True}]), "position is True"),
         ("run.json", put("labels", value=[LABEL | {"units": [["toybox", 4, 7]]}]), "is no unit such as"),
         ("run.json", put("labels", value=[LABEL | {"units": [["toybox", "layer4", 7]] * 1_001}]), "1,001 things"),
+        (
+            "run.json",
+            put("labels", value=[LABEL | {"units": [["toybox", "layer4", 7]] * 1_000}] * 11),
+            "labels name 11,000 units, at most 10,000",
+        ),
         ("run.json", put("run", "limits", value={"rounds": "many"}), "limits: rounds is 'many'"),
         ("run.json", put("run", "limits", value={"cost": -5}), "limits: cost is -5"),
         ("run.json", put("run", "limits", value={"seconds": [1]}), "limits: seconds is [1]"),

@@ -214,6 +214,10 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
         (put("finals", 0, "verdict", value=["x"]), "a verdict is ['x']"),
         (put("tags", 0, "tags", value=[5]), "people.json: 5 is no tag"),
         (put("tags", 0, "experiment", value=None), "the experiment of tags is None"),
+        (
+            put("tags", value=[{"experiment": 1, "position": None, "tags": [f"t{n}" for n in range(50)]}] * 201),
+            "puts 10,050 tags to",
+        ),
     ],
 )
 def test_opinions_that_make_no_sense_are_refused(

@@ -5,6 +5,7 @@
 """
 
 from experiments.search.finding import Found, Scope, WrongCursor, find, images
+from experiments.search.opinions import keep_tags_within
 from experiments.search.passages import (
     Passages,
     Text,
@@ -33,6 +34,7 @@ __all__ = [
     "keep_gists",
     "keep_label",
     "keep_questions",
+    "keep_tags_within",
     "read",
     "runs_matching",
     "title_of",

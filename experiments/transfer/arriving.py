@@ -23,11 +23,11 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from experiments import transcript
-from experiments.models import Arrival, Image, Import, Label, Layer, Run, Tag, Unit
+from experiments.models import Arrival, Image, Import, Layer, Run, Tag, Unit
 from experiments.models.transfer import Brought
 from experiments.transcript import Step, storable
-from experiments.transfer import decoding, opinions, opinions_decoding, record
-from experiments.transfer.decoding import LabelTold, Told, moment, part, shown
+from experiments.transfer import decoding, opinions, opinions_decoding, record, run_labels
+from experiments.transfer.decoding import Told, moment, part, shown
 from experiments.transfer.laboratory import Laboratory, Progress, silent
 from experiments.transfer.looking import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.transfer.reading import Archive, Refused, opened
@@ -183,9 +183,7 @@ def finish(run: Run, said: Told) -> None:
     run.seconds = said.seconds
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
-    layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
-    for label in said.labels:
-        save_label(run, label, layers)
+    run_labels.save(run, said.labels)
     run.tags.set(tags_named(said.tags))
 
 
@@ -193,21 +191,6 @@ def tags_named(names: Sequence[str]) -> list[Tag]:
     """The rows of tags, made where they are new: three queries, however many they are."""
     Tag.objects.bulk_create([Tag(name=name) for name in names], ignore_conflicts=True)
     return list(Tag.objects.filter(name__in=names))
-
-
-def save_label(run: Run, told: LabelTold, layers: Mapping[tuple[str, str], Layer]) -> None:
-    """Scores of a label that the events tell of, or one more label; of units whose layer is not known here, nothing."""
-    if told.source == "run":
-        run.label_set.filter(source="run", position=told.position, text=told.text).update(scores=told.scores)
-        return
-    label = Label.objects.create(
-        run=run, text=told.text, source=told.source, position=told.position, scores=told.scores
-    )
-    known = [(layers.get((model, layer)), number) for model, layer, number in told.units]
-    wanted = {(layer.pk, number) for layer, number in known if layer and number < layer.units}
-    Unit.objects.bulk_create([Unit(layer_id=layer, number=number) for layer, number in wanted], ignore_conflicts=True)
-    for layer in {layer for layer, _ in wanted}:
-        label.units.add(*Unit.objects.filter(layer=layer, number__in=[n for place, n in wanted if place == layer]))
 
 
 def arrive(run: Run, identity: str, said: Told, source: Source) -> None:

@@ -18,7 +18,7 @@ HIGHEST = 2**31 - 1
 MOST_TAGS = 50
 """Tags of a run, an experiment or an image."""
 MOST_LABELS, LABEL_CHARS = 1_000, 10_000
-MOST_UNITS = 1_000
+MOST_UNITS, MOST_LABELLED = 1_000, 10_000
 """Units that one label is of."""
 MOST_SCORES, NAME_CHARS = 100, 80
 MOST_OPTIONS, OPTION_CHARS = 20, 500
@@ -75,7 +75,7 @@ def decoded(data: Json) -> Told:
         started=moment(row, "started"),
         ended=moment(row, "ended"),
         tags=tags(part(data, "tags", list), "run.json"),
-        labels=every(part(data, "labels", list), label, "labels", MOST_LABELS),
+        labels=labels(part(data, "labels", list)),
     )
 
 
@@ -115,6 +115,14 @@ def tags(given: Any, where: str) -> list[str]:
     if len(kept := list(dict.fromkeys(found))) > MOST_TAGS:
         raise Refused(f"{where} has {len(kept):,} tags, at most {MOST_TAGS} are possible.")
     return kept
+
+
+def labels(given: Any) -> Sequence[LabelTold]:
+    """Raises Refused, also for more units in all than are taken."""
+    found = every(given, label, "labels", MOST_LABELS)
+    if (count := sum(len(each.units) for each in found)) > MOST_LABELLED:
+        raise Refused(f"run.json: labels name {count:,} units, at most {MOST_LABELLED:,} are possible.")
+    return found
 
 
 def label(given: Any) -> LabelTold:

@@ -16,11 +16,13 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 
+from experiments import search
 from experiments.comments import reading
 from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Review, Run, Tag, Thread
 from experiments.people import person
 from experiments.review import blindness, rubric
 
+AT_ONCE = 500
 SCORES = tuple(line.name for line in rubric.LINES)
 
 
@@ -160,12 +162,24 @@ def save(run: Run, said: Said) -> None:
     brought = {"threads": list(said.threads), "reviews": list(said.reviews), "finals": list(said.finals)}
     if any(brought.values()):
         Opinions.objects.create(run=run, **brought)
-    wanted = {name for each in said.tags for name in each.tags}
+    if said.tags:
+        save_tags(run, said.tags)
+
+
+def save_tags(run: Run, tagged: Sequence[Tagged]) -> None:
+    """A number of queries that does not depend on how many they are: others wait to write meanwhile."""
+    wanted = {name for each in tagged for name in each.tags}
     Tag.objects.bulk_create([Tag(name=name) for name in sorted(wanted)], ignore_conflicts=True)
-    tags = {tag.name: tag for tag in Tag.objects.filter(name__in=wanted)} if wanted else {}
-    for each in said.tags:
-        rows: Any = Experiment.objects.filter(run=run, number=each.experiment)
-        if each.position is not None:
-            rows = Observation.objects.filter(run=run, experiment__number=each.experiment, position=each.position)
-        if (row := rows.first()) is not None:
-            row.tags.add(*(tags[name] for name in each.tags))
+    keys = dict(Tag.objects.filter(name__in=wanted).values_list("name", "pk"))
+    experiments = dict(run.experiments.values_list("number", "pk"))
+    places = run.observations.values_list("experiment__number", "position", "pk")
+    images = {(number, position): pk for number, position, pk in places}
+    of_experiments, of_images = Tag.experiments.through, Tag.observations.through
+    rows: dict[Any, list[Any]] = {of_experiments: [], of_images: []}
+    for each in tagged:
+        pk = experiments.get(each.experiment) if each.position is None else images.get((each.experiment, each.position))
+        kind, column = (of_experiments, "experiment_id") if each.position is None else (of_images, "observation_id")
+        rows[kind] += [kind(tag_id=keys[name], **{column: pk}) for name in each.tags if pk is not None]
+    for kind, made in rows.items():
+        kind.objects.bulk_create(made, ignore_conflicts=True, batch_size=AT_ONCE)
+    search.keep_tags_within(run)

@@ -22,11 +22,16 @@ Json = Mapping[str, Any]
 
 def decoded(data: Json) -> Said:
     """Raises Refused."""
+    found = every(data.get("tags", []), tagged, "tags", MOST_TAGGED)
+    if (count := sum(len(each.tags) for each in found)) > MOST_TAGGED:
+        raise Refused(
+            f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
+        )
     return Said(
         every(data.get("threads", []), thread, "threads", MOST_THREADS),
         every(data.get("reviews", []), review, "reviews", MOST_REVIEWS),
         every(data.get("finals", []), final, "finals", MOST_REVIEWS),
-        every(data.get("tags", []), tagged, "tags", MOST_TAGGED),
+        found,
     )
 
 
