@@ -22,11 +22,14 @@ from workers.toybox.concepts import Concept, parse
 from workers.toybox.scenes import Scene
 
 _SHOWN = 96
-_ORIGINALS = 10
+_ORIGINALS = 24
 _SUSPECTS = 5
 _ENOUGH = 5
+_SUSPECT = 1.5
+"""Standard errors from which a context is worth edits. Few scenes show each, so a bias seldom shows clearly at once;
+what chance put there, edits refute."""
 _CERTAIN = 2.5
-"""Standard errors that a mean difference must lie from none."""
+"""Standard errors that a mean difference must lie from none before it is claimed."""
 _MATTERS = 0.1
 """Least difference, as a share of the class's mean, that is worth a sentence."""
 
@@ -87,10 +90,10 @@ def class_of(view: View) -> Concept | None:
 
 
 def suspects(view: View, known: Concept) -> list[Difference]:
-    """Contexts in which the class responds differently, the clearest first."""
+    """Contexts in which the class seems to respond differently, the clearest first."""
     found = [each for context in SINGLES if (each := _difference(view, known, context))]
     mean = abs(_mean(view, known))
-    clear = [each for each in found if abs(each.errors) > _CERTAIN and abs(each.size) > _MATTERS * mean]
+    clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
     ranked = sorted(clear, key=lambda each: -abs(each.errors))
     return [each for place, each in enumerate(ranked) if not _mirrors(each, ranked[:place])][:_SUSPECTS]
 
@@ -169,7 +172,7 @@ def _conclude(view: View, known: Concept | None) -> Move:
         return Move("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
     found = suspects(view, known)
     tested = any(len(each.edited) for each in found)
-    biases = [each for each in found if each.confirmed] if tested else found
+    biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
     text = _told(view, known, biases, tested)
     label = (
         f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_said(known, biases[0].context)}" if biases else "none"
