@@ -60,7 +60,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("System", "system", lambda run: run.system),
     ("Agent", "text", lambda run: run.versions.get("agent") or rendering.agent_of(run)),
     ("Tools", "text", lambda run: registry.TOOL_SETS.get(run.tool_set, (run.tool_set,))[0]),
-    ("Data set", "text", lambda run: str(run.options.get("data_set", ""))),
+    ("Dataset", "text", lambda run: str(run.options.get("data_set", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
     ("Asked by", "text", lambda run: run.owner.get_username()),
     ("Status", "status", lambda run: (run.status, run.reason)),

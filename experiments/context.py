@@ -65,7 +65,7 @@ ELSEWHERE = (
     Place("choices", "Two-way choices", "", words="pairwise contests"),
     Place("choices-new", "New contest", "", words="two-way choices pairwise", least=Role.ADMIN),
     Place("settings-models", "Models", "", words="settings"),
-    Place("settings-data-sets", "Data sets", "", words="settings datasets"),
+    Place("settings-data-sets", "Datasets", "", words="settings datasets"),
     Place("settings-workers", "Workers", "", words="settings"),
     Place("settings-shares", "Shares", "", words="settings links", least=Role.ADMIN),
     Place("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),

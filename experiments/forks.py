@@ -21,7 +21,7 @@ NAMES = {
     "model": "model",
     "layer": "layer",
     "unit": "unit",
-    "data_set": "data set",
+    "data_set": "dataset",
     "tool_set": "tools",
     "backbone": "agent",
     "backbone_model": "model of the agent",
@@ -95,7 +95,7 @@ def changes(before: Run, after: Run) -> dict[str, str]:
         "system": (before.system, after.system),
         "agent": (agent(before), agent(after)),
         "tools": (before.tool_set, after.tool_set),
-        "data set": (str(before.options.get("data_set", "")), str(after.options.get("data_set", ""))),
+        "dataset": (str(before.options.get("data_set", "")), str(after.options.get("data_set", ""))),
         "seed": (str(before.seed), str(after.seed)),
     }
     found = {name: new or "none" for name, (old, new) in told.items() if old != new}

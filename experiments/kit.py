@@ -1,4 +1,4 @@
-"""What an agent works with: data set, tool set and backbone, and which of them go together.
+"""What an agent works with: dataset, toolset and backbone, and which of them go together.
 
 Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New query
 form and the command `investigate`.
@@ -27,8 +27,8 @@ def misfit(backbone: str, tool_set: str) -> str:
     """Why this backbone cannot work with these tools; "" if it can."""
     if backbone == SCRIPTED and tool_set != TOYBOX:
         return (
-            "The scripted scientist knows toybox's concepts and no others, so it works with the tool set toybox alone. "
-            "Choose another backbone, or that tool set."
+            "The scripted scientist knows toybox's concepts and no others, so it works with the toolset toybox alone. "
+            "Choose another backbone, or that toolset."
         )
     return ""
 
@@ -59,7 +59,7 @@ def _off_ground(model: str, tool_set: str) -> str:
 
 
 def fitting(model: str) -> dict[str, str]:
-    """Data set, tool set and backbone that suit a model, of what there is; with a key for a language model, that.
+    """Dataset, toolset and backbone that suit a model, of what there is; with a key for a language model, that.
 
     toybox has its own tools and the scripted scientist; other models get others where there are some.
     """

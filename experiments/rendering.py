@@ -48,8 +48,10 @@ TEMPLATES = {
 }
 """Kind of event -> its template in templates/events."""
 
-PARTS = ("agent", "model", "data set", "tool set", "generator", "editor", "describer")
+PARTS = ("agent", "model", "dataset", "toolset", "generator", "editor", "describer")
 """What a run is made with, in the order in which a page names it."""
+BEFORE = {"data set": "dataset", "tool set": "toolset"}
+"""What older runs call some of it."""
 
 SHORTLY = 20
 """Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
@@ -154,7 +156,7 @@ def told(payload: Json) -> list[tuple[str, str]]:
 
 def made(payload: Json) -> list[tuple[str, str]]:
     """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
-    versions = dict(payload.get("versions", {}))
+    versions = {BEFORE.get(name, name): what for name, what in payload.get("versions", {}).items()}
     return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
 
 

@@ -87,7 +87,11 @@ def doing(job: dict[str, Any]) -> dict[str, Any]:
         return found | ({"subject": run.question, "url": run.get_absolute_url()} if run else {}) | _progress(report)
     if kind == "work":
         task = Job.objects.filter(pk=row).first()
-        return found | ({"words": task.get_kind_display(), "subject": task.subject} if task else {}) | _of(task)
+        return (
+            found
+            | ({"words": _JOBS.get(task.kind) or task.get_kind_display(), "subject": task.subject} if task else {})
+            | _of(task)
+        )
     if kind == "write_exemplars":
         profile = Profile.objects.filter(pk=row).select_related("unit__layer__model").first()
         return found | {"subject": str(profile.unit) if profile else ""} | _progress(live.reported(f"profile:{row}"))
@@ -102,10 +106,11 @@ def _progress(report: dict[str, Any] | None) -> dict[str, Any]:
     return {"progress": f"{report['what']}: {report['done']} of {report['total']}"} if report else {}
 
 
+_JOBS = {"data_set": "Add a dataset"}
 _WORDS = {
     "advance": "A round of a run",
     "work": "A job",
     "write_exemplars": "Exemplars of a unit",
-    "write_catalogue": "Looking at every model and data set",
+    "write_catalogue": "Looking at every model and dataset",
     "sweep": "Looking for lost runs",
 }

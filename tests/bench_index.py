@@ -1,4 +1,4 @@
-"""What the exemplar index costs beside the forward pass it needs, and whether its memory grows with the data set."""
+"""What the exemplar index costs beside the forward pass it needs, and whether its memory grows with the dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMES = 2
 
 
 class InMemory:
-    """A data set of a few images that are shown again and again, so that no time goes into decoding."""
+    """A dataset of a few images that are shown again and again, so that no time goes into decoding."""
 
     name, revision = "in-memory", "1"
 

@@ -1,7 +1,7 @@
 """Twenty random units of toybox-net's layer4 and the scripted scientist: does it conclude, and are its labels right?
 
-Everything is real: data set, exemplar index, renderer, eyes, sandbox, loop. Units are drawn with the printed seed; set
-MAIA_BENCH_SEED for others. A unit is dead if no image of the data set activates it.
+Everything is real: dataset, exemplar index, renderer, eyes, sandbox, loop. Units are drawn with the printed seed; set
+MAIA_BENCH_SEED for others. A unit is dead if no image of the dataset activates it.
 """
 
 from __future__ import annotations

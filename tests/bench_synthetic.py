@@ -1,6 +1,6 @@
 """Synthetic neurons of toybox-eyes and the scripted scientist, from question to label; and the detector's own truth.
 
-Everything is real: data set, exemplar index, renderer, networks, sandbox, loop. A conditional neuron asks for two toys
+Everything is real: dataset, exemplar index, renderer, networks, sandbox, loop. A conditional neuron asks for two toys
 together, which the scientist has no words for: it may leave it without a label, but not with a wrong one.
 """
 

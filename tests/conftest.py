@@ -17,7 +17,7 @@ from django.test import Client
 
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 QUICK_IMAGES = 200
-"""Scenes in the data set of installations that tests start."""
+"""Scenes in the dataset of installations that tests start."""
 FIRST = ("postgres", "faults", "browser", "investigate", "up", "attacks_ordinary", "run_browser")
 """Files that take longest, and mostly wait: begun first, so that the others run beside them."""
 

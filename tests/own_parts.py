@@ -1,4 +1,4 @@
-"""A laboratory with a model and a data set of one's own: a small checkpoint and a folder of images, on disk."""
+"""A laboratory with a model and a dataset of one's own: a small checkpoint and a folder of images, on disk."""
 
 from __future__ import annotations
 

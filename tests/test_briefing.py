@@ -27,7 +27,7 @@ def test_the_scale_of_the_activations_is_told_once_the_layer_is_indexed(owner: U
     assert "The scale of its activations" not in first_event(first).assignment
     play(first)
     told = first_event(tiny_run(owner, Seeing(CONCLUSION))).assignment
-    assert "The scale of its activations over the data set:" in told
+    assert "The scale of its activations over the dataset:" in told
     assert "half of the ordinary images stay below" in told
     assert "exemplars reach" in told
 
@@ -36,7 +36,7 @@ def test_where_the_index_keeps_no_sample_the_agent_is_told_so(owner: User, monke
     play(tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("a red square", "a blue square"))))
     monkeypatch.setattr(Unit, "ordinary", lambda self, progress=silent: None)
     told = first_event(tiny_run(owner, Seeing(CONCLUSION))).assignment
-    assert "over the data set: what ordinary images of the dataset get is not known; the " in told
+    assert "over the dataset: what ordinary images of the dataset get is not known; the " in told
 
 
 def test_the_words_of_the_generator_are_told_where_it_knows_no_others(owner: User, monkeypatch) -> None:

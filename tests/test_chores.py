@@ -51,7 +51,7 @@ def test_a_model_and_a_data_set_are_added_by_whoever_asked(owner: User, checkpoi
         ("data_set", "/no/such/folder", "There is no folder /no/such/folder"),
         ("data_set", "photographs", "is no full path"),
         ("data_set", "folder:/no/such/folder", "There is no folder '/no/such/folder'"),
-        ("index", "folder:/no/such/folder", "There is no data set"),
+        ("index", "folder:/no/such/folder", "There is no dataset"),
     ],
 )
 def test_what_cannot_be_done_says_why_and_leaves_nothing(kind: str, subject: str, says: str) -> None:

@@ -71,8 +71,8 @@ def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
         (("data_sets", "add", "/no/such/folder"), "There is no folder /no/such/folder"),
         (("data_sets", "add", ""), "There is no folder without a name"),
         (("data_sets", "add", "saved:/no/such/folder"), "/no/such/folder"),
-        (("data_sets", "index", "birds", "--model", "toybox"), "There is no data set 'birds'"),
-        (("data_sets", "remove", "birds"), "There is no data set 'birds'"),
+        (("data_sets", "index", "birds", "--model", "toybox"), "There is no dataset 'birds'"),
+        (("data_sets", "remove", "birds"), "There is no dataset 'birds'"),
     ],
 )
 def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], says: str) -> None:

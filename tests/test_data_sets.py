@@ -1,4 +1,4 @@
-"""Folders of images as data sets: what is read, how, and what becomes of everything that is no image."""
+"""Folders of images as datasets: what is read, how, and what becomes of everything that is no image."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_folder_that_vanishes_is_an_error_of_its_own(root):
 def test_an_empty_folder_is_refused_when_it_is_indexed(root):
     assert len(opened(root)) == 0
     index = ExemplarIndex(LabSettings(root.parent / "state"), TinyModel(), opened(root))
-    with pytest.raises(MissingPart, match="The data set photos has 0 files"):
+    with pytest.raises(MissingPart, match="The dataset photos has 0 files"):
         index.prepare(["patches"])
 
 

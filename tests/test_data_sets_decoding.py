@@ -1,4 +1,4 @@
-"""Images of data sets, of all kinds and sizes: what becomes of them when a folder is read."""
+"""Images of datasets, of all kinds and sizes: what becomes of them when a folder is read."""
 
 from __future__ import annotations
 

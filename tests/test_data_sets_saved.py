@@ -1,4 +1,4 @@
-"""Data sets saved by the library `datasets`, with real files of its own making."""
+"""Datasets saved by the library `datasets`, with real files of its own making."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_rows_that_are_no_image_say_why(tmp_path):
             data_set[at]
         said.append(str(caught.value))
     assert said[0] == "row 1: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image."
-    assert said[1] == "row 2: the data set holds no image there, at most the path of one."
+    assert said[1] == "row 2: the dataset holds no image there, at most the path of one."
     assert said[2].startswith("row 3: it is damaged (")
 
 
@@ -144,7 +144,7 @@ def test_a_data_set_without_images_names_its_columns(tmp_path):
 @pytest.mark.parametrize("path", ["nowhere", ".", "#", ""])
 def test_what_is_no_saved_data_set_is_said_so(tmp_path, path):
     settings = LabSettings(tmp_path)
-    with pytest.raises((MissingPart, UnknownName), match=r"is no data set saved by the library|There is no 'saved:'"):
+    with pytest.raises((MissingPart, UnknownName), match=r"is no dataset saved by the library|There is no 'saved:'"):
         registry.load(registry.DATA_SETS, f"saved:{tmp_path / path if path else ''}")(settings)
     assert "save_to_disk" in registry.missing(registry.DATA_SETS, f"saved:{tmp_path}", settings)
 

@@ -1,4 +1,4 @@
-"""Experiments with the tool set "diffusion": every tool, on the real laboratory with small pipelines and toybox-net."""
+"""Experiments with the toolset "diffusion": every tool, on the real laboratory with small pipelines and toybox-net."""
 
 from __future__ import annotations
 

@@ -245,9 +245,7 @@ def test_it_notes_no_more_problems_than_it_has_room_for(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("names", [(), ("broken",) * 5])
 def test_a_data_set_without_a_single_image_is_refused_by_name(tmp_path, names):
-    with pytest.raises(
-        MissingPart, match=r"The data set squares has [05] files, and none is an image that can be read"
-    ):
+    with pytest.raises(MissingPart, match=r"The dataset squares has [05] files, and none is an image that can be read"):
         index_over(tmp_path, Unreliable(*names)).prepare(["patches"])
 
 

@@ -108,7 +108,7 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
     assert crumbs.crumbs("/runs/") == [Crumb("Overview", "/"), Crumb("Runs", "/runs/")]
     assert crumbs.crumbs("/settings/data-sets/")[1:] == [
         Crumb("Settings", "/settings/"),
-        Crumb("Data sets", "/settings/data-sets/"),
+        Crumb("Datasets", "/settings/data-sets/"),
     ]
     assert crumbs.crumbs("/query/")[-1].words == "New query"
     text = page(as_owner, f"/runs/{run.pk}/")

@@ -89,7 +89,7 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         (("--model", "toybix", "--layer", "layer4", "--unit", "1"), "Choose one of: toybox"),
         (("--layer", "layer4", "--unit", "seven"), "whole number"),
         (("--layer", "logits", "--unit", "no such class"), "or the name of one"),
-        ((*UNIT, "--data-set", "/no/such/folder"), "no data set or folder '/no/such/folder'"),
+        ((*UNIT, "--data-set", "/no/such/folder"), "no dataset or folder '/no/such/folder'"),
         ((*UNIT, "--tool-set", "diffusion"), "scripted scientist knows toybox"),
         (("--layer", "layer9", "--unit", "1"), "layer4"),
         (("--layer", "layer4", "--unit", "100000"), "has units 0 to 95"),

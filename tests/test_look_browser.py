@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture
 def run(owner: User) -> Run:
-    """A run, a model with a price and one without, a data set and a contest."""
+    """A run, a model with a price and one without, a dataset and a contest."""
     model = Model.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", path="layer4", kind="conv", units=96, position=1)
     DataSet.objects.create(key="toybox", label="Toybox")

@@ -258,8 +258,9 @@ def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
 
 def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
     versions = {"torch": "2.13", "numpy": "2.4", "editor": "pix2pix 3", "agent": "gpt-4o", "model": "toybox 1"}
+    versions["data set"] = "toybox"
     html = drawn(run, "started", replace(started(), versions=versions))
-    assert re.findall(r"<dt>([^<]+)</dt>", html) == ["agent", "model", "editor", "numpy", "torch"]
+    assert re.findall(r"<dt>([^<]+)</dt>", html) == ["agent", "model", "dataset", "editor", "numpy", "torch"]
     side = rendering.side(Run.objects.get(pk=run.pk))
     assert "<dd>gpt-4o</dd>" in side
     assert "<dd>Toybox: rendered toy scenes</dd>" in side

@@ -63,7 +63,7 @@ def test_the_exemplars_of_the_unit_stand_in_for_those_that_a_run_did_not_log(own
     unit = Unit.objects.create(layer=layer, number=run.unit)
     data_set = DataSet.objects.create(key="own", label="Own pictures", added=timezone.now())
     address, client = f"/review/{queue.pk}/items/1/", signed_in(first)
-    assert "Neither the run nor a data set shows exemplars" in client.get(address).content.decode()
+    assert "Neither the run nor a dataset shows exemplars" in client.get(address).content.decode()
     profile = Profile.objects.create(unit=unit, data_set=data_set, written=timezone.now())
     image = Image.objects.create(key="a" * 64, width=8, height=8, origin="exemplar")
     Exemplar.objects.create(profile=profile, rank=1, activation=7.5, image=image, masked=image)

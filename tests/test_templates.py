@@ -32,6 +32,22 @@ def test_a_template_compiles_and_keeps_to_the_policy(path: Path) -> None:
     assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text)] == []
 
 
+def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
+    """But for what the database calls its rows: those words stand in migrations."""
+    named = re.compile(r"help_text=|verbose_name|= \"data_set\", ")
+    said = re.compile(r"\b([Dd]ata|[Tt]ool) sets?\b")
+    kept = {"migrations", "rendering.py"}
+    sources = [path for folder in ("experiments", "workers") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path for path in sources if path.suffix in {".py", ".md"} and not kept & set(path.parts)]
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in [*TEMPLATES, *texts]
+        for line in path.read_text().splitlines()
+        if said.search(line) and not named.search(line)
+    ]
+    assert found == []
+
+
 def test_every_static_file_that_a_page_asks_for_exists() -> None:
     asked = {name for path in TEMPLATES for name in re.findall(r"\{% static '([^']+)' %\}", path.read_text())}
     assert "js/theme.js" in asked

@@ -51,7 +51,7 @@ def test_it_says_in_words_that_a_unit_never_activates(tmp_path):
     assert bench.tools.dataset_exemplars(bench.system) == ([], [])
     bench.tools.dataset_exemplars(bench.system)
     (entry,) = bench.tools.entries
-    assert entry.text.count("No image of the data set activates this unit") == 1
+    assert entry.text.count("No image of the dataset activates this unit") == 1
     assert bench.tools.threshold is None
 
 

@@ -293,7 +293,7 @@ def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resne
     text = page_of(as_owner)
     assert "No image of Photographs activates this unit at all" in text
     assert "Never active" in text
-    assert "There is no such data set here." in page_of(as_owner, data_set="nowhere")
+    assert "There is no such dataset here." in page_of(as_owner, data_set="nowhere")
 
 
 def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_nothing(

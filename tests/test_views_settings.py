@@ -1,4 +1,4 @@
-"""The settings pages for models and data sets: empty, full, under way, failed; what they ask of workers."""
+"""The settings pages for models and datasets: empty, full, under way, failed; what they ask of workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def admin(client: Client) -> Client:
 
 
 def fill(models: int = 1) -> None:
-    """A model with six layers, as many more as wanted, one that is missing; two data sets; both backbones."""
+    """A model with six layers, as many more as wanted, one that is missing; two datasets; both backbones."""
     sets = [DataSet.objects.create(key="toybox", label="Toys", images=3000)]
     sets.append(DataSet.objects.create(key="folder:/data/<b>", label="Birds <b>", images=12, added=timezone.now()))
     for number in range(models):
@@ -195,7 +195,7 @@ def test_work_that_has_ended_is_not_started_again_by_an_old_button(as_owner: Cli
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"data_set": "birds"}, "Choose a data set"),
+        ({"data_set": "birds"}, "Choose a dataset"),
         ({"model": "hf:some/thing"}, "Choose a model"),
         ({"layers": []}, "at least one layer"),
         ({"layers": ["<layer9>"]}, "has no layer “&lt;layer9&gt;”"),

@@ -5,9 +5,9 @@
     │   ├── ToolMisuse             an argument is wrong
     │   └── ToolRefused            the provider behind a tool said no
     ├── RequestError           the person who asked is told; nothing was started
-    │   ├── UnknownName            no such model, layer, unit, data set or backbone
+    │   ├── UnknownName            no such model, layer, unit, dataset or backbone
     │   ├── MissingPart            weights, a folder or a key are not there; says how to get them
-    │   └── BrokenImage            an image of a data set cannot be read; it is reported and left out
+    │   └── BrokenImage            an image of a dataset cannot be read; it is reported and left out
     ├── MachineryError         the operator is told; recorded, retried, then ends the run or has it wait
     │   ├── SandboxBroke           the sandbox could not run a program at all
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
@@ -46,7 +46,7 @@ class RequestError(MaiaError):
 
 
 class UnknownName(RequestError):
-    """Raised when a model, layer, unit, data set, task or backbone does not exist."""
+    """Raised when a model, layer, unit, dataset, task or backbone does not exist."""
 
 
 class MissingPart(RequestError):
@@ -54,7 +54,7 @@ class MissingPart(RequestError):
 
 
 class BrokenImage(RequestError):
-    """Raised when an image of a data set cannot be read; it is reported and left out."""
+    """Raised when an image of a dataset cannot be read; it is reported and left out."""
 
 
 class MachineryError(MaiaError):

@@ -57,7 +57,7 @@ VISION_MODELS: Plugins = {
 DATA_SETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
     "folder:": ("A folder of images", "workers.data_sets.folder.load"),
-    "saved:": ("An image data set saved by the library `datasets`", "workers.data_sets.saved.load"),
+    "saved:": ("An image dataset saved by the library `datasets`", "workers.data_sets.saved.load"),
     "published:": ("Exemplars that others have published", "workers.data_sets.published.load"),
 }
 
@@ -82,7 +82,7 @@ TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
     "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
     "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "nobody"),
 }
-"""Tool sets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
+"""Toolsets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
 
 DETECTORS: Plugins = {
     "toybox-eyes": ("toybox-eyes", "workers.detectors.toybox_eyes.load"),

@@ -1,4 +1,4 @@
-"""Models and their layers, data sets, backbones and tool sets: what there is to study, and with what."""
+"""Models and their layers, datasets, backbones and toolsets: what there is to study, and with what."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
     return Status(204, None)
 
 
-@router.delete("/data-sets/{pk}", response={204: None}, summary="Remove a data set")
+@router.delete("/data-sets/{pk}", response={204: None}, summary="Remove a dataset")
 def delete_data_set(request: HttpRequest, pk: Id) -> Status[None]:
     """One that somebody added; its images stay."""
     allow(request, Role.ADMIN, Scope.WRITE)
@@ -153,7 +153,7 @@ def data_set_out(row: DataSet) -> DataSetOut:
     return DataSetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
 
 
-@router.get("/data-sets", response=Page[DataSetOut], summary="List data sets")
+@router.get("/data-sets", response=Page[DataSetOut], summary="List datasets")
 def list_data_sets(request: HttpRequest, paging: Query[Paging]) -> Page[DataSetOut]:
     allow(request)
     return page(request, DataSet.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, data_set_out)
@@ -166,7 +166,7 @@ def list_backbones(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]
     return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
-@router.get("/tool-sets", response=Page[PartOut], summary="List tool sets")
+@router.get("/tool-sets", response=Page[PartOut], summary="List toolsets")
 def list_tool_sets(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
     """A generator, an editor and a describer that go together."""
     allow(request)

@@ -1,4 +1,4 @@
-"""Long work of the settings pages: models and data sets of one's own, indexes; how far it is, stopping, going on."""
+"""Long work of the settings pages: models and datasets of one's own, indexes; how far it is, stopping, going on."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> S
     return Status(202, once(request, response, user, lambda: asked(asking.ask(request, JobKind.MODEL, model.name))))
 
 
-@catalogue.router.post("/data-sets", response={202: JobOut}, summary="Add a data set")
+@catalogue.router.post("/data-sets", response={202: JobOut}, summary="Add a dataset")
 def add_data_set(request: HttpRequest, given: DataSetIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Have a worker look at a folder on its disks."""
     user = allow(request, Role.ADMIN, Scope.WRITE)
@@ -127,9 +127,9 @@ def add_data_set(request: HttpRequest, given: DataSetIn, response: HttpResponse)
     return Status(202, once(request, response, user, make))
 
 
-@router.post("/indexes", response={202: JobOut}, summary="Index a data set for a model")
+@router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model")
 def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """Have a worker measure all units of some layers over a data set."""
+    """Have a worker measure all units of some layers over a dataset."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     if problem := data_sets.index_problem(index.data_set, index.model, index.layers):
         raise Refusal("invalid", problem)

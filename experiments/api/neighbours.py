@@ -1,4 +1,4 @@
-"""The units most like one, over a data set."""
+"""The units most like one, over a dataset."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOTHING_YET = Neighbours("", 0, 0, (), ())
 
 @router.get("/layers/{pk}/units/{number}/neighbours", response=NeighboursOut, summary="Read the units most like one")
 def read_neighbours(request: HttpRequest, pk: Id, number: Number, data_set: Name) -> NeighboursOut:
-    """Needs the unit's exemplars over the data set: ask for those first."""
+    """Needs the unit's exemplars over the dataset: ask for those first."""
     allow(request)
     layer = within(pk, number)
     profile = Profile.objects.filter(

@@ -38,7 +38,7 @@ class UnitOut(Schema):
 
 
 class ProfileOut(Schema):
-    """What a unit does over a data set. `written` is null until a worker has looked."""
+    """What a unit does over a dataset. `written` is null until a worker has looked."""
 
     data_set: str
     quantile: float | None
@@ -65,7 +65,7 @@ class UnitDetail(Schema):
 
 
 class ExemplarOut(Schema):
-    """A data set image that activates the unit most, raw and masked."""
+    """A dataset image that activates the unit most, raw and masked."""
 
     data_set: str
     rank: int
@@ -83,7 +83,7 @@ class UnitFilters(Schema):
 
 
 class Over(Body):
-    """Which data set is meant, by its key."""
+    """Which dataset is meant, by its key."""
 
     data_set: Name
 
@@ -120,7 +120,7 @@ def matching(filters: UnitFilters) -> QuerySet[Unit]:
 
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
 def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
-    """Any unit of the layer; its figures over each data set that somebody has asked for."""
+    """Any unit of the layer; its figures over each dataset that somebody has asked for."""
     allow(request)
     layer = within(pk, number)
     unit = UNITS.filter(layer=layer, number=number).first()
@@ -190,12 +190,12 @@ def exemplar_out(row: Exemplar) -> ExemplarOut:
     "/layers/{pk}/units/{number}/exemplars", response={202: ProfileOut}, summary="Ask for the exemplars of a unit"
 )
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
-    """Have a worker measure the unit over a data set. Asking again is harmless; read the unit to see it done."""
+    """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
     allow(request, Role.RESEARCHER, Scope.RUN)
     layer = within(pk, number)
     data_set = DataSet.objects.filter(key=over.data_set, available=True).first()
     if data_set is None:
-        raise Refusal("conflict", f"No worker can use a data set {over.data_set!r}. List the data sets for its remedy.")
+        raise Refusal("conflict", f"No worker can use a dataset {over.data_set!r}. List the datasets for its remedy.")
     with transaction.atomic():
         unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
         profile, _ = Profile.objects.get_or_create(unit=unit, data_set=data_set)

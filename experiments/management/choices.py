@@ -43,7 +43,7 @@ def system_of(options: dict[str, Any]) -> Any:
 
 
 def tool_set_of(model: str, options: dict[str, Any]) -> str:
-    """The tool set that was named, or that suits a model of toys. Raises CommandError where nothing suits by itself."""
+    """The toolset that was named, or that suits a model of toys. Raises CommandError where nothing suits by itself."""
     named: str | None = options["tool_set"]
     if kit.is_toybox(model):
         return named or kit.TOYBOX

@@ -1,4 +1,4 @@
-"""Data sets, and what each says of the units that somebody asked about. Written by workers, read by pages."""
+"""Datasets, and what each says of the units that somebody asked about. Written by workers, read by pages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DataSet(Part):
 
 
 class Index(models.Model):
-    """A layer whose units have all been measured over a data set; the figures lie in the state folder."""
+    """A layer whose units have all been measured over a dataset; the figures lie in the state folder."""
 
     data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="indexes")
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
@@ -59,7 +59,7 @@ class Index(models.Model):
 
 
 class Profile(models.Model):
-    """One unit over one data set. The row appears when somebody first asks; the figures follow with its exemplars."""
+    """One unit over one dataset. The row appears when somebody first asks; the figures follow with its exemplars."""
 
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="profiles")
     data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="profiles")
@@ -90,7 +90,7 @@ class Profile(models.Model):
 
 
 class Exemplar(models.Model):
-    """A data set image that maximally activates a unit, raw and masked."""
+    """A dataset image that maximally activates a unit, raw and masked."""
 
     profile = models.ForeignKey(Profile, models.CASCADE, related_name="exemplars")
     rank = models.PositiveIntegerField()

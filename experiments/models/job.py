@@ -1,4 +1,4 @@
-"""Long work that a person asked of a worker: looking at a model or a data set, an index, an export, an import."""
+"""Long work that a person asked of a worker: looking at a model or a dataset, an index, an export, an import."""
 
 from __future__ import annotations
 

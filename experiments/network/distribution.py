@@ -1,4 +1,4 @@
-"""A unit's activations over a data set as geometry: how many images reach which activation. Drawn by a template."""
+"""A unit's activations over a dataset as geometry: how many images reach which activation. Drawn by a template."""
 
 from __future__ import annotations
 

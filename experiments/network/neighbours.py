@@ -88,7 +88,7 @@ def drawn(profile: Profile, layers: Mapping[int, Layer]) -> Neighbours:
 
 
 def pictured(profile: Profile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
-    """The first exemplars of these units over the same data set, where a worker has written them."""
+    """The first exemplars of these units over the same dataset, where a worker has written them."""
     if not numbers:
         return {}
     units = reduce(

@@ -42,7 +42,7 @@ MEANINGS = {
     State.CONCLUDED: "a run concluded",
     State.LABELLED: "it has a label, but no run concluded",
     State.OPEN: "its runs wait for a person, failed, were stopped or reached a limit",
-    State.DEAD: "no image of any data set it was measured on activates it",
+    State.DEAD: "no image of any dataset it was measured on activates it",
     State.NEW: "no run, no label",
 }
 ORDER = tuple(State)
@@ -80,7 +80,7 @@ def state_of(status: str) -> State:
 
 
 def dead(layers: Sequence[int]) -> dict[int, set[int]]:
-    """The units of each layer that no image of any data set that was indexed activates."""
+    """The units of each layer that no image of any dataset that was indexed activates."""
     found: dict[int, set[int]] = {}
     rows = Index.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
     for layer, dead_here in rows:

@@ -57,7 +57,7 @@ def shots(run: Run, which: Q, count: int) -> list[Shot]:
 
 
 def of_unit(run: Run) -> tuple[list[Shot], str]:
-    """The unit's own exemplars, and the data set they are from: the one that the run was asked over, else any."""
+    """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
     known = Profile.objects.filter(
         unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
     )

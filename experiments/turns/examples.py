@@ -22,7 +22,7 @@ def example(name: str, words: str, code: str) -> Example:
 EXAMPLES: Sequence[Example] = (
     example(
         "Exemplars",
-        "The images of the data set that activate the unit most: where to begin.",
+        "The images of the dataset that activate the unit most: where to begin.",
         """
         def run_experiment(system, tools):
             activations, images = tools.dataset_exemplars(system)

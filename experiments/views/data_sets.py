@@ -1,4 +1,4 @@
-"""Settings, data sets: what exemplars come from, what is indexed, what could not be read; data sets of one's own."""
+"""Settings, datasets: what exemplars come from, what is indexed, what could not be read; datasets of one's own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def around(role: Role, chosen: Any) -> dict[str, Any]:
 
 
 class Shown:
-    """A data set as the list shows it: its indexed layers by model, the first of its broken files."""
+    """A dataset as the list shows it: its indexed layers by model, the first of its broken files."""
 
     def __init__(self, row: DataSet) -> None:
         self.row = row
@@ -81,7 +81,7 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_POST
 @transaction.atomic
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a data set that somebody added off the list; its images stay."""
+    """Take a dataset that somebody added off the list; its images stay."""
     access.require(request, Role.ADMIN)
     data_set = get_object_or_404(DataSet, pk=pk, added__isnull=False)
     take_off(request, data_set)
@@ -95,7 +95,7 @@ def take_off(request: HttpRequest, data_set: DataSet) -> None:
 
 @require_POST
 def index(request: HttpRequest) -> HttpResponse:
-    """Have a worker measure all units of some layers over a data set."""
+    """Have a worker measure all units of some layers over a dataset."""
     user = access.require(request, Role.RESEARCHER)
     key, name, layers = request.POST.get("data_set"), request.POST.get("model"), request.POST.getlist("layers")
     if problem := index_problem(key, name, layers):
@@ -110,7 +110,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def index_problem(key: str | None, name: str | None, layers: list[str]) -> str:
     """What is wrong with the choice; "" if nothing is."""
     if not DataSet.objects.filter(key=key, available=True).exists():
-        return "Choose a data set of the list that can be used."
+        return "Choose a dataset of the list that can be used."
     model = Model.objects.filter(name=name, available=True).first()
     if model is None:
         return "Choose a model of the list that can be used."

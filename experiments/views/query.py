@@ -165,7 +165,7 @@ def picked(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The data sets, tool sets and backbones, and those chosen; where nobody chose, what suits the model."""
+    """The datasets, toolsets and backbones, and those chosen; where nobody chose, what suits the model."""
     fitting = kit.fitting(model)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     data_sets = list(DataSet.objects.all())
@@ -192,7 +192,7 @@ def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again:
     context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
     context["earlier"] = earlier(layer, number)
     if data_set is None or not data_set.available:
-        lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the data sets yet."
+        lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
     return context | profiled(layer, number, data_set, again)
 
@@ -204,7 +204,7 @@ def earlier(layer: Layer, number: int) -> list[Run]:
 
 
 def profiled(layer: Layer, number: int, data_set: DataSet, again: bool) -> dict[str, Any]:
-    """The unit over the data set, its exemplars once there are some; asks a worker for them if there are none."""
+    """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
     profile, _ = Profile.objects.get_or_create(unit=found, data_set=data_set)
     if again and profile.problem:

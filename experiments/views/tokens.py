@@ -21,7 +21,7 @@ MOST = 50
 EXPLAINED = {
     Scope.READ: "Runs, events, experiments, images, units, labels: to look at.",
     Scope.RUN: "And to start, stop and retry runs.",
-    Scope.WRITE: "And to write labels, and to ask workers for models, data sets and indexes.",
+    Scope.WRITE: "And to write labels, and to ask workers for models, datasets and indexes.",
 }
 
 

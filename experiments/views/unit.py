@@ -1,4 +1,4 @@
-"""The page of one unit: what a data set says of it, neighbours, runs and labels, what speaks for and against."""
+"""The page of one unit: what a dataset says of it, neighbours, runs and labels, what speaks for and against."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEASURED = "measured"
 
 @require_safe
 def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """The whole page; htmx is sent what the data set says, while a worker finds that out."""
+    """The whole page; htmx is sent what the dataset says, while a worker finds that out."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     row = find_layer(name, layer_name, number)
     context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
@@ -45,11 +45,11 @@ def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpR
     return render(request, "units/unit.html", context | known(request, row, number, context["threshold"]))
 
 
-# --- what a data set says ----------------------------------------------------------------------------
+# --- what a dataset says ----------------------------------------------------------------------------
 
 
 def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
-    """The unit over the data set that is asked for, or the one that says most."""
+    """The unit over the dataset that is asked for, or the one that says most."""
     data_sets = list(DataSet.objects.all())
     profiles = Profile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "data_set")
     by_data_set = {profile.data_set_id: profile for profile in profiles}
@@ -77,7 +77,7 @@ def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
 def telling(
     data_sets: Sequence[DataSet], profiles: dict[int, Profile], indexed: set[int], model: Model
 ) -> DataSet | None:
-    """The data set that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
+    """The dataset that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
     written = {pk for pk, profile in profiles.items() if profile.written}
     fitting = kit.data_set_for(model.name)
 

@@ -138,7 +138,7 @@ class ExperimentEnded:
     own: bool = False
     """Whether this experiment measured images that are no exemplars."""
     ordinary: Ordinary | None = None
-    """What ordinary images of the data set get, once known."""
+    """What ordinary images of the dataset get, once known."""
     rounds: int | None = None
     """How many rounds the run could have at this time."""
 

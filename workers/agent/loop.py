@@ -88,7 +88,7 @@ class Outcome:
     best: float | None = None
     """The highest activation of those that are no exemplars."""
     ordinary: Ordinary | None = None
-    """What ordinary images of the data set get, if it is known."""
+    """What ordinary images of the dataset get, if it is known."""
 
 
 class Runner(Protocol):

@@ -15,7 +15,7 @@ class Person:
 
     sees = False
     price_known = True
-    """People look for themselves; programs that ask for descriptions get them from the tool set."""
+    """People look for themselves; programs that ask for descriptions get them from the toolset."""
 
     def __init__(self, label: str = "A person", text: str | None = None) -> None:
         """`text` is the reply of this round, None while it is not written; `label` its author."""

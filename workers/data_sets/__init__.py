@@ -1,1 +1,1 @@
-"""Data sets that exemplars come from."""
+"""Datasets that exemplars come from."""

@@ -1,4 +1,4 @@
-"""Any folder of images as a data set: every file in it, however deep, in the order of their paths.
+"""Any folder of images as a dataset: every file in it, however deep, in the order of their paths.
 
 The list of files is made once and kept in the state folder; it is made anew when the folder has changed. Nothing in
 the folder is trusted: what a path leads to and what a file holds is looked at when it is read, and whatever is no image
@@ -47,14 +47,14 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> FolderOfImages:
-    """The data set; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    """The dataset; nothing is listed yet. Raises MissingPart if there is no such folder."""
     if message := missing(settings, path):
         raise MissingPart(message)
     return FolderOfImages(Path(os.path.expanduser(path)).resolve(), settings)
 
 
 class FolderOfImages:
-    """The data set "folder:PATH". See `protocols.DataSet`. Safe for threads."""
+    """The dataset "folder:PATH". See `protocols.DataSet`. Safe for threads."""
 
     def __init__(self, root: Path, settings: LabSettings) -> None:
         self.name = root.name or "root"
@@ -105,7 +105,7 @@ class FolderOfImages:
         if bundles and not found:
             raise MissingPart(
                 f"The folder {str(self._root)!r} holds no images but {len(bundles)} files such as {bundles[0]!r}, "
-                "which are not looked into. Unpack them into a folder, or save the data set with the library "
+                "which are not looked into. Unpack them into a folder, or save the dataset with the library "
                 "`datasets` (load_dataset, then save_to_disk) and name that."
             )
         return found

@@ -7,7 +7,7 @@
 
 "published:PATH" is such a folder, named after its layer, or any folder above that holds each layer once, as
 exemplars/resnet152/imagenet/layer4 of MAIA's archive lies below exemplars/resnet152. Its images
-are the data set; what units they belong to, the exemplar index takes from `published`. Loaded through the registry.
+are the dataset; what units they belong to, the exemplar index takes from `published`. Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEPTH = 3
-"""Folders between the one that was named and those of the layers: model, data set, layer."""
+"""Folders between the one that was named and those of the layers: model, dataset, layer."""
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
@@ -47,14 +47,14 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> PublishedExemplars:
-    """The data set. Raises MissingPart, with the file and the reason, if there is none or it makes no sense."""
+    """The dataset. Raises MissingPart, with the file and the reason, if there is none or it makes no sense."""
     if message := missing(settings, path):
         raise MissingPart(message)
     return PublishedExemplars(Path(os.path.expanduser(path)).resolve())
 
 
 class PublishedExemplars:
-    """The data set "published:PATH". See `protocols.PublishedDataSet`. Safe for threads."""
+    """The dataset "published:PATH". See `protocols.PublishedDataSet`. Safe for threads."""
 
     def __init__(self, root: Path) -> None:
         self.name = f"published {root.name}"

@@ -1,4 +1,4 @@
-"""An image data set saved by the library `datasets` (`save_to_disk`): "saved:PATH", or "saved:PATH#SPLIT".
+"""An image dataset saved by the library `datasets` (`save_to_disk`): "saved:PATH", or "saved:PATH#SPLIT".
 
 Images are decoded here: the library would decode anything of any size. Loaded through the registry.
 """
@@ -22,25 +22,25 @@ _MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
-    """Says so if there is no such data set."""
+    """Says so if there is no such dataset."""
     folder, _ = _parts(path)
     if any((folder / mark).is_file() for mark in _MARKS):
         return ""
     return (
-        f"{str(folder)!r} is no data set saved by the library `datasets`. Name a folder that `save_to_disk` made, "
+        f"{str(folder)!r} is no dataset saved by the library `datasets`. Name a folder that `save_to_disk` made, "
         "or use folder:PATH for a folder of image files."
     )
 
 
 def load(settings: LabSettings, path: str) -> SavedImages:
-    """The data set. Raises MissingPart if it is none, is damaged or has no images; UnknownName for a wrong split."""
+    """The dataset. Raises MissingPart if it is none, is damaged or has no images; UnknownName for a wrong split."""
     if message := missing(settings, path):
         raise MissingPart(message)
     folder, split = _parts(path)
     try:
         found = datasets.load_from_disk(str(folder))
     except Exception as error:
-        raise MissingPart(f"The data set {str(folder)!r} cannot be opened ({error}). Save it again.") from error
+        raise MissingPart(f"The dataset {str(folder)!r} cannot be opened ({error}). Save it again.") from error
     if isinstance(found, datasets.DatasetDict):
         split = split or ("train" if "train" in found else next(iter(found)))
         if split not in found:
@@ -52,12 +52,12 @@ def load(settings: LabSettings, path: str) -> SavedImages:
 
 
 class SavedImages:
-    """The data set "saved:PATH". See `protocols.DataSet`. Safe for threads."""
+    """The dataset "saved:PATH". See `protocols.DataSet`. Safe for threads."""
 
     def __init__(self, name: str, table: Any, limit: int = 0) -> None:
         column = _column(table, datasets.Image)
         if column is None:
-            raise MissingPart(f"The data set {name!r} has no column of images, only: {', '.join(table.column_names)}.")
+            raise MissingPart(f"The dataset {name!r} has no column of images, only: {', '.join(table.column_names)}.")
         self.name = name
         self._column = column
         self._table = table.with_format(None).cast_column(column, datasets.Image(decode=False))
@@ -75,7 +75,7 @@ class SavedImages:
         """The image at a position, reduced as `imaging.decode_file` says. Raises BrokenImage, IndexError."""
         row = self._row(index, self._column)
         if not row or not row["bytes"]:
-            raise BrokenImage(f"{self.source(index)}: the data set holds no image there, at most the path of one.")
+            raise BrokenImage(f"{self.source(index)}: the dataset holds no image there, at most the path of one.")
         try:
             return Picture(decode_file(BytesIO(row["bytes"])))
         except BrokenImage as error:

@@ -25,7 +25,7 @@ ANSWER: B
 ANSWER: CANNOT TELL"""
 
 EXEMPLARS = """\
-These are the images of a data set that excite the unit most, each masked: a red line encloses the region that drives
+These are the images of a dataset that excite the unit most, each masked: a red line encloses the region that drives
 the unit, which is bright, and the rest is dimmed. After each masked image stands the same image whole."""
 
 _LINE = re.compile(r"^[\s*_#>`]*answer[\s*_`]*[:=][\s*_`\"']*(a|b|cannot\s+tell)\b[\s*_`\"'.!)]*$", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What pages and commands ask for: models and data sets of one's own, and indexes of a model over a data set."""
+"""What pages and commands ask for: models and datasets of one's own, and indexes of a model over a dataset."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model(written: str, by: User | None = None) -> Model:
 
 
 def data_set(key: str, label: str = "", by: User | None = None) -> DataSet:
-    """The row of a data set, from then on offered by the form. Raises UnknownName, MissingPart."""
+    """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart."""
     return catalogue.look_at_data_set(key, label=label.strip(), **signed(key in registry.DATA_SETS, by))
 
 
@@ -65,12 +65,12 @@ def index(job: Job, progress: Progress) -> str:
 
 
 def known_data_set(name: str) -> DataSet:
-    """The row of a data set by its key, its name or its path. Raises UnknownName, listing what there is."""
+    """The row of a dataset by its key, its name or its path. Raises UnknownName, listing what there is."""
     if row := find_data_set(name):
         return row
     there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "none yet"
     raise UnknownName(
-        f"There is no data set {name!r}. Choose one of: {there}. Or add it: manage.py data_sets add {name}"
+        f"There is no dataset {name!r}. Choose one of: {there}. Or add it: manage.py data_sets add {name}"
     )
 
 
@@ -98,7 +98,7 @@ def index_layers(
 
 
 def published_of(data_set: DataSet, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
-    """Of layers, those that a data set can be indexed for, and the rest; one of plain images can be for all.
+    """Of layers, those that a dataset can be indexed for, and the rest; one of plain images can be for all.
 
     Raises MissingPart if published exemplars are of none of them.
     """

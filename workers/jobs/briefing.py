@@ -41,4 +41,4 @@ def scale_of(spec: SystemSpec) -> str:
     if exemplars:
         mean = sum(each.activation for each in exemplars) / len(exemplars)
         parts.append(f"the {len(exemplars)} exemplars reach {figure(mean)} on average")
-    return f"The scale of its activations over the data set: {'; '.join(parts)}." if parts else ""
+    return f"The scale of its activations over the dataset: {'; '.join(parts)}." if parts else ""

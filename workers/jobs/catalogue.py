@@ -45,7 +45,7 @@ def model_keys() -> list[str]:
 
 
 def data_set_keys() -> list[str]:
-    """The data sets with a name in the registry, that of the settings, then those that were added."""
+    """The datasets with a name in the registry, that of the settings, then those that were added."""
     named = [key for key, _ in registry.choices(registry.DATA_SETS)]
     return merged([named, [conf.settings.LAB_DATA_SET], DataSet.objects.values_list("key", flat=True)])
 
@@ -123,11 +123,11 @@ def rename_layers(row: Model, layers: Iterable[LayerInfo]) -> None:
             Layer.objects.filter(pk=known.pk).update(name=layer.name)
 
 
-# --- data sets --------------------------------------------------------------------------------------
+# --- datasets --------------------------------------------------------------------------------------
 
 
 def write_data_set(key: str) -> None:
-    """The row of a data set; of one that fails, with the reason."""
+    """The row of a dataset; of one that fails, with the reason."""
     if remedy := trouble(key, lambda: look_at_data_set(key)):
         lacks = {"available": False, "remedy": remedy}
         label = called(registry.DATA_SETS, key)
@@ -135,7 +135,7 @@ def write_data_set(key: str) -> None:
 
 
 def look_at_data_set(key: str, **added: Any) -> DataSet:
-    """Write a data set down; its images are counted, not read. Raises MissingPart, UnknownName, as `look_at_model`."""
+    """Write a dataset down; its images are counted, not read. Raises MissingPart, UnknownName, as `look_at_model`."""
     require(registry.DATA_SETS, key)
     data_set = laboratory().data_set(key)
     named = {"label": label} if (label := added.pop("label", "")) else {}
@@ -157,7 +157,7 @@ def counted(data_set: DataSetOfImages) -> int:
     return count() if count else len(data_set)
 
 
-# --- backbones and tool sets ------------------------------------------------------------------------
+# --- backbones and toolsets ------------------------------------------------------------------------
 
 
 def write_backbone(key: str) -> None:

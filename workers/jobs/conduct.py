@@ -188,8 +188,8 @@ def parts(run: Run) -> dict[str, str]:
     return {
         "agent": backbone.label,
         "model": named(run.model, lab.model(run.model)),
-        "data set": named(data_set, lab.data_set(data_set)),
-        "tool set": run.tool_set,
+        "dataset": named(data_set, lab.data_set(data_set)),
+        "toolset": run.tool_set,
         "generator": named(generator, lab.generator(generator)),
         "editor": named(editor, lab.editor(editor)),
         "describer": backbone.label if backbone.sees else describer,

@@ -1,4 +1,4 @@
-"""From what a person writes, such as a hub id or a path, to the key of a model or a data set."""
+"""From what a person writes, such as a hub id or a path, to the key of a model or a dataset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
 PUBLISHED_SIGN = "images.npy"
 """What a folder of published exemplars holds, or each of the folders of layers in it."""
 PUBLISHED_DEPTH = 3
-"""Folders of model, data set and layer that may lie between."""
+"""Folders of model, dataset and layer that may lie between."""
 
 
 def model_key(written: str) -> str:
@@ -29,15 +29,15 @@ def model_key(written: str) -> str:
 
 
 def data_set_key(written: str) -> str:
-    """The key of a data set; of a folder, finds out of what kind it is. Raises UnknownName."""
+    """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName."""
     text = written.strip()
     if names_plugin(registry.DATA_SETS, text):
-        return checked("data set", absolute(text), LONGEST_DATA_SET)
+        return checked("dataset", absolute(text), LONGEST_DATA_SET)
     folder, split = parted(text)
     if not text or not folder.is_dir():
         where = folder.absolute() if text else "without a name"
-        raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved data set.")
-    return checked("data set", f"{family(folder)}:{folder.absolute()}{split}", LONGEST_DATA_SET)
+        raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved dataset.")
+    return checked("dataset", f"{family(folder)}:{folder.absolute()}{split}", LONGEST_DATA_SET)
 
 
 def family(folder: Path) -> str:

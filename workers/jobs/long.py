@@ -34,7 +34,7 @@ def write_catalogue() -> None:
 
 @shared_task(name="workers.jobs.long.write_exemplars")
 def write_exemplars(profile_id: int) -> None:
-    """Write the exemplars of one unit over one data set, raw and masked; the index is built if need be."""
+    """Write the exemplars of one unit over one dataset, raw and masked; the index is built if need be."""
     from workers.jobs.profiles import write
 
     profile = Profile.objects.filter(pk=profile_id, written=None).first()
@@ -53,7 +53,7 @@ def write_exemplars(profile_id: int) -> None:
 
 @shared_task(name="workers.jobs.long.write_neighbours")
 def write_neighbours(profile_id: int) -> None:
-    """Write down which units are most like one, over one data set. Takes a moment: the index knows it all."""
+    """Write down which units are most like one, over one dataset. Takes a moment: the index knows it all."""
     from workers.jobs import neighbours
 
     if profile := Profile.objects.select_related("unit__layer__model", "data_set").filter(pk=profile_id).first():

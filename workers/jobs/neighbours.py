@@ -1,4 +1,4 @@
-"""The units most like one, over one data set, written down for its page. Only layers that are indexed take part."""
+"""The units most like one, over one dataset, written down for its page. Only layers that are indexed take part."""
 
 from __future__ import annotations
 

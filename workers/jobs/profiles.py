@@ -1,4 +1,4 @@
-"""What a data set says of one unit, written down for the pages: its figures, and its exemplars raw and masked."""
+"""What a dataset says of one unit, written down for the pages: its figures, and its exemplars raw and masked."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def note_figures(profile: Profile, record: UnitRecord) -> None:
 
 
 def spec_of(layer: Layer, number: int, data_set: DataSet) -> SystemSpec:
-    """The system that a unit of a layer is studied as, over this data set."""
+    """The system that a unit of a layer is studied as, over this dataset."""
     kind = registry.SYSTEM_OF_LAYER[layer.kind]
     return SystemSpec(kind, layer.model.name, layer.name, number, {"data_set": data_set.key})
 
 
 def note_index(data_set: DataSet, layers: list[Layer]) -> None:
-    """Remember that these layers are indexed over the data set, and which of their units no image activates."""
+    """Remember that these layers are indexed over the dataset, and which of their units no image activates."""
     for layer in layers:
         row, _ = Index.objects.get_or_create(data_set=data_set, layer=layer)
         found = laboratory().index(layer.model.name, data_set.key).known([layer.name])

@@ -31,12 +31,12 @@ def enqueue(run_id: int, wait: float = 0) -> None:
 
 
 def ask_for_exemplars(profile_id: int) -> None:
-    """Have a worker write the exemplars of a unit over a data set. Asking twice is harmless."""
+    """Have a worker write the exemplars of a unit over a dataset. Asking twice is harmless."""
     transaction.on_commit(partial(send, "workers.jobs.long.write_exemplars", profile_id))
 
 
 def ask_for_neighbours(profile_id: int) -> None:
-    """Have a worker look for the units most like one, over a data set. Asking twice is harmless."""
+    """Have a worker look for the units most like one, over a dataset. Asking twice is harmless."""
     transaction.on_commit(partial(send, "workers.jobs.long.write_neighbours", profile_id))
 
 

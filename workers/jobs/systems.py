@@ -36,18 +36,18 @@ def name_of(spec: SystemSpec) -> str:
 
 
 def data_set_named(name: str) -> str:
-    """The key of a data set, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
+    """The key of a dataset, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
     if row := find_data_set(name):
         return row.key
     try:
         return keys.data_set_key(name)
     except RequestError:
         there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "toybox"
-        raise UnknownName(f"There is no data set or folder {name!r}. Choose one of: {there}.") from None
+        raise UnknownName(f"There is no dataset or folder {name!r}. Choose one of: {there}.") from None
 
 
 def find_data_set(name: str) -> DataSet | None:
-    """The row of a data set that was added, by its key, its path or its name."""
+    """The row of a dataset that was added, by its key, its path or its name."""
     rows = DataSet.objects.all()
     paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", "saved", "published")])
     return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

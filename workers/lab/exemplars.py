@@ -1,6 +1,6 @@
-"""The exemplar index: what a data set says of every unit of a layer. Computed in one pass, saved, loaded next time.
+"""The exemplar index: what a dataset says of every unit of a layer. Computed in one pass, saved, loaded next time.
 
-Files lie in `<state>/index/<model>-<revision>/<data set>-<revision>/<layer>.npz`, those of logits in
+Files lie in `<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in
 `<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
 `indexing`; where others have published the exemplars of a layer, theirs are taken. Masked images are not its business:
 a system makes them. Made by `laboratory`; systems read it.
@@ -46,7 +46,7 @@ _LONGEST = 100  # characters of a file name
 
 
 class ExemplarIndex:
-    """The index of one model over one data set. Safe for threads."""
+    """The index of one model over one dataset. Safe for threads."""
 
     def __init__(self, settings: LabSettings, model: VisionModel, data_set: DataSet) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class ExemplarIndex:
         return self._layers[layer]
 
     def picture(self, position: int) -> Picture:
-        """The data set's image at a position; one that was published for other weights carries a remark."""
+        """The dataset's image at a position; one that was published for other weights carries a remark."""
         layer_of: Callable[[int], str] | None = getattr(self._data_set, "layer_of", None)
         picture, note = self._data_set[position], self.note(layer_of(position)) if layer_of else ""
         return replace(picture, remark=note) if note else picture
@@ -93,7 +93,7 @@ class ExemplarIndex:
             return Skipped()
 
     def prepare(self, layers: Sequence[str], progress: Progress = silent, *, insist: bool = False) -> None:
-        """Have the index of these layers, from disk or in one pass over the data set.
+        """Have the index of these layers, from disk or in one pass over the dataset.
 
         Published exemplars that are of other weights than the model's are refused, unless somebody insists: then they
         are marked. Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is
@@ -212,7 +212,7 @@ class ExemplarIndex:
 
 
 def _ask(data_set: DataSet, ability: str, progress: Progress) -> None:
-    """Let the data set do what only some of them can."""
+    """Let the dataset do what only some of them can."""
     do: Callable[[Progress], None] | None = getattr(data_set, ability, None)
     if do:
         do(progress)

@@ -43,9 +43,9 @@ Each look has its own red: who has the pixels alone can tell how the rest was tr
 """
 
 REDUCED = 1024
-"""Most pixels a side of the images of data sets."""
+"""Most pixels a side of the images of datasets."""
 MAX_FILE_PIXELS = 50_000_000
-"""Most pixels of an image file of a data set."""
+"""Most pixels of an image file of a dataset."""
 SLIMMEST = 50
 """Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
 
@@ -106,7 +106,7 @@ def decode_image(data: bytes) -> Image.Image:
 
 
 def decode_file(file: IO[bytes]) -> Image.Image:
-    """The image in an untrusted file of a data set: upright, RGB, the first frame, no metadata.
+    """The image in an untrusted file of a dataset: upright, RGB, the first frame, no metadata.
 
     It is reduced to fit into `REDUCED` x `REDUCED` pixels, JPEG while it is decoded. Raises BrokenImage with the
     reason if the file is no JPEG, PNG, WebP, GIF, BMP or TIFF image, is damaged, too large or too slim.

@@ -1,4 +1,4 @@
-"""One pass of a model over a data set: the tallies of all units of several layers at once.
+"""One pass of a model over a dataset: the tallies of all units of several layers at once.
 
 Images are read, and shown to the network, ahead in threads, while the maps of earlier ones are counted. What has been
 counted is saved now and then, so that a pass that was cut short, even by a kill, goes on where it was and ends with the
@@ -70,7 +70,7 @@ class Pass:
         self._scales = {info.name: info.scale for info in model.layers()}
 
     def run(self, layers: Sequence[LayerInfo], progress: Progress) -> Work:
-        """Go over the data set, or the rest of it. The checkpoint stays.
+        """Go over the dataset, or the rest of it. The checkpoint stays.
 
         A checkpoint of more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be read;
         MachineryError if the disk is full or the model's values make no sense.
@@ -166,8 +166,8 @@ class Pass:
         if work.skipped.count == len(self._data_set):
             first = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
             raise MissingPart(
-                f"The data set {self._data_set.name} has {len(self._data_set):,} files, and none is an image that can "
-                f"be read.{first} Put images there, or choose another data set."
+                f"The dataset {self._data_set.name} has {len(self._data_set):,} files, and none is an image that can "
+                f"be read.{first} Put images there, or choose another dataset."
             )
 
     def _source(self, position: int) -> str:

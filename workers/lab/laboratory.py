@@ -77,7 +77,7 @@ class Laboratory:
         return self.model(key).layers()
 
     def data_set(self, key: str) -> DataSet:
-        data_set: DataSet = self._plugin("data set", registry.DATA_SETS, key)
+        data_set: DataSet = self._plugin("dataset", registry.DATA_SETS, key)
         return data_set
 
     def generator(self, key: str) -> ImageGenerator:
@@ -99,21 +99,21 @@ class Laboratory:
         return backbone
 
     def equipment(self, tool_set: str, describer: Describer | None = None) -> Equipment:
-        """What makes images and describes them. `describer` takes the place of the tool set's own."""
+        """What makes images and describes them. `describer` takes the place of the toolset's own."""
         if tool_set not in registry.TOOL_SETS:
-            raise UnknownName(f"There is no tool set {tool_set!r}. Choose one of: {', '.join(registry.TOOL_SETS)}.")
+            raise UnknownName(f"There is no toolset {tool_set!r}. Choose one of: {', '.join(registry.TOOL_SETS)}.")
         _, generator, editor, own = registry.TOOL_SETS[tool_set]
         describe = partial(self.describer, own) if describer is None else lambda: describer
         return Equipment(partial(self.generator, generator), partial(self.editor, editor), describe)
 
     def index(self, model: str, data_set: str) -> ExemplarIndex:
-        """The exemplar index of a model over a data set; computed layer by layer when it is first read."""
+        """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
         load = partial(ExemplarIndex, self.settings, self.model(model), self.data_set(data_set))
         index: ExemplarIndex = self._once(("index", model, data_set), load)
         return index
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
-        """The index of the system's model over its data set: the option "data_set", else that of the settings."""
+        """The index of the system's model over its dataset: the option "data_set", else that of the settings."""
         return self.index(spec.model, str(spec.options.get("data_set") or self.settings.data_set))
 
     def check(self, spec: SystemSpec) -> None:
@@ -129,7 +129,7 @@ class Laboratory:
             )
 
     def subject(self, spec: SystemSpec) -> Subject:
-        """The system that `spec` names. Its data set is the option "data_set", else that of the settings.
+        """The system that `spec` names. Its dataset is the option "data_set", else that of the settings.
 
         Raises UnknownName. Nothing is measured yet.
         """

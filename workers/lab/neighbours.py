@@ -1,4 +1,4 @@
-"""Which units of a network respond to what another one responds to, as the index of a data set tells.
+"""Which units of a network respond to what another one responds to, as the index of a dataset tells.
 
 Two units are alike as far as their activations on the same sampled images go up and down together (Pearson's
 correlation). Where nobody kept a sample, because others have published the exemplars, they are alike as far as they

@@ -30,12 +30,12 @@ NOTED = 1_000
 
 @dataclass(frozen=True)
 class UnitRecord:
-    """One unit over the data set. An image's activation is the spatial maximum of the unit's map on it."""
+    """One unit over the dataset. An image's activation is the spatial maximum of the unit's map on it."""
 
     activations: tuple[float, ...]
     """Highest activations, best first; only those above the lowest, so a unit that never changes has none."""
     positions: tuple[int, ...]
-    """Where in the data set they are; of equal activations the lower position comes first."""
+    """Where in the dataset they are; of equal activations the lower position comes first."""
     quantile: float
     """Of all spatial activations, as `tally.Histogram.quantile` gives it."""
     quantile_error: float
@@ -50,10 +50,10 @@ class UnitRecord:
     start: float
     width: float
     sampled: Ordinary | None = None
-    """Of images evenly taken from the data set; None if nobody kept a sample."""
+    """Of images evenly taken from the dataset; None if nobody kept a sample."""
 
     def ordinary(self) -> Ordinary | None:
-        """What ordinary images of the data set get."""
+        """What ordinary images of the dataset get."""
         return self.sampled
 
 
@@ -63,7 +63,7 @@ class LayerStatistics:
 
     Exemplars are (size, units), counts (units, bins), `images` is a single number. NaN stands for what nobody knows.
     `sample` (images, units) is what units are compared by: the activations on images that are evenly taken from the
-    data set, -inf where one could not be read. It has no rows in files that were written before there were samples.
+    dataset, -inf where one could not be read. It has no rows in files that were written before there were samples.
     """
 
     activations: NDArray[np.float32]
@@ -124,7 +124,7 @@ class Problem:
 
 @dataclass
 class Skipped:
-    """The images of a data set that were left out."""
+    """The images of a dataset that were left out."""
 
     count: int = 0
     first: list[Problem] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """Running statistics of many units over a stream of activation maps; memory does not grow with the stream.
 
-Knows tensors only: no data set, no file. Counts where the maps are, on the CPU or the GPU. Used by `indexing`.
+Knows tensors only: no dataset, no file. Counts where the maps are, on the CPU or the GPU. Used by `indexing`.
 """
 
 from __future__ import annotations

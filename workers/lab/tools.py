@@ -24,7 +24,7 @@ from workers.protocols import Exemplar, ImageMemory, LogEntry, Ordinary, Progres
 MOST_REMARKS = 20
 _NOT_MADE = " (not made"
 NEVER_ACTIVE = (
-    "No image of the data set activates this unit: its activation is the same on all of them, so it has no exemplars. "
+    "No image of the dataset activates this unit: its activation is the same on all of them, so it has no exemplars. "
     "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
 )
 
@@ -50,7 +50,7 @@ class Tools:
     # --- what programs call -------------------------------------------------------------------------
 
     def dataset_exemplars(self, system: Any = None) -> tuple[list[float], list[str]]:
-        """Find the images of the data set that activate the unit most: the place to begin.
+        """Find the images of the dataset that activate the unit most: the place to begin.
 
         Returns up to 15 activations, highest first, and the masked images (Base64) in the same order; two empty lists
         if no image activates the unit. A free-form script gets one list of (activation, image) pairs instead.
@@ -236,7 +236,7 @@ class Tools:
 
     @property
     def ordinary(self) -> Ordinary | None:
-        """What ordinary images of the data set get, None where that is not known."""
+        """What ordinary images of the dataset get, None where that is not known."""
         return self._system.subject.ordinary(self._progress)
 
     @property

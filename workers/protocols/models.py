@@ -1,4 +1,4 @@
-"""Trained networks, detectors, and the data sets that exemplars come from."""
+"""Trained networks, detectors, and the datasets that exemplars come from."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ class Published:
     activations: NDArray[np.floating[Any]]
     """(size, units), best first."""
     positions: NDArray[np.integer[Any]]
-    """(size, units), of the same images in the data set."""
+    """(size, units), of the same images in the dataset."""
     thresholds: NDArray[np.float64] | None
     """(units,): above this, a unit's map is bright. None if nobody says."""
 
 
 class PublishedDataSet(DataSet, Protocol):
-    """A data set that knows which of its images are whose exemplars.
+    """A dataset that knows which of its images are whose exemplars.
 
     It may have `mask(position)`: what was published as bright of an image, (height, width), or None.
     """

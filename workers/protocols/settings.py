@@ -48,11 +48,11 @@ class LabSettings:
     """Keeps the loaded weights of this process within its memory budget."""
     provider: Provider = Provider()
     data_set: str = "toybox"
-    """Key of the data set that exemplars come from where a query names none."""
+    """Key of the dataset that exemplars come from where a query names none."""
     generator: str = "stable-diffusion-v1-5/stable-diffusion-v1-5"
-    """Text-to-image pipeline of the tool set "diffusion": hub id or folder."""
+    """Text-to-image pipeline of the toolset "diffusion": hub id or folder."""
     editor: str = "timbrooks/instruct-pix2pix"
-    """Editing pipeline of the tool set "diffusion": hub id or folder."""
+    """Editing pipeline of the toolset "diffusion": hub id or folder."""
     image_batch: int = 4
     """Images that a pipeline makes at a time."""
     image_steps: int = 0
@@ -69,11 +69,11 @@ class LabSettings:
     """Side in pixels of a square as large as what an edit is worked on at; 0 means what the network was trained at."""
     batch_size: int = 64
     data_set_images: int = 0
-    """Images of a data set that are used, from its first on; 0 means all. A few make a quick trial."""
+    """Images of a dataset that are used, from its first on; 0 means all. A few make a quick trial."""
     exemplars: int = 15
     """Exemplars kept for each unit (paper, section 3.2)."""
     mask_quantile: float = 0.99
-    """Quantile of a unit's spatial activations over the data set above which its mask is bright."""
+    """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""
     surroundings: Surroundings = "dim"
     """Look of masked images outside the bright region where a query asks for none."""
     words_per_second: float = 60.0

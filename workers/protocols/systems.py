@@ -34,18 +34,18 @@ class Response:
 
 @dataclass(frozen=True)
 class Exemplar:
-    """A data set image that maximally activates a system."""
+    """A dataset image that maximally activates a system."""
 
     activation: float
     picture: Picture
     masked: Image
     index: int
-    """Position in the data set."""
+    """Position in the dataset."""
 
 
 @dataclass(frozen=True)
 class Ordinary:
-    """What the ordinary images of the data set get: the median and two quantiles of their activations."""
+    """What the ordinary images of the dataset get: the median and two quantiles of their activations."""
 
     images: int
     """How many images were looked at."""
@@ -64,7 +64,7 @@ class UnitRecord(Protocol):
 
     @property
     def positions(self) -> Sequence[int]:
-        """Data set images that activate it most, best first; empty if none does."""
+        """Dataset images that activate it most, best first; empty if none does."""
         ...
 
     def ordinary(self) -> Ordinary | None:
@@ -73,7 +73,7 @@ class UnitRecord(Protocol):
 
 
 class UnitIndex(Protocol):
-    """What the data set says of the units of a model; made by `lab.exemplars`, read by systems."""
+    """What the dataset says of the units of a model; made by `lab.exemplars`, read by systems."""
 
     def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord: ...
 
@@ -90,7 +90,7 @@ class Subject(Protocol):
         ...
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
-        """The data set images that activate it most, best first; empty if none activates it at all."""
+        """The dataset images that activate it most, best first; empty if none activates it at all."""
         ...
 
     def ordinary(self, progress: Progress = silent) -> Ordinary | None:

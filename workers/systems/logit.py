@@ -69,7 +69,7 @@ class Logit:
         return self._exemplars
 
     def ordinary(self, progress: Progress = silent) -> Ordinary | None:
-        """What ordinary images of the data set get: classes are indexed by their probabilities."""
+        """What ordinary images of the dataset get: classes are indexed by their probabilities."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, record: UnitRecord) -> list[Exemplar]:

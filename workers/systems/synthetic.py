@@ -51,7 +51,7 @@ class SyntheticNeuron:
         ]
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
-        """Best first; empty if no image of the data set shows what it responds to."""
+        """Best first; empty if no image of the dataset shows what it responds to."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
             if self._exemplars is None:
@@ -59,7 +59,7 @@ class SyntheticNeuron:
         return self._exemplars
 
     def ordinary(self, progress: Progress = silent) -> Ordinary | None:
-        """What ordinary images of the data set get."""
+        """What ordinary images of the dataset get."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, positions: Sequence[int]) -> list[Exemplar]:

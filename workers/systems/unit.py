@@ -1,6 +1,6 @@
 """One unit of a trained network: a convolutional channel, an MLP neuron, a class logit.
 
-Its activation is the spatial maximum of its map (paper, section 3.1). It does not search the data set: an index, made
+Its activation is the spatial maximum of its map (paper, section 3.1). It does not search the dataset: an index, made
 by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registry.
 """
 
@@ -63,7 +63,7 @@ class Unit:
         )
 
     def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
-        """Best first; empty if no image of the data set activates the unit."""
+        """Best first; empty if no image of the dataset activates the unit."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
             if self._exemplars is None:
@@ -71,7 +71,7 @@ class Unit:
         return self._exemplars
 
     def ordinary(self, progress: Progress = silent) -> Ordinary | None:
-        """What ordinary images of the data set get."""
+        """What ordinary images of the dataset get."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
     def _measure(self, record: UnitRecord) -> list[Exemplar]:

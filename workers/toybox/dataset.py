@@ -19,12 +19,12 @@ LENGTH = 3_000
 
 
 def load(settings: LabSettings) -> ToyboxScenes:
-    """The data set; nothing is drawn yet."""
+    """The dataset; nothing is drawn yet."""
     return ToyboxScenes(settings.state, min(settings.data_set_images or LENGTH, LENGTH))
 
 
 class ToyboxScenes:
-    """The data set "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.DataSet`."""
+    """The dataset "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.DataSet`."""
 
     name = "toybox"
 

@@ -2,7 +2,7 @@
 
 Panda3D draws the toys offscreen with its software pipe, their shadows in a second pass, both over a drawn backdrop.
 The same scene and size give the same pixels in every thread and process. The engine is not thread-safe: one lock, held
-per picture. Nothing is made before the first picture. Called by the image models, the data set and the training.
+per picture. Nothing is made before the first picture. Called by the image models, the dataset and the training.
 """
 
 from __future__ import annotations

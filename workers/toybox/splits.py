@@ -1,4 +1,4 @@
-"""Which scenes are for training, which are held out, and which are the data set people see: never the same ones.
+"""Which scenes are for training, which are held out, and which are the dataset people see: never the same ones.
 
 Every scene follows from its split and its number. Called by `examples` and `dataset`; draws nothing.
 """
@@ -13,7 +13,7 @@ from typing import Literal
 from workers.toybox.scenes import COLOURS, NOUNS, SIZES, Scene, compose, random_scene
 
 Split = Literal["train", "mixed", "single", "validation"]
-"""Training scenes; held-out scenes of any number of toys; held-out scenes of one toy; the data set people see."""
+"""Training scenes; held-out scenes of any number of toys; held-out scenes of one toy; the dataset people see."""
 
 NATIVE = 224
 """Side of a toybox picture as people and tools see it, in pixels."""

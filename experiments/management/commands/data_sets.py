@@ -1,4 +1,4 @@
-"""The data sets that exemplars come from: list them, add a folder or a saved one, index one for a model, remove one."""
+"""The datasets that exemplars come from: list them, add a folder or a saved one, index one for a model, remove one."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from workers.errors import Cancelled, MaiaError
 
 
 class Command(FetchingCommand):
-    help = "List the data sets; add a folder of images or one saved by the library datasets; index one for a model."
+    help = "List the datasets; add a folder of images or one saved by the library datasets; index one for a model."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print the list as JSON")
         actions = parser.add_subparsers(dest="action", metavar="add | index | remove")
-        add = actions.add_parser("add", help="take up a data set; its images stay where they are")
+        add = actions.add_parser("add", help="take up a dataset; its images stay where they are")
         add.add_argument("place", help="the path of a folder, or a key such as saved:/data/birds")
         add.add_argument("--name", default="", help="what pages call it (default: the name of its folder)")
         index = actions.add_parser("index", help="measure every unit of a model's layers on every image")
-        index.add_argument("name", help="key, name or path of the data set")
+        index.add_argument("name", help="key, name or path of the dataset")
         index.add_argument("--model", required=True, help="manage.py models lists them")
         index.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all")
         index.add_argument(
             "--insist", action="store_true", help="take published exemplars of other weights too; they are marked"
         )
-        remove = actions.add_parser("remove", help="take a data set off the list; its images stay")
-        remove.add_argument("name", help="key, name or path of the data set")
+        remove = actions.add_parser("remove", help="take a dataset off the list; its images stay")
+        remove.add_argument("name", help="key, name or path of the dataset")
 
     def handle(self, **options: Any) -> None:
         live.muted.set()  # works without Redis
@@ -45,7 +45,7 @@ class Command(FetchingCommand):
 
 
 def added(options: dict[str, Any]) -> str:
-    """Raises RequestError if there is no data set at this place."""
+    """Raises RequestError if there is no dataset at this place."""
     from workers.jobs import additions, keys
 
     row = additions.data_set(keys.data_set_key(options["place"]), label=options["name"])
@@ -101,7 +101,7 @@ def told(row: DataSet) -> dict[str, Any]:
 
 
 def in_words(each: dict[str, Any]) -> str:
-    """A data set on a line, and what is to be known of it below."""
+    """A dataset on a line, and what is to be known of it below."""
     broken = f", {each['broken']} left out as broken" if each["broken"] else ""
     lines = [f"{each['key']}  {each['images']:,} images{broken}  {each['label']}"]
     lines += [f"    {line}" for line in each["remedy"].splitlines()]

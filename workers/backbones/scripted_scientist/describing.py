@@ -44,7 +44,7 @@ def next_move(view: View) -> Move:
 
 def look_at_exemplars(view: View) -> Move:
     prose = (
-        "I begin with the images of the data set that drive this unit most, and have their bright regions described by "
+        "I begin with the images of the dataset that drive this unit most, and have their bright regions described by "
         "an observer who knows none of my ideas."
     )
     return _move(view, prose, programs.exemplars())

@@ -21,7 +21,7 @@ _CHANCE = 0.5
 def of_exemplars(view: View) -> str:
     """What the exemplars share."""
     if not view.exemplars:
-        return "No image of the data set is known to activate this unit."
+        return "No image of the dataset is known to activate this unit."
     shared = [f"{count} of {len(view.exemplars)} show {phrase_all((concept,))}" for concept, count in view.hints[:4]]
     if not shared:
         return f"The {len(view.exemplars)} exemplars share nothing that chance would not give them."
@@ -143,7 +143,7 @@ def _caused(view: View, best: Label) -> list[str]:
 def _silence(view: View) -> str:
     level = float(view.evidence.activations[0])
     return (
-        f"The unit never responded: no image of the data set activates it, and all {len(view.evidence)} scenes that I "
+        f"The unit never responded: no image of the dataset activates it, and all {len(view.evidence)} scenes that I "
         f"drew, with every toy, colour, size, ground and light among them, gave the same activation, {level:.2f}. It "
         "seems dead, so I give it no label."
     )

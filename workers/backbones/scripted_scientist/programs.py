@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 _EXEMPLARS = '''
 def run_experiment(system, tools):
-    """Step exemplars: the images of the data set that drive the unit most, described by the tools."""
+    """Step exemplars: the images of the dataset that drive the unit most, described by the tools."""
     activations, images = tools.dataset_exemplars(system)
     if not images:
-        print("No image of the data set activates this unit.")
+        print("No image of the dataset activates this unit.")
         return
     names = [f"exemplar {number}" for number in range(1, len(images) + 1)]
     titles = tools.describe_images(images, names).splitlines()
