@@ -1,17 +1,18 @@
 """Where rows that follow from events are written: `Direct`, each at once; `Bulk`, all of a new run together.
 
 What follows from which event is told by `records` and `search`, for both alike. A run that is imported or forked
-locks the database only while `Bulk.save` writes what was made before.
+locks the database only while what `Bulk.ready` has made ready is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from experiments import search
 from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Passage, Run, Unit
 from experiments.models.passage import Kind
+from experiments.prepared import Prepared
 from experiments.search import Text
 
 AT_ONCE = 500
@@ -81,7 +82,7 @@ class Direct(search.Written):
 
 
 class Bulk:
-    """Gathers the rows of a run that has none yet, and writes them all in `save`. Reads and writes nothing before.
+    """Gathers the rows of a run that has none yet, and has them written together. Reads and writes nothing before.
 
     The run itself need not be saved. Raises ValueError for what the database would refuse: a number twice.
     """
@@ -154,23 +155,40 @@ class Bulk:
     def set_gist(self, folded: str) -> None:
         self.gist = folded
 
-    def save(self) -> None:
-        """Write the run and all its rows, in the transaction under way."""
-        self.run.save()
-        Event.objects.bulk_create(self.events, batch_size=AT_ONCE)
-        Hypothesis.objects.bulk_create(self.hypotheses.values(), batch_size=AT_ONCE)
-        Experiment.objects.bulk_create(self.experiments.values(), batch_size=AT_ONCE)
-        for observation in self.observations:
-            observation.run_id = self.run.pk
-        Observation.objects.bulk_create(self.observations, batch_size=AT_ONCE)
-        save_labels(self.run, self.labels)
-        for passage in self.passages:
-            passage.run_id = self.run.pk
-            if passage.kind == Kind.TITLE and passage.anchor is not None:
-                passage.anchor = self.observations[passage.anchor].pk
-        search.write(self.passages)
-        if self.gist is not None:
-            search.Written(self.run).set_gist(self.gist)
+    def ready(self) -> Callable[[], None]:
+        """Make all rows ready for the database; what is returned writes them and the run, in the transaction under way.
+
+        That is short: of the rows only what the database itself tells is put in then, keys of what they belong to.
+        """
+        events = Prepared(Event, self.events, ["run_id"])
+        hypotheses = Prepared(Hypothesis, self.hypotheses.values(), ["run_id"])
+        experiments = Prepared(Experiment, self.experiments.values(), ["run_id"])
+        places = [(row.experiment.number, row.position) for row in self.observations]
+        observations = Prepared(Observation, self.observations, ["run_id", "experiment_id"])
+        passages = search.Ready(self.passages)
+        self.events, self.hypotheses, self.experiments = [], {}, {}
+        self.observations, self.passages, self.unmarked = [], [], {}
+
+        def save() -> None:
+            self.run.save()
+            key = self.run.pk
+            for rows in (events, hypotheses, experiments):
+                rows.insert_of(key)
+            numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
+            observations.insert([key] * len(places), [numbers[number] for number, _ in places])
+            save_labels(self.run, self.labels)
+            passages.write(key, titled(key, places))
+            if self.gist is not None:
+                search.Written(self.run).set_gist(self.gist)
+
+        return save
+
+
+def titled(run: int, places: Sequence[tuple[int, int]]) -> list[int]:
+    """Keys of the observations at these places of a run."""
+    rows = Observation.objects.filter(run=run).values_list("experiment__number", "position", "pk")
+    found = {(number, position): pk for number, position, pk in rows.order_by().iterator()}
+    return [found[place] for place in places]
 
 
 def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:

@@ -99,8 +99,10 @@ def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
             run.ended = step.time
         rows.events.append(event)
 
+    write = rows.ready()
+
     def save() -> None:
-        rows.save()
+        write()
         transaction.on_commit(partial(live.ring, run.pk, run.last_seq))
 
     return save

@@ -169,6 +169,17 @@ def test_others_write_while_a_long_run_is_gone_through(owner: User, tmp_path: Pa
     assert len(asked) < 100, "statements, of a run with 302 events"
 
 
+def test_the_statements_that_write_a_run_do_not_grow_with_it(owner: User) -> None:
+    counted = []
+    for rounds in (5, 150):
+        told = [Step(each.kind, each.payload, each.time) for each in long_run(owner, rounds, images=2).events.all()]
+        save = transcript.replay(Run(**fields(make_run(owner))), iter(told))
+        with transaction.atomic(), CaptureQueriesContext(connection) as asked:
+            save()
+        counted.append(len(asked))
+    assert counted[0] == counted[1], "each row is made ready before, and those of a kind are written at once"
+
+
 def tag_everything(run: Run) -> None:
     """Two tags to each experiment, one to each image, and labels of another method on many units."""
     tags = [Tag.objects.create(name=name) for name in ("odd", "look again")]

@@ -8,6 +8,7 @@ from experiments.search.finding import Found, Scope, WrongCursor, find, images
 from experiments.search.opinions import keep_tags_within
 from experiments.search.passages import (
     Passages,
+    Ready,
     Text,
     Written,
     keep,
@@ -23,6 +24,7 @@ from experiments.search.words import Words, read
 __all__ = [
     "Found",
     "Passages",
+    "Ready",
     "Scope",
     "Text",
     "Words",

@@ -24,8 +24,12 @@ class Backend(Protocol):
         """Undo that."""
         ...
 
-    def index(self, rows: Sequence[tuple[int, str]]) -> None:
-        """Have passages (key, folded text) found from now on."""
+    def hints(self, texts: Sequence[str]) -> Sequence[str]:
+        """What `index` needs of folded texts beside them: worked out before anything is locked."""
+        ...
+
+    def index(self, rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
+        """Have passages (key, folded text) found from now on; hints of the texts that are worked out are used."""
         ...
 
     def newest(
@@ -42,8 +46,12 @@ class Backend(Protocol):
         ...
 
 
-def index(rows: Sequence[tuple[int, str]]) -> None:
-    of(connection.vendor).index(rows)
+def hints(texts: Sequence[str]) -> Sequence[str]:
+    return of(connection.vendor).hints(texts)
+
+
+def index(rows: Sequence[tuple[int, str]], worked_out: Sequence[str] | None = None) -> None:
+    of(connection.vendor).index(rows, worked_out=worked_out)
 
 
 def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from experiments.models import Event, Gist, Label, Observation, Passage, Run, Unit
 from experiments.models.passage import Kind
+from experiments.prepared import Prepared
 from experiments.search import backend
 from experiments.search.folding import fold
 from experiments.search.words import LONGEST
@@ -167,3 +168,21 @@ def write(passages: Iterable[Passage]) -> None:
     """Save passages and have them found, in the transaction under way."""
     rows = Passage.objects.bulk_create(passages, batch_size=AT_ONCE)
     backend.index([(row.pk, row.folded) for row in rows])
+
+
+class Ready:
+    """Passages of a run that need not be saved yet, ready to be written and found. Their anchors are as in `Bulk`:
+    a title's is the place of its image among those of the run."""
+
+    def __init__(self, rows: Sequence[Passage]) -> None:
+        self.rows = Prepared(Passage, rows, ["run_id", "anchor"])
+        self.anchors = [(row.kind == Kind.TITLE, row.anchor) for row in rows]
+        self.texts = [row.folded for row in rows]
+        self.hints = backend.hints(self.texts)
+
+    def write(self, run: int, images: Sequence[int]) -> None:
+        """In the transaction under way; `images` are the keys of the run's images by their places."""
+        anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
+        self.rows.insert([run] * len(anchors), anchors)
+        newest = Passage.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
+        backend.index(list(zip(list(newest)[::-1], self.texts, strict=True)), self.hints)

@@ -50,14 +50,22 @@ def drop(database: BaseDatabaseWrapper) -> None:
             cursor.execute(f"DROP TABLE {name}")
 
 
-def index(rows: Sequence[tuple[int, str]], database: BaseDatabaseWrapper = connection) -> None:
+def hints(texts: Sequence[str]) -> list[str]:
+    """The characters and pairs of each text, as the second table takes them."""
+    return [" ".join(map(token, sorted(grams(folded)))) for folded in texts]
+
+
+def index(
+    rows: Sequence[tuple[int, str]],
+    database: BaseDatabaseWrapper = connection,
+    worked_out: Sequence[str] | None = None,
+) -> None:
     """Have passages found from now on."""
+    found = hints([folded for _, folded in rows]) if worked_out is None else worked_out
+    keyed = [(key, hint) for (key, _), hint in zip(rows, found, strict=True)]
     with database.cursor() as cursor:
         cursor.executemany("INSERT INTO experiments_trigrams (rowid, folded) VALUES (%s, %s)", rows)
-        cursor.executemany(
-            "INSERT INTO experiments_grams (rowid, grams) VALUES (%s, %s)",
-            [(key, " ".join(map(token, sorted(grams(folded))))) for key, folded in rows],
-        )
+        cursor.executemany("INSERT INTO experiments_grams (rowid, grams) VALUES (%s, %s)", keyed)
 
 
 def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
