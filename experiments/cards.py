@@ -17,6 +17,7 @@ from experiments.browse.observations import Sighting
 from experiments.charts import Scale
 from experiments.figures import change, digits, figure
 from experiments.gallery import Shot
+from experiments.review.names import Names
 from experiments.thumbnails import Addresses
 
 CARD = (
@@ -35,7 +36,7 @@ PAIR = (
 SIGHTING = (
     '<div class="sighting{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
     ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"'
-    ' title="Experiment {number}" data-says="Experiment {number}">{layer} / {unit}</a></p>\n</div>'
+    ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
 )
 BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{threshold}>{full}{tick}</svg>'
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
@@ -94,7 +95,7 @@ def claim(shot: Claim) -> SafeString:
     return NOTHING if shot.measured or shot.origin == "exemplar" else UNMEASURED
 
 
-def sighting(seen: Sighting) -> SafeString:
+def sighting(seen: Sighting, names: Names) -> SafeString:
     """The card of the gallery: an edit beside its original, and where it was logged."""
     row, after = seen.row, card(seen.shot, seen.scale)
     cards = after if seen.before is None else pair(card(seen.before, seen.scale), after, seen.shot)
@@ -107,11 +108,10 @@ def sighting(seen: Sighting) -> SafeString:
         run=page,
         pk=row.run_id,
         seq=logged.seq,
-        system=f"{run.model} / {run.layer} / unit {run.unit}",
+        system=names.of(run),
         experiment=f"{page}experiments/{logged.number}/",
         number=logged.number,
-        layer=run.layer,
-        unit=run.unit,
+        short=names.short(run),
     )
 
 

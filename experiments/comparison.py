@@ -20,6 +20,7 @@ from experiments.figures import MINUS, figure
 from experiments.gallery import Shot
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.review import verdicts
+from experiments.review.names import Names
 from experiments.run_page.experiments import Listed, listed
 from experiments.templatetags.maia import compact, dollars, took
 from workers import registry
@@ -57,7 +58,6 @@ class Line:
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
     ("Task", "text", lambda run: registry.TASKS.get(run.task, run.task)),
-    ("System", "system", lambda run: run.system),
     ("Agent", "text", lambda run: run.versions.get("agent") or rendering.agent_of(run)),
     ("Tools", "text", lambda run: registry.TOOL_SETS.get(run.tool_set, (run.tool_set,))[0]),
     ("Dataset", "text", lambda run: str(run.options.get("data_set", ""))),
@@ -67,6 +67,8 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Labels", "labels", lambda run: run.labels),
     ("Description", "prose", lambda run: run.conclusion.get("description", "") or run.conclusion.get("bias", "")),
 )
+SYSTEM = 2
+"""Where among these the system stands, which is not called the same before everybody."""
 FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (
     ("Best activation", lambda run: run.best_activation, figure),
     ("Threshold", lambda run: run.threshold, figure),
@@ -82,6 +84,8 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 def facts(runs: Sequence[Run], viewer: User | None) -> list[Line]:
     """Lines of words; the last says what reviewers made of the runs, as far as the viewer may see it."""
     lines = [Line(name, kind, [Cell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
+    names = Names(viewer)
+    lines.insert(SYSTEM, Line("System", "system", [Cell(run, names.of(run)) for run in runs]))
     seen = verdicts.of(runs, viewer)
     said = [Cell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
     return [*lines, Line("Verdict", "text", said)]

@@ -21,6 +21,7 @@ from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE, Status
 from experiments.review import reservation
+from experiments.review.names import Names
 from workers.jobs import jail
 
 
@@ -91,8 +92,9 @@ def address(name: str) -> str:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Looked up only by templates that ask."""
-    return {"frame": SimpleLazyObject(lambda: look(request))}
+    """Looked up only by templates that ask; `names` is what systems are called before this person."""
+    names = Names(getattr(request, "user", None))
+    return {"frame": SimpleLazyObject(lambda: look(request)), "names": names}
 
 
 def look(request: HttpRequest) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from django.utils.dateparse import parse_date
 from experiments.models import Run
 from experiments.models.run import ACTIVE, Status
 from experiments.review import verdicts
+from experiments.review.names import Names
 from experiments.search import read as read_words
 from experiments.search import runs_matching
 from workers import registry
@@ -62,11 +63,18 @@ class Filtered:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def runs_from(params: Mapping[str, str], viewer: User | None = None) -> Filtered:
+def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Names | None = None) -> Filtered:
     """The runs that the parameters of an address choose, sorted; verdicts are those that the viewer may see, without a
-    viewer those that everybody may."""
+    viewer those that everybody may. A run whose system is hidden in `names`, else from the viewer, is not found by it.
+    """
     runs, values, problems = Run.objects.all(), {}, {}
-    conditions: Mapping[str, Callable[[str], Q]] = {**FILTERS, "verdict": partial(by_verdict, viewer=viewer)}
+    names = names or Names(viewer)
+    conditions: Mapping[str, Callable[[str], Q]] = {
+        **FILTERS,
+        **{name: partial(by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
+        "q": partial(by_words, names=names),
+        "verdict": partial(by_verdict, viewer=viewer),
+    }
     for name, condition in conditions.items():
         text = params.get(name, "").strip()
         if not text:
@@ -77,7 +85,7 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None) -> Filtered
         except Senseless as error:
             problems[name] = str(error)
     if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
-        rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer)
+        rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)
         words = f"{values['until']} is before {values['since']}: no run was asked between them."
         return replace(rest, problems=rest.problems | {"until": words})
     sort = params.get("sort", "") or NEWEST
@@ -141,12 +149,17 @@ def by_agent(text: str) -> Q:
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
 
 
-def by_words(text: str) -> Q:
+def by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
+    """Runs by what they study, where the viewer may know it."""
+    return condition(text) & ~names.are_hidden()
+
+
+def by_words(text: str, names: Names | None = None) -> Q:
     if len(text) > WORDS_CHARS:
         raise Senseless(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
     if problem := read_words(text).problem:
         raise Senseless(problem)
-    return Q(pk__in=runs_matching(text))
+    return Q(pk__in=runs_matching(text, names))
 
 
 def by_label(text: str) -> Q:

@@ -13,6 +13,7 @@ from experiments.forms import QueryForm, like
 from experiments.models import Run
 from experiments.models.run import LIMITS
 from experiments.people import person
+from experiments.review.names import Names
 from experiments.steering import MOST_CHARS
 
 MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
@@ -75,6 +76,6 @@ class ForkForm(QueryForm):
             **{name: getattr(parent, name) for name in kept},
             **{name: data[name] for name in MAY_CHANGE if name not in {*LIMITS, "unpriced"}},
         )
-        run.fork_plan = forks.planned(person(owner), self.at, data["remark"], forks.changes(parent, run))
+        run.fork_plan = forks.planned(person(owner), self.at, data["remark"], forks.changes(parent, run, Names(owner)))
         run.save()
         return run

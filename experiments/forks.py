@@ -12,6 +12,7 @@ from typing import Any
 
 from experiments import limits
 from experiments.models import Event, Run
+from experiments.review.names import Names
 from experiments.steering import Refused
 from workers import registry
 
@@ -87,12 +88,12 @@ def latest(run: Run) -> int:
 # --- what differs -----------------------------------------------------------------------------------
 
 
-def changes(before: Run, after: Run) -> dict[str, str]:
+def changes(before: Run, after: Run, names: Names) -> dict[str, str]:
     """What `after` was asked otherwise than `before`, in words: name -> its own value."""
     told = {
         "question": (before.question, after.question),
         "task": (registry.TASKS.get(before.task, before.task), registry.TASKS.get(after.task, after.task)),
-        "system": (before.system, after.system),
+        "system": (names.of(before), names.of(after)),
         "agent": (agent(before), agent(after)),
         "tools": (before.tool_set, after.tool_set),
         "dataset": (str(before.options.get("data_set", "")), str(after.options.get("data_set", ""))),
@@ -119,11 +120,11 @@ class Relative:
     changes: dict[str, str]
 
 
-def relatives(run: Run) -> Sequence[Relative]:
+def relatives(run: Run, names: Names) -> Sequence[Relative]:
     """The run's parent and, the newest first, its children. Two queries."""
-    parent = [Relative(run.parent, came_from(run), changes(run.parent, run))] if run.parent else []
+    parent = [Relative(run.parent, came_from(run), changes(run.parent, run, names))] if run.parent else []
     children = run.forks.order_by("-pk")[:MOST_RELATIVES]
-    return [*parent, *(Relative(child, went_into(child), changes(run, child)) for child in children)]
+    return [*parent, *(Relative(child, went_into(child), changes(run, child, names)) for child in children)]
 
 
 def came_from(run: Run) -> str:

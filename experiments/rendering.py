@@ -21,6 +21,7 @@ from experiments import forks, gallery, outlines, recount, transcript
 from experiments.charts import Chart, Scale, chart
 from experiments.models import Event, Run
 from experiments.models.run import ACTIVE, Status
+from experiments.review.names import Names
 from experiments.run_page import window
 from workers import registry
 
@@ -72,6 +73,8 @@ class Surroundings:
     """Number of an experiment -> `seq` of the event that started it."""
     originals: Mapping[str, gallery.Shot] = field(default_factory=dict)
     """What the run logged of the images that its edits were made from, by key."""
+    names: Names = field(default_factory=lambda: Names(None))
+    """What systems are called before who looks."""
 
 
 def render_event(event: Event, run: Run) -> SafeString:
@@ -79,20 +82,21 @@ def render_event(event: Event, run: Run) -> SafeString:
     return draw(event, surroundings(run, [event]))
 
 
-def render_events(run: Run, events: Sequence[Event]) -> list[tuple[Event, SafeString]]:
+def render_events(run: Run, events: Sequence[Event], names: Names | None = None) -> list[tuple[Event, SafeString]]:
     """Many events; an experiment that has its result is left out, since the result shows it whole."""
     if not events:
         return []
-    around = surroundings(run, events)
+    around = surroundings(run, events, names)
     shown = [each for each in events if each.kind != "experiment" or each.payload["number"] in around.running]
     return [(event, draw(event, around)) for event in shown]
 
 
-def surroundings(run: Run, events: Sequence[Event]) -> Surroundings:
+def surroundings(run: Run, events: Sequence[Event], names: Names | None = None) -> Surroundings:
     """What these events are drawn with. The number of queries does not depend on theirs."""
+    names = names or Names(None)
     numbers = {event.payload["number"] for event in events if event.kind in {"experiment", "result"}}
     if not numbers:
-        return Surroundings(run, scale_of(run))
+        return Surroundings(run, scale_of(run), names=names)
     rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
     results = [event for event in events if event.kind == "result"]
     return Surroundings(
@@ -102,6 +106,7 @@ def surroundings(run: Run, events: Sequence[Event]) -> Surroundings:
         frozenset(number for number, _, status in rows if status == "running"),
         starts_of(run, events),
         gallery.originals(run, [event.payload for event in results]),
+        names,
     )
 
 
@@ -116,7 +121,7 @@ def starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
 
 
 def draw(event: Event, around: Surroundings) -> SafeString:
-    run, payload = around.run, event.payload
+    run, payload = around.run, around.names.payload(around.run, event)
     if event.is_unreadable:
         return render_to_string("events/unreadable.html", {"event": event, "link": window.link(run, event.seq)})
     context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": around.scale}
@@ -214,14 +219,14 @@ def outline(run: Run, around: int | None = None) -> SafeString:
     return render_to_string("run/outline.html", {"run": run, "lines": outlines.lines(run, around)})
 
 
-def side(run: Run) -> SafeString:
+def side(run: Run, names: Names | None = None) -> SafeString:
     """The state of knowledge: hypotheses, activations by round, the conclusion, how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     context = {
         "run": run,
         "hypotheses": run.hypotheses.filter(round=latest),
         "chart": chart_of(run),
-        "relatives": forks.relatives(run),
+        "relatives": forks.relatives(run, names or Names(None)),
         "agent": run.versions.get("agent") or agent_of(run),
         "tools": registry.TOOL_SETS[run.tool_set][0] if run.tool_set in registry.TOOL_SETS else run.tool_set,
         "task": registry.TASKS.get(run.task, run.task),

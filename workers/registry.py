@@ -133,13 +133,17 @@ def label(plugins: Plugins, key: str) -> str:
     return plugins[key][0] if key in plugins else key
 
 
+NAMED_BY_THE_ANSWER = "synthetic"
+"""Kind of the systems whose own names tell what they respond to."""
+
+
 def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
     """What a system is called before whoever must not know the answer yet: the agent, and judges of its conclusion.
 
     Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to;
     "" for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
     """
-    if kind != "synthetic":
+    if kind != NAMED_BY_THE_ANSWER:
         return ""
     digest = sha256(f"{model} {layer} {unit}".encode("utf-8", "replace")).digest()
     return f"neuron {100_000 + int.from_bytes(digest[:8]) % 900_000}"

@@ -27,7 +27,8 @@ def may_see(user: User, queue: Queue) -> bool:
 def reviews(user: User, queue: Queue) -> QuerySet[Review]:
     """The submitted reviews that count for this person, who may see the agreement."""
     sees_all = role_of(user) == Role.ADMIN and not may_review(user, queue)
-    rows = Review.objects if sees_all else blindness.visible(user)
+    unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
+    rows = unblinded if sees_all else blindness.visible(user)
     return rows.filter(item__queue=queue, state=State.SUBMITTED)
 
 

@@ -74,7 +74,7 @@ def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[Run
     run = form.save(owner)
     audit.record(request, "run.asked", run)
     queue.enqueue(run.pk)
-    return read(run.pk), reverse("api:read_run", args=[run.pk])
+    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
 
 
 def wrong(errors: Mapping[str, Any]) -> list[FieldError]:

@@ -18,6 +18,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Id, find
 from experiments.api.waiting import AFTER, LONGEST_WAIT, RUN
 from experiments.models import Event, Run
+from experiments.review.names import Names
 
 router = Router(tags=["Events"])
 
@@ -65,22 +66,25 @@ STREAM = {"responses": {200: {"content": {"text/event-stream": {"schema": {"type
 @router.get("/runs/{pk}/events", response=Events, summary="Read the events of a run")
 def list_events(request: HttpRequest, pk: Id, asked: QueryParameter[From], response: HttpResponse) -> Events:
     """Those after a `seq`. With `wait`, an answer without events is held until there is one or the time is over."""
-    allow(request)
-    told = events_after(find(Run.objects.all(), pk=pk), asked.after, asked.limit)
+    names = Names(allow(request))
+    told = events_after(find(Run.objects.all(), pk=pk), asked.after, asked.limit, names)
     response["Cache-Control"] = "no-store"
     if not (told.items or told.over):
         response[RUN] = str(pk)
     return told
 
 
-def events_after(run: Run, after: int, limit: int) -> Events:
+def events_after(run: Run, after: int, limit: int, names: Names) -> Events:
     found = transcript.after(run.pk, after, limit)
     last = found[-1].seq if found else after
-    return Events(items=[event_out(each) for each in found], after=last, over=run.has_ended and last >= run.last_seq)
+    for event in found:
+        event.run = run
+    items = [event_out(event, names) for event in found]
+    return Events(items=items, after=last, over=run.has_ended and last >= run.last_seq)
 
 
-def event_out(event: Event) -> EventOut:
-    return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=event.payload)
+def event_out(event: Event, names: Names) -> EventOut:
+    return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=dict(names.payload(event.run, event)))
 
 
 @router.get("/runs/{pk}/events/stream", response=None, openapi_extra=STREAM, summary="Follow the events of a run")
@@ -89,9 +93,9 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
 
     Whoever comes back says in Last-Event-ID what it has. A stream ends after a quarter of an hour: come back then.
     """
-    allow(request)
+    names = Names(allow(request))
     after = max(asked.after, last_seen(request))
-    told = events_after(find(Run.objects.all(), pk=pk), after, MOST)
+    told = events_after(find(Run.objects.all(), pk=pk), after, MOST, names)
     text = "".join(frame(each) for each in told.items) + ("event: over\ndata: {}\n\n" if told.over else "")
     headers = {AFTER: str(told.after), "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return HttpResponse(text, content_type="text/event-stream", headers=headers | ({} if told.over else {RUN: str(pk)}))

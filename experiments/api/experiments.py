@@ -12,6 +12,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Id, Number, RowNumber, Words
 from experiments.api.problems import Refusal
 from experiments.models import Experiment
+from experiments.review.names import Names
 
 router = Router(tags=["Experiments"])
 
@@ -55,10 +56,12 @@ def list_experiments(
     request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
 ) -> Page[ExperimentOut]:
     """Of all runs or one, the newest first."""
-    allow(request)
+    names = Names(allow(request))
     fields = {"run": "run_id", "status": "status", "model": "run__model", "layer": "run__layer"}
     given = filters.model_dump(exclude_none=True)
     rows = Experiment.objects.filter(**{field: given[name] for name, field in fields.items() if name in given})
+    if given.keys() & {"model", "layer"}:
+        rows = rows.exclude(names.are_hidden("run__"))
     order = ["-pk"] if filters.order == "newest" else ["pk"]
     return page(request, rows.defer("state", "calls"), order, paging, experiment_out)
 

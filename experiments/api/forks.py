@@ -55,10 +55,11 @@ def forked(request: HttpRequest, source: Run, wanted: ForkIn) -> tuple[RunOut, s
         raise Refusal("conflict", str(refused)) from refused
     if not form.is_valid():
         raise Refusal("invalid", "The run was not forked: see errors.", list(wrong(form.errors)))
-    run = form.save(allow(request, Role.RESEARCHER, Scope.RUN))
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    run = form.save(owner)
     audit.record(request, "run.forked", run, parent=source.pk, round=wanted.round)
     queue.enqueue(run.pk)
-    return read(run.pk), reverse("api:read_run", args=[run.pk])
+    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
 
 
 def given(wanted: ForkIn) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from django.db import transaction
@@ -23,6 +24,7 @@ from experiments.models import Label, Passage, Unit
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.passage import Kind
+from experiments.review.names import Names
 
 router = Router(tags=["Labels"])
 
@@ -56,7 +58,7 @@ class LabelOut(Schema):
     source: str
     run: int | None
     scores: dict[str, Any]
-    units: list[UnitPlace]
+    units: list[UnitPlace] = Field(description="none while you are to judge a run on them unseen")
 
 
 class LabelFilters(Schema):
@@ -68,11 +70,12 @@ class LabelFilters(Schema):
     q: Words | None = Field(None, description="words of the label")
 
 
-LABELS = Label.objects.prefetch_related("units")
+LABELS = Label.objects.select_related("run").prefetch_related("units")
 
 
-def label_out(row: Label) -> LabelOut:
-    places = sorted((unit.layer_id, unit.number) for unit in row.units.all())
+def label_out(row: Label, names: Names | None = None) -> LabelOut:
+    is_hidden = bool(names and row.run and names.hides(row.run))
+    places = [] if is_hidden else sorted((unit.layer_id, unit.number) for unit in row.units.all())
     return LabelOut(
         id=row.pk,
         text=row.text,
@@ -86,25 +89,25 @@ def label_out(row: Label) -> LabelOut:
 @router.get("/labels", response=Page[LabelOut], summary="List labels")
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> Page[LabelOut]:
     """The newest first."""
-    allow(request)
-    return page(request, matching(filters), ["-pk"], paging, label_out)
+    names = Names(allow(request))
+    return page(request, matching(filters, names), ["-pk"], paging, partial(label_out, names=names))
 
 
-def matching(filters: LabelFilters) -> QuerySet[Label]:
+def matching(filters: LabelFilters, names: Names) -> QuerySet[Label]:
     rows = LABELS.all()
     of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
     given = filters.model_dump(exclude_none=True)
     units = {field: given[name] for name, field in of_units.items() if name in given}
     if units:
-        rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels"))
+        rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
     rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
     return rows.filter(text__icontains=filters.q) if filters.q else rows
 
 
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label")
 def read_label(request: HttpRequest, pk: Id) -> LabelOut:
-    allow(request)
-    return label_out(find(LABELS.all(), pk=pk))
+    names = Names(allow(request))
+    return label_out(find(LABELS.all(), pk=pk), names)
 
 
 @router.post("/labels", response={201: LabelOut}, summary="Create a label")

@@ -11,6 +11,7 @@ from experiments.api.problems import Refusal
 from experiments.api.units import router, within
 from experiments.models import Profile
 from experiments.network.neighbours import Neighbour, Neighbours, neighbours
+from experiments.review.names import Names
 
 
 class NeighbourOut(Schema):
@@ -41,14 +42,14 @@ NOTHING_YET = Neighbours("", 0, 0, (), ())
 @router.get("/layers/{pk}/units/{number}/neighbours", response=NeighboursOut, summary="Read the units most like one")
 def read_neighbours(request: HttpRequest, pk: Id, number: Number, data_set: Name) -> NeighboursOut:
     """Needs the unit's exemplars over the dataset: ask for those first."""
-    allow(request)
+    names = Names(allow(request))
     layer = within(pk, number)
     profile = Profile.objects.filter(
         unit__layer=layer, unit__number=number, data_set__key=data_set, written__isnull=False
     ).first()
     if profile is None:
         raise Refusal("missing", f"Unit {number} was not measured over {data_set!r}. Ask for its exemplars with POST.")
-    found = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")})
+    found = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
     return shown(found or NOTHING_YET, looking=found is None)
 
 

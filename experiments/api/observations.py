@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from django.http import HttpRequest
@@ -14,6 +15,7 @@ from experiments.api.problems import FieldError, Refusal
 from experiments.browse import observations as gallery
 from experiments.browse.filters import Filters
 from experiments.models import Observation
+from experiments.review.names import Names
 
 router = Router(tags=["Observations"])
 
@@ -27,7 +29,7 @@ class ObservationOut(Schema):
     position: int
     model: str
     layer: str
-    unit: int
+    unit: int | None = Field(description="null, and the others empty, while you are to judge a synthetic neuron unseen")
     title: str
     activation: float = Field(description="what the system returned; what the program claimed if nobody measured it")
     claimed: float | None = Field(description="what the program logged; null if it named no number")
@@ -61,13 +63,11 @@ class ObservationFilters(Schema):
 SAME = ("id", "position", "title", "activation", "claimed", "measured", "differs", "change", "origin", "prompt", "seed")
 
 
-def observation_out(row: Observation) -> ObservationOut:
+def observation_out(names: Names, row: Observation) -> ObservationOut:
     return ObservationOut(
         run=row.run_id,
         experiment=row.experiment.number,
-        model=row.run.model,
-        layer=row.run.layer,
-        unit=row.run.unit,
+        **names.place(row.run),
         image=row.image_id,
         masked=row.masked_id,
         original=row.original or None,
@@ -80,10 +80,10 @@ def list_observations(
     request: HttpRequest, filters: Query[ObservationFilters], paging: Query[Paging]
 ) -> Page[ObservationOut]:
     """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
-    allow(request)
-    asked = Filters({name: str(value) for name, value in filters.model_dump(exclude_none=True).items()})
+    names = Names(allow(request))
+    asked = Filters({name: str(value) for name, value in filters.model_dump(exclude_none=True).items()}, names)
     if not asked.is_valid():
         errors = [FieldError(field=name, message=str(each)) for name, found in asked.errors.items() for each in found]
         raise Refusal("invalid", "The filters make no sense: see errors.", errors)
     rows = gallery.chosen(asked)[0].select_related("run", "experiment").only(*gallery.SHOWN, "position")
-    return page(request, rows, gallery.ORDERS[filters.sort], paging, observation_out)
+    return page(request, rows, gallery.ORDERS[filters.sort], paging, partial(observation_out, names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
@@ -17,6 +18,7 @@ from experiments.api.problems import FieldError, Refusal
 from experiments.models import Hypothesis, Run
 from experiments.models.run import LIMITS, Status
 from experiments.review import projection, verdicts
+from experiments.review.names import Names
 
 router = Router(tags=["Runs"])
 
@@ -56,7 +58,10 @@ class RunOut(Schema):
     system_kind: str
     model: str
     layer: str
-    unit: int
+    unit: int | None
+    system: str = Field(
+        description="these in one line; a number in their place while you are to judge a synthetic neuron unseen"
+    )
     data_set: str
     tool_set: str
     backbone: str
@@ -128,14 +133,17 @@ class RunOrder(Schema):
 
 
 SAME = (
-    *("id", "question", "task", "system_kind", "model", "layer", "unit", "tool_set", "backbone", "backbone_model"),
+    *("id", "question", "task", "system_kind", "tool_set", "backbone", "backbone_model"),
     *("seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
-    *("completion_tokens", "seconds", "threshold", "best_activation", "versions"),
+    *("completion_tokens", "seconds", "threshold", "best_activation"),
 )
 
 
-def run_out(run: Run) -> RunOut:
+def run_out(names: Names, run: Run) -> RunOut:
     return RunOut(
+        system=names.of(run),
+        versions=names.versions(run),
+        **names.place(run),
         url=run.get_absolute_url(),
         data_set=run.options.get("data_set", ""),
         owner=run.owner.get_username(),
@@ -153,16 +161,16 @@ def run_out(run: Run) -> RunOut:
     )
 
 
-def read(pk: int, viewer: User | None = None) -> RunOut:
-    """A run; its verdict as the viewer may see it, without one as everybody may."""
+def read(pk: int, viewer: User) -> RunOut:
+    """A run; its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
-    found = run_out(row)
+    found = run_out(Names(viewer), row)
     fill_verdicts([found], viewer)
     found.recounted = [CitedOut(**vars(each)) for each in recount.recount(row, row.conclusion)]
     return found
 
 
-def fill_verdicts(shown: list[RunOut], viewer: User | None) -> None:
+def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
     """Add the verdicts that this person may see."""
     judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
     seen = verdicts.of(judged.only(*projection.COLUMNS), viewer)
@@ -185,7 +193,7 @@ def list_runs(
         errors = [FieldError(field=name, message=words) for name, words in found.problems.items()]
         raise Refusal("invalid", "The filters make no sense: see errors.", errors)
     rows = found.runs.select_related("owner").prefetch_related("tags")
-    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, run_out)
+    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(run_out, Names(user)))
     fill_verdicts(shown.items, user)
     return shown
 

@@ -13,6 +13,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.api.problems import FieldError, Refusal
 from experiments.models import Passage
+from experiments.review.names import Names
 from experiments.search import addresses
 
 router = Router(tags=["Search"])
@@ -42,7 +43,7 @@ class Hit(Schema):
     seq: int = Field(description="of the event it stands in; 0 for none")
     model: str
     layer: str
-    unit: int
+    unit: int | None
     text: str
     url: str = Field(description="of the page that shows it")
 
@@ -75,16 +76,16 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     scope = search.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = search.find(words.terms, scope, cursor, paging.limit, viewer=user)
-    rows = Passage.objects.select_related("run").in_bulk(found.keys)
+    names, rows = Names(user), Passage.objects.select_related("run").in_bulk(found.keys)
     places = addresses.of_passages(rows.values())
     return Hits(
-        items=[hit(rows[key], places[key]) for key in found.keys if key in rows],
+        items=[hit(rows[key], places[key], names) for key in found.keys if key in rows],
         ranked=found.ranked,
         total=found.total,
         next=sealed(request, [found.cursor]) if found.cursor else None,
     )
 
 
-def hit(row: Passage, url: str) -> Hit:
-    names = ("kind", "seq", "model", "layer", "unit", "text")
-    return Hit(run=row.run_id, url=url, **{name: getattr(row, name) for name in names})
+def hit(row: Passage, url: str, names: Names) -> Hit:
+    place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
+    return Hit(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)

@@ -21,6 +21,7 @@ from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.run import LIMITS
+from experiments.review.names import Names
 from experiments.steering import By, Refused
 
 WHY_CHARS = 500
@@ -69,47 +70,48 @@ def steerer(request: HttpRequest, pk: int) -> By:
 @router.post("/runs/{pk}/pause", response=RunOut, summary="Pause a run")
 def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
     with conflict():
         steering.pause(steerer(request, pk), pk)
-    return read(pk)
+    return read(pk, user)
 
 
 @router.post("/runs/{pk}/resume", response=RunOut, summary="Have a run go on")
 def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
     with conflict():
         steering.go_on(steerer(request, pk), pk)
-    return read(pk)
+    return read(pk, user)
 
 
 @router.post("/runs/{pk}/try-again", response=RunOut, summary="Go on with a run that waits")
 def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     """Only a run that waits for a person goes on; 409 for others."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
     run = find(Run.objects.all(), pk=pk)
     if run.status != "waiting":
         raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
     with conflict():
         steering.go_on(By.of(request), pk)
-    return read(pk)
+    return read(pk, user)
 
 
 @router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
 def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
     steering.stop(steerer(request, pk), pk)
-    return read(pk)
+    return read(pk, user)
 
 
 @router.post("/runs/{pk}/remarks", response={201: EventOut}, summary="Tell the agent something")
 def remark_on_run(request: HttpRequest, pk: Id, said: RemarkIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
     with conflict():
-        return Status(201, event_out(steering.remark(steerer(request, pk), pk, said.text)))
+        said_now = steering.remark(steerer(request, pk), pk, said.text)
+        return Status(201, event_out(said_now, Names(user)))
 
 
 @router.get("/runs/{pk}/limits", response=LimitsOut, summary="Read the limits of a run")

@@ -152,7 +152,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     with transaction.atomic(), refused():
         turn = sending.stop(run, user)
         audit.record(request, "program.stopped", run, round=turn.round)
-        return read(pk)
+        return read(pk, user)
 
 
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
@@ -166,4 +166,4 @@ def hand_run_over(request: HttpRequest, pk: Id, wanted: HandIn) -> RunOut:
         audit.record(
             request, "run.handed", run, backbone=author.backbone, model=author.model, remark=bool(wanted.remark)
         )
-        return read(pk)
+        return read(pk, user)

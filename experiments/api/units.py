@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,6 +20,7 @@ from experiments.api.problems import Refusal
 from experiments.models import DataSet, Exemplar, Layer, Profile, Run, Unit
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
+from experiments.review.names import Names
 from workers.jobs import queue
 
 router = Router(tags=["Units"])
@@ -88,7 +90,7 @@ class Over(Body):
     data_set: Name
 
 
-def unit_out(unit: Unit) -> UnitOut:
+def unit_out(names: Names, unit: Unit) -> UnitOut:
     return UnitOut(
         id=unit.pk,
         model=unit.layer.model.name,
@@ -96,18 +98,23 @@ def unit_out(unit: Unit) -> UnitOut:
         layer_id=unit.layer_id,
         number=unit.number,
         name=unit.layer.name_of(unit.number),
-        labels=[label.text for label in unit.labels.all()],
+        labels=labels_of(unit, is_hidden=names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)),
     )
+
+
+def labels_of(unit: Unit, *, is_hidden: bool) -> list[str]:
+    """Its labels; of a unit that the caller is to judge unseen, those of no run."""
+    return [label.text for label in unit.labels.all() if not (is_hidden and label.run_id)]
 
 
 @router.get("/units", response=Page[UnitOut], summary="Find units")
 def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> Page[UnitOut]:
     """Units that somebody has asked about, by model, layer, number and the words of their labels."""
-    allow(request)
-    return page(request, matching(filters), ["pk"], paging, unit_out)
+    names = Names(allow(request))
+    return page(request, matching(filters, names), ["pk"], paging, partial(unit_out, names))
 
 
-def matching(filters: UnitFilters) -> QuerySet[Unit]:
+def matching(filters: UnitFilters, names: Names) -> QuerySet[Unit]:
     fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
     given = filters.model_dump(exclude_none=True)
     rows = UNITS.filter(**{field: given[name] for name, field in fields.items() if name in given})
@@ -115,14 +122,17 @@ def matching(filters: UnitFilters) -> QuerySet[Unit]:
         rows = rows.filter(labels__isnull=not filters.labelled)
     if filters.label:
         rows = rows.filter(labels__text__icontains=filters.label)
+    if filters.label or filters.labelled is not None:
+        rows = rows.exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
     return rows.distinct()
 
 
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
 def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     """Any unit of the layer; its figures over each dataset that somebody has asked for."""
-    allow(request)
+    names = Names(allow(request))
     layer = within(pk, number)
+    is_hidden = names.holds_back(layer.model.name, layer.name, number)
     unit = UNITS.filter(layer=layer, number=number).first()
     runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number).count()
     return UnitDetail(
@@ -131,8 +141,8 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
         layer_id=layer.pk,
         number=number,
         name=layer.name_of(number),
-        labels=[label.text for label in unit.labels.all()] if unit else [],
-        runs=runs,
+        labels=labels_of(unit, is_hidden=is_hidden) if unit else [],
+        runs=0 if is_hidden else runs,
         profiles=profiles(unit) if unit else [],
     )
 

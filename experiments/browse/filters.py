@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -11,6 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from experiments import search
 from experiments.models import Layer, Model, Run, Tag
 from experiments.models.tag import TAG_CHARS
+from experiments.review.names import Names
 
 ORIGINS = {
     "exemplar": "Exemplars",
@@ -32,6 +34,11 @@ BIGGEST = 2**31 - 1
 
 class Filters(forms.Form):
     """Every field may be empty. What is wrong stands in `problems`, with what was typed kept in its field."""
+
+    def __init__(self, data: Mapping[str, Any], names: Names) -> None:
+        """`names` are those that the viewer reads: what is hidden there is not found by its system."""
+        super().__init__(data)
+        self.names = names
 
     q = forms.CharField(required=False, max_length=10_000)
     origin = forms.ChoiceField(required=False, choices=[("", "Any origin"), *ORIGINS.items()])
@@ -110,7 +117,10 @@ class Filters(forms.Form):
         """The runs that the filters on runs leave; None for all."""
         columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
         given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
-        return Run.objects.filter(**given).order_by() if given else None
+        found = Run.objects.filter(**given).order_by()
+        if given.keys() & {"model", "layer", "unit"}:
+            found = found.exclude(self.names.are_hidden())
+        return found if given else None
 
     def choices(self) -> dict[str, Any]:
         """What the lists of the form offer."""

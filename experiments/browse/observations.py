@@ -51,6 +51,7 @@ SHOWN = (
     "claimed",
     "measured",
     "differs",
+    "run__system_kind",
     "run__model",
     "run__layer",
     "run__unit",

@@ -10,13 +10,14 @@ from django.db.models import Q
 from experiments.browse import observations
 from experiments.browse.pages import Page, count, number_of
 from experiments.models import Exemplar, Image, Observation
+from experiments.review.names import Names
 
 PER_PAGE = 30
 RELATED = 12
 """Masked versions, edits and exemplars shown, the first of each."""
 
 
-def read(image: Image, params: Mapping[str, str]) -> dict[str, Any]:
+def read(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     """Everything the page of an image shows, in a constant number of queries."""
     rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key))
     page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
@@ -24,14 +25,16 @@ def read(image: Image, params: Mapping[str, str]) -> dict[str, Any]:
     return {
         "page": page,
         "sightings": observations.sightings(keys),
-        "exemplars": exemplars(image),
+        "exemplars": exemplars(image, names),
         **relatives(image),
     }
 
 
-def exemplars(image: Image) -> dict[str, Any]:
-    """The units whose exemplar it is, the strongest first."""
+def exemplars(image: Image, names: Names) -> dict[str, Any]:
+    """The units whose exemplar it is and that the viewer may know, the strongest first."""
     rows = Exemplar.objects.filter(Q(image=image.key) | Q(masked=image.key)).order_by("-activation", "pk")
+    unit = "profile__unit__"
+    rows = rows.exclude(names.are_hidden_at(f"{unit}layer__model__name", f"{unit}layer__name", f"{unit}number"))
     related = rows.select_related("profile__unit__layer__model", "profile__data_set")
     shown = list(related.defer("profile__histogram", "profile__unit__layer__names")[: RELATED + 1])
     more = len(shown) > RELATED

@@ -25,6 +25,7 @@ from experiments.consumers import listening
 from experiments.consumers.listening import NOT_YOURS, OVER, Listener
 from experiments.models import Run
 from experiments.models.run import REOPENED
+from experiments.review.names import Names
 
 BATCH = 25
 """Events read and sent at once."""
@@ -39,19 +40,21 @@ class News:
     over: bool
 
 
-def news(run_id: int, after: int) -> News:
-    """The next events, and the parts of the page that sum the run up. Raises Run.DoesNotExist."""
-    run = Run.objects.get(pk=run_id)
+def news(run_id: int, after: int, viewer: Any) -> News:
+    """The next events, and the parts of the page that sum the run up, as this person may read them. Raises
+    Run.DoesNotExist."""
+    run, names = Run.objects.get(pk=run_id), Names(viewer)
     events = transcript.after(run_id, after, BATCH) if run.last_seq > after else []
     messages: list[dict[str, Any]] = [
         {"type": "event", "seq": event.seq, "kind": event.kind, "html": html}
-        for event, html in rendering.render_events(run, events)
+        for event, html in rendering.render_events(run, events, names)
     ]
     seq = events[-1].seq if events else after
     messages.append(state(run))
     messages += [{"type": "head", "html": rendering.head(run)}, {"type": "tail", "html": rendering.tail(run)}]
     if events:
-        messages += [{"type": "outline", "html": rendering.outline(run)}, {"type": "side", "html": rendering.side(run)}]
+        messages.append({"type": "outline", "html": rendering.outline(run)})
+        messages.append({"type": "side", "html": rendering.side(run, names)})
     return News(messages, seq, is_final(run) and seq >= run.last_seq)
 
 
@@ -101,7 +104,7 @@ class RunConsumer(Listener):
         async with self.looking:
             moved = True
             while moved and not self.over.is_set():
-                found = await database_sync_to_async(news)(self.run_id, self.after)
+                found = await database_sync_to_async(news)(self.run_id, self.after, self.scope["user"])
                 moved, self.after = found.seq > self.after, found.seq
                 for message in found.messages:
                     await self.show(message)

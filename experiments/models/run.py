@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import stored
+from workers import registry
 
 
 class Status(models.TextChoices):
@@ -131,7 +132,10 @@ class Run(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"run {self.pk}: {self.system}"
+        """With the number of a synthetic neuron: the audit and logs keep these words, and their readers may still be to
+        judge what its name tells."""
+        blind = registry.blind_name(self.system_kind, self.model, self.layer, self.unit)
+        return f"run {self.pk}: {blind or self.system}"
 
     def get_absolute_url(self) -> str:
         return reverse("run", args=[self.pk])

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from experiments.models import Label, Layer, Unit
+from experiments.review.names import Names
 
 LONGEST = 200
 """Characters of a search."""
@@ -41,14 +42,14 @@ class Listed:
         return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
 
 
-def find(typed: str, layers: Sequence[Layer]) -> dict[int, set[int]]:
+def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
     """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
     words = typed.split()[:MOST_WORDS]
     found: dict[int, set[int]] = {layer.pk: named(words, layer) for layer in layers}
     if len(words) == 1 and words[0].isascii() and words[0].isdigit() and len(words[0]) < 10:
         for layer in layers:
             found[layer.pk] |= {int(words[0])} & {*range(layer.units)}
-    holds = Q(layer__in=found)
+    holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)
     # One filter, so that all the words stand in one label.
@@ -63,8 +64,8 @@ def named(words: Sequence[str], layer: Layer) -> set[int]:
     return {n for n, name in enumerate(layer.names) if all(word in str(name).casefold() for word in folded)}
 
 
-def labelled(numbers: Numbers) -> dict[tuple[int, int], list[str]]:
-    """The labels of these units, the newest first."""
+def labelled(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
+    """The labels of these units, the newest first; of what the viewer is to judge unseen, those of no run."""
     if not any(numbers.values()):
         return {}
     meant = reduce(or_, (Q(layer=layer, number__in=list(some)) for layer, some in numbers.items() if some))
@@ -72,7 +73,10 @@ def labelled(numbers: Numbers) -> dict[tuple[int, int], list[str]]:
         pk: (layer, number) for pk, layer, number in Unit.objects.filter(meant).values_list("pk", "layer", "number")
     }
     pairs = (
-        Label.units.through.objects.filter(unit__in=units).order_by("-label_id").values_list("unit_id", "label__text")
+        Label.units.through.objects.filter(unit__in=units)
+        .exclude(names.are_hidden("label__run__"))
+        .order_by("-label_id")
+        .values_list("unit_id", "label__text")
     )
     found: dict[tuple[int, int], list[str]] = {}
     for unit, text in pairs:
@@ -86,11 +90,11 @@ def shortened(labels: Sequence[str]) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
-def listed(numbers: Numbers, layers: Sequence[Layer]) -> list[Listed]:
+def listed(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[Listed]:
     """The first of these units with their labels."""
     pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
     some: dict[int, list[int]] = {}
     for layer, number in pairs:
         some.setdefault(layer.pk, []).append(number)
-    labels = labelled(some)
+    labels = labelled(some, names)
     return [Listed(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs]

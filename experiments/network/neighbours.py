@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from experiments.models import Exemplar, Index, Layer, Profile
 from experiments.network.finding import labelled
+from experiments.review.names import Names
 from workers.jobs import queue
 
 ASK_AGAIN = 30
@@ -51,23 +52,23 @@ class Neighbours:
     problem: str = ""
 
 
-def neighbours(profile: Profile, layers: Mapping[int, Layer]) -> Neighbours | None:
+def neighbours(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours | None:
     """None while a worker looks for them; those that are older than an index are looked for again, and shown."""
     of_model = Index.objects.filter(data_set=profile.data_set_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
     if stale and cache.add(f"asked-for-neighbours:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for_neighbours(profile.pk)
-    return None if profile.compared is None else drawn(profile, layers)
+    return None if profile.compared is None else drawn(profile, layers, names)
 
 
-def drawn(profile: Profile, layers: Mapping[int, Layer]) -> Neighbours:
+def drawn(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours:
     told: dict[str, Any] = profile.neighbours
     rows = [row for kind in ("same", "others") for row in told.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:
         numbers.setdefault(layer, []).append(number)
-    labels, pictures = labelled(numbers), pictured(profile, numbers)
+    labels, pictures = labelled(numbers, names), pictured(profile, numbers)
 
     def units(kind: str) -> list[Neighbour]:
         return [

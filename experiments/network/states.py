@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from experiments.models import Index, Layer, Model, Run, Unit
 from experiments.models.run import ACTIVE, Status
+from experiments.review.names import Names
 
 
 class State(StrEnum):
@@ -51,12 +52,16 @@ States = Mapping[int, Mapping[int, State]]
 """Id of a layer -> number of a unit -> its state; units that nobody asked about are left out."""
 
 
-def states(model: Model, layers: Sequence[Layer]) -> States:
-    """The states of the units of these layers of the model."""
+def states(model: Model, layers: Sequence[Layer], names: Names) -> States:
+    """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, State]] = {layer.pk: {} for layer in layers}
 
+    kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
+
     def note(layer: int, number: int, state: State) -> None:
+        if (layer, number) in kept and state != State.DEAD:
+            return
         known = found[layer].get(number, State.NEW)
         found[layer][number] = min(known, state, key=ORDER.index)
 

@@ -1,8 +1,11 @@
 """Who may see whose opinion. Every page, answer of the API, export and figure that shows reviews of others asks here.
 
 In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
-complete or its queue closed, save for who still writes a draft of it. Drafts are their writer's alone. Whatever shows
-somebody the opinions of others says so with `note_shown`: from then on their own submission stands.
+complete or its queue closed, save for who still writes a draft of it. Whoever is to judge the run in another blind
+queue sees none of others, wherever they were given. Drafts are their writer's alone. Whatever shows somebody the
+opinions of others says so with `note_shown`: from then on their own submissions on that run stand.
+
+What a synthetic neuron is called waits for the same: see `names`.
 """
 
 from __future__ import annotations
@@ -19,17 +22,23 @@ from experiments.review import reservation
 
 
 def visible(user: User) -> QuerySet[Review]:
-    """The submitted reviews that this person may read."""
+    """The submitted reviews that this person may read: their own always."""
     mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
     own = Exists(mine.filter(state=State.SUBMITTED))
     over = Q(item__complete=True) & ~Exists(mine.filter(state=State.DRAFT))
     allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
-    return Review.objects.filter(allowed, state=State.SUBMITTED)
+    others = allowed & ~Q(item__run__in=blinded_runs(user))
+    return Review.objects.filter(Q(reviewer=user) | others, state=State.SUBMITTED)
 
 
-def hears(user: User, item: Item, mine: Review | None) -> bool:
-    """Whether this person may read why others declined the item: as with opinions, and the queue's owner always."""
-    if not item.queue.blind or item.queue.closed or item.queue.owner_id == user.pk:
+def hears(user: User, item: Item, mine: Review | None, *, blind: bool) -> bool:
+    """Whether this person may read why others declined the item: as with opinions, and the queue's owner always.
+    `blind`: whether they are, to its run."""
+    if item.queue.owner_id == user.pk:
+        return True
+    if blind:
+        return False
+    if not item.queue.blind or item.queue.closed:
         return True
     return mine.state == State.SUBMITTED if mine and mine.state != State.DECLINED else item.complete
 
@@ -54,18 +63,29 @@ def is_under_review(run: int) -> bool:
 
 
 def note_shown(user: User, items: Iterable[int]) -> None:
-    """Keep that this person, who has submitted their own review of these items unseen, was shown what others say."""
-    others = Review.objects.filter(item=OuterRef("item"), state=State.SUBMITTED).exclude(reviewer=user).order_by()
-    mine = Review.objects.filter(reviewer=user, item__in=items, state=State.SUBMITTED, opinions_shown=None)
-    mine.filter(Exists(others), item__queue__blind=True).update(opinions_shown=timezone.now())
+    """Keep that this person was shown what others say of the runs of these items: whatever they have submitted of them
+    unseen, here or in another queue, stands."""
+    runs = Item.objects.filter(pk__in=items).order_by().values("run")
+    mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=State.SUBMITTED, opinions_shown=None)
+    others = _of_the_same_run().exclude(reviewer=user)
+    new = mine.filter(Exists(others), item__queue__blind=True).order_by()
+    if keys := list(new.values_list("pk", flat=True)):
+        Review.objects.filter(pk__in=keys, opinions_shown=None).update(opinions_shown=timezone.now())
+
+
+def _of_the_same_run() -> QuerySet[Review]:
+    """What was submitted of the run that an outer review is of."""
+    return Review.objects.filter(item__run=OuterRef("item__run"), state=State.SUBMITTED).order_by()
 
 
 def has_hidden_verdict(user: User | None) -> Q:
     """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
-    back what they submitted of it. Without a person: so of anybody."""
+    back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
     blind = Item.objects.filter(queue__blind=True, queue__closed=None)
-    recent = Review.objects.filter(item__in=blind.filter(queue__reviewers_per_item__gt=1), state=State.SUBMITTED)
+    recent = Review.objects.filter(item__in=blind, state=State.SUBMITTED)
     recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - reservation.UNDO).order_by()
+    others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))
+    recent = recent.filter(Q(item__queue__reviewers_per_item__gt=1) | Exists(others))
     if user is None:
         anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
         return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))

@@ -12,7 +12,6 @@ from django.db.models import F, QuerySet
 from experiments.models import Item, Queue, Review
 from experiments.models.review import State
 from experiments.review import blindness, rubric
-from workers import registry
 
 SHOWS = {"": "All", "open": "To review", "complete": "Complete"}
 BEFORE, AFTER = 6, 14
@@ -34,14 +33,6 @@ class Row:
     def people(self) -> list[tuple[User, str, Review]]:
         """Who has a hand in it, and how: "submitted", "reviewing", "lapsed" or "declined"."""
         return [(review.reviewer, standing(review), review) for review in self.reviews if is_begun(review)]
-
-    @property
-    def system(self) -> str:
-        """What the run studies: of a synthetic neuron, whose name is the answer, a number until it is judged."""
-        run, is_over = self.item.run, self.item.complete or self.item.queue.closed is not None
-        if self.mine.state != State.DRAFT if self.mine else is_over:
-            return run.system
-        return registry.blind_name(run.system_kind, run.model, run.layer, run.unit) or run.system
 
     @property
     def hidden(self) -> int:
@@ -88,24 +79,24 @@ def items(queue: Queue, show: str) -> QuerySet[Item]:
 
 
 def rows(items: Sequence[Item], user: User) -> list[Row]:
-    """The items with all about them, in two queries."""
+    """The items with all about them, in three queries."""
     reviews: dict[int, list[Review]] = {}
     for review in Review.objects.filter(item__in=items).select_related("reviewer").order_by("slot", "pk"):
         reviews.setdefault(review.item_id, []).append(review)
     seen = set(blindness.visible(user).filter(item__in=items).values_list("pk", flat=True))
-    return [row(item, reviews.get(item.pk, []), seen, user) for item in items]
-
-
-def row(item: Item, reviews: Sequence[Review], seen: set[int], user: User) -> Row:
-    opinions = [review for review in reviews if review.pk in seen]
-    mine = next((review for review in reviews if review.reviewer_id == user.pk), None)
-    return Row(item, reviews, opinions, mine, blindness.hears(user, item, mine))
+    blind = set(blindness.blinded_runs(user).filter(run__in=[item.run_id for item in items]))
+    found = []
+    for item in items:
+        known = reviews.get(item.pk, [])
+        opinions = [review for review in known if review.pk in seen]
+        mine = next((review for review in known if review.reviewer_id == user.pk), None)
+        found.append(Row(item, known, opinions, mine, blindness.hears(user, item, mine, blind=item.run_id in blind)))
+    return found
 
 
 def note_shown(rows: Sequence[Row], user: User) -> None:
-    """Keep of whom these rows showed the opinions of others; nothing is written twice."""
-    new = [row.item.pk for row in rows if row.mine and not row.mine.opinions_shown and len(row.opinions) > 1]
-    if new:
+    """Keep of which items these rows showed the opinions of others; nothing is written twice."""
+    if new := [row.item.pk for row in rows if any(review.reviewer_id != user.pk for review in row.opinions)]:
         blindness.note_shown(user, new)
 
 

@@ -15,6 +15,7 @@ from experiments.models import Item, Queue, Review
 from experiments.models.review import State
 from experiments.review import reservation, rubric
 from experiments.review.reservation import LENGTH, UNDO
+from workers import registry
 
 REASON_CHARS = 1_000
 
@@ -152,18 +153,25 @@ def undo(queue: Queue, user: User) -> Outcome:
 
 
 def undoable(queue: Queue, user: User) -> Review | None:
-    """The submission that `undo` would take back. None once its writer has seen what others say of the item: an opinion
-    formed unseen would be exchanged for one that is not; none either once somebody gave a final verdict."""
+    """The submission that `undo` would take back. None once its writer has seen what others say of the run, or may read
+    what it studied: an opinion formed unseen would be exchanged for one that is not; none either once somebody gave a
+    final verdict."""
     last = last_submission(queue, user)
-    if last is None or last.opinions_shown or last.item.adjudications.exists():
+    if last is None or last.opinions_shown or tells_its_system(last) or last.item.adjudications.exists():
         return None
     return last
+
+
+def tells_its_system(review: Review) -> bool:
+    """Whether submitting told its writer what a synthetic neuron is called."""
+    return review.item.queue.blind and review.item.run.system_kind == registry.NAMED_BY_THE_ANSWER
 
 
 def last_submission(queue: Queue, user: User) -> Review | None:
     """This person's newest of the queue, while it is new enough to be taken back."""
     rows = Review.objects.filter(reviewer=user, state=State.SUBMITTED, item__queue=queue, item__queue__closed=None)
-    return rows.select_related("item").filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk").first()
+    rows = rows.filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk")
+    return rows.select_related("item__queue", "item__run").first()
 
 
 def why_not_undone(queue: Queue, user: User) -> str:
@@ -174,4 +182,6 @@ def why_not_undone(queue: Queue, user: User) -> str:
     item = f"item {last.item.position}"
     if last.opinions_shown:
         return f"You have seen what others say of {item} since you submitted: your review stands."
+    if tells_its_system(last):
+        return f"What {item} studied is open to you since you submitted: your review stands."
     return f"There is a final verdict on {item}: your review stands."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.models import Run
+from experiments.review.names import Names
 from experiments.run_page import activations, cost, experiments, hypotheses, images, raw, transcript
 
 Params = Mapping[str, str]
@@ -18,13 +19,18 @@ class Tab:
 
     name: str
     label: str
-    read: Callable[[Run, Params], dict[str, Any]]
+    read: Callable[[Run, Params, Names], dict[str, Any]]
     grows: str = ""
     """What the browser does when there is more: "redraw" at once, or "offer" to; the transcript grows by itself."""
 
     @property
     def template(self) -> str:
         return f"run/tabs/{self.name}.html"
+
+
+def alike(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
+    """For a tab that names no system."""
+    return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
 
 
 def by_person(run: Run, params: Params) -> dict[str, Any]:  # noqa: ARG001 - as all tabs have it
@@ -36,13 +42,13 @@ TABS = {
     tab.name: tab
     for tab in (
         Tab("transcript", "Transcript", transcript.read),
-        Tab("experiments", "Experiments", experiments.read, "offer"),
-        Tab("images", "Images", images.read, "offer"),
-        Tab("activations", "Activations", activations.read, "redraw"),
-        Tab("hypotheses", "Hypotheses", hypotheses.read, "redraw"),
-        Tab("cost", "Cost", cost.read, "redraw"),
+        Tab("experiments", "Experiments", alike(experiments.read), "offer"),
+        Tab("images", "Images", alike(images.read), "offer"),
+        Tab("activations", "Activations", alike(activations.read), "redraw"),
+        Tab("hypotheses", "Hypotheses", alike(hypotheses.read), "redraw"),
+        Tab("cost", "Cost", alike(cost.read), "redraw"),
         Tab("raw", "Raw", raw.read, "offer"),
-        Tab("comments", "Comments", by_person),
+        Tab("comments", "Comments", alike(by_person)),
     )
 }
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from experiments import rendering
 from experiments.models import Event, Run
+from experiments.review.names import Names
 from experiments.run_page import window
 from experiments.run_page.window import Gap, Piece
 
@@ -22,29 +23,29 @@ class Drawn:
     events: Sequence[SafeString] = ()
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     at, missing = window.asked_for(run, params)
     pieces = window.opening(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     around = next((event.payload.get("round") for event in reversed(events) if event.seq <= (at or 0)), None)
     return {
-        "pieces": drawn(run, pieces),
+        "pieces": drawn(run, pieces, names),
         "missing": missing,
         "outline": rendering.outline(run, around),
-        "side": rendering.side(run),
+        "side": rendering.side(run, names),
         "tail": rendering.tail(run),
     }
 
 
-def fill(run: Run, gap: Gap, from_below: bool) -> dict[str, Any]:
+def fill(run: Run, gap: Gap, from_below: bool, names: Names) -> dict[str, Any]:
     """What takes the place of a gap."""
-    return {"run": run, "pieces": drawn(run, window.filling(run, gap, from_below))}
+    return {"run": run, "pieces": drawn(run, window.filling(run, gap, from_below), names)}
 
 
-def drawn(run: Run, pieces: Sequence[Piece]) -> list[Drawn]:
+def drawn(run: Run, pieces: Sequence[Piece], names: Names) -> list[Drawn]:
     """The pieces as HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
-    html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events)}
+    html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events, names)}
     return [
         Drawn(gap=piece)
         if isinstance(piece, Gap)

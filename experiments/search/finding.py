@@ -18,6 +18,7 @@ from django.db.models.functions import StrIndex
 
 from experiments.models import Passage
 from experiments.models.passage import Kind
+from experiments.review.names import Names
 from experiments.search import backend, sight
 
 WALKED = 5_000
@@ -57,6 +58,10 @@ class Scope:
     layer: str = ""
     unit: int | None = None
     run: int | None = None
+
+    @property
+    def names_a_system(self) -> bool:
+        return bool(self.model or self.layer or self.unit is not None)
 
     def passages(self) -> QuerySet[Passage]:
         given: dict[str, Any] = {name: value for name, value in self.__dict__.items() if value not in ("", None)}
@@ -108,6 +113,8 @@ def newest(
     Also the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
     """
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
+    if scope.names_a_system and viewer:
+        passages = passages.exclude(Names(viewer).are_hidden())
     matching = holding(passages, terms).filter(sight.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])

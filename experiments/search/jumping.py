@@ -14,6 +14,7 @@ from experiments.agreement import sight
 from experiments.models import Contest, Layer, Model, Passage, Queue, Run
 from experiments.models.member import Role
 from experiments.models.passage import Kind
+from experiments.review.names import Names
 from experiments.search import addresses, words
 from experiments.search.finding import Scope, find
 from experiments.search.folding import fold
@@ -56,7 +57,7 @@ def sections(typed: str, user: User, role: Role) -> list[Section]:
         Section("Pages", list(pages(terms, role))),
         Section("Review", list(reviewing(terms, user))),
         Section("Units", list(units(terms))),
-        Section("Runs", list(runs(typed, terms))),
+        Section("Runs", list(runs(typed, terms, user))),
         Section("Models", list(models(terms))),
         Section("Said, done and seen", [*passages(terms, user), everywhere(typed)]),
     ]
@@ -93,13 +94,13 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
         yield Option(plain(contest.name, terms), contest.get_absolute_url(), "contest")
 
 
-def runs(typed: str, terms: Sequence[str]) -> Iterator[Option]:
+def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     """The run of this number, and the newest that the words fit."""
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     if alone and (run := Run.objects.filter(pk=numbers[0]).first()):
         yield Option(plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display())
-    keys = list(runs_matching(typed).order_by("-pk")[:FEW])
+    keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
     for run in Run.objects.filter(pk__in=keys).order_by("-pk"):
         if not (alone and run.pk == numbers[0]):
             yield Option(plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")

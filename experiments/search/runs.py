@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet, Value
-from django.db.models.functions import StrIndex
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Replace, StrIndex
 
 from experiments.models import Gist
+from experiments.review.names import Names
 from experiments.search import words
+from experiments.search.folding import fold
 
 
-def runs_matching(typed: str) -> QuerySet[Gist, int]:
+def runs_matching(typed: str, names: Names | None = None) -> QuerySet[Gist, int]:
     """Keys of the runs in whose question, description, labels, model, layer or number every word occurs; all for none.
+    What `names` hide of a run does not count.
 
     A subquery for `filter(pk__in=…)`. Empty for words that cannot be looked for: `words.read` says why.
     """
     asked = words.read(typed)
     gists = Gist.objects.none() if asked.problem and typed.strip() else Gist.objects.all()
+    hidden = names.are_hidden("run__") if names and names.hidden else None
+    told = without_systems(hidden, names.hidden) if names and hidden else F("folded")
     for term in asked.terms:
-        gists = gists.alias(place=StrIndex("folded", Value(term))).filter(Q(place__gt=0) | numbered(term))
+        gists = gists.alias(place=StrIndex(told, Value(term))).filter(Q(place__gt=0) | numbered(term, hidden))
     return gists.values_list("pk", flat=True)
 
 
-def numbered(term: str) -> Q:
+def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
+    """The folded text of a gist; of the hidden ones without the line that names the system."""
+    text: Any = F("folded")
+    for line in sorted({fold(f"{model} {layer}") for model, layer, _ in systems}):
+        text = Replace(text, Value(f"\n{line}"), Value(""))
+    return Case(When(hidden, then=text), default=F("folded"), output_field=TextField())
+
+
+def numbered(term: str, hidden: Q | None) -> Q:
     """Runs with this number, or on the unit with it."""
     if not (term.isascii() and term.isdigit() and len(term) < 9):
         return Q()
-    return Q(run__unit=int(term)) | Q(run=int(term))
+    unit = Q(run__unit=int(term))
+    return (unit if hidden is None else unit & ~hidden) | Q(run=int(term))

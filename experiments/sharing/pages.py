@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from experiments.models import Comment, Event, Run, Share
 from experiments.people import person
 from experiments.prose import MENTION
 from experiments.review import blindness
+from experiments.review.names import Names
 from experiments.run_page.pages import Page
 from experiments.sharing.discretion import Discretion
 from experiments.thumbnails import SIZES
@@ -60,11 +61,20 @@ def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
         **html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
         "share": share,
+        "names": Names(None),
         "page": page,
-        "events": drawn(run, Discretion.of(run, show_names=share.show_names).shown(events), token, talks),
+        "events": drawn(run, discreet(share, events), token, talks),
         "about_the_run": talks.get(None, []) if page.number == 1 else [],
         "end": f"{page.url(page.last)}#e{run.last_seq}" if run.has_ended else "",
     }
+
+
+def discreet(share: Share, events: Iterable[Event]) -> list[Event]:
+    """The events, not to be saved, as an outsider is shown them."""
+    shown, names = Discretion.of(share.run, show_names=share.show_names).shown(events), Names(None)
+    for event in shown:
+        event.payload = names.payload(share.run, event)
+    return shown
 
 
 def drawn(run: Run, events: Sequence[Event], token: str, talks: Mapping[int | None, Sequence[Thread]]) -> list[Drawn]:

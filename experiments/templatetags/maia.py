@@ -193,6 +193,5 @@ def icon(name: str) -> SafeString:
 
 
 register.simple_tag(cards.card, name="shot")
-register.simple_tag(cards.sighting)
 register.simple_tag(cards.bar)
 register.simple_tag(cards.claim)

@@ -1,4 +1,4 @@
-"""Verdicts, as pages draw them."""
+"""Verdicts and the names of systems, as pages draw them for who asks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.urls import NoReverseMatch, reverse
+from django.utils.safestring import SafeString
 
+from experiments import cards
+from experiments.browse.observations import Sighting
 from experiments.models import Run
+from experiments.review.names import Names
 from experiments.review.verdicts import Verdict
 
 register = template.Library()
@@ -17,3 +22,31 @@ register = template.Library()
 def verdict(verdicts: Mapping[int, Verdict] | str, run: Run) -> dict[str, Any]:
     """What the viewer may see of the verdict on a run; nothing where there is none. `verdicts` is `verdicts.of`."""
     return {"verdict": verdicts.get(run.pk) if isinstance(verdicts, Mapping) else None}
+
+
+@register.simple_tag(takes_context=True)
+def system(context: template.Context, run: Run) -> str:
+    """What a run studies, as the viewer may read it; without a viewer, as everybody may."""
+    return names_in(context).of(run)
+
+
+@register.simple_tag(takes_context=True)
+def unit_page(context: template.Context, run: Run) -> str:
+    """The page of what a run studies; "" where there is none for the viewer."""
+    if names_in(context).hides(run):
+        return ""
+    try:
+        return reverse("unit", args=[run.model, run.layer, run.unit])
+    except NoReverseMatch:
+        return ""
+
+
+@register.simple_tag(takes_context=True)
+def sighting(context: template.Context, seen: Sighting) -> SafeString:
+    """The card of the gallery."""
+    return cards.sighting(seen, names_in(context))
+
+
+def names_in(context: template.Context) -> Names:
+    found = context.get("names")
+    return found if isinstance(found, Names) else Names(None)

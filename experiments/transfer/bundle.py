@@ -70,7 +70,8 @@ def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | N
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
     for row in rows:
         pack.add(f"{folder}images/{row.key}.png", pixels(row.key), deflated=False)
-    pack.add(f"{folder}run.html", (text.encode() for text in html.document(run, events_of(run), small)))
+    page = html.document(run, events_of(run), small, viewer)
+    pack.add(f"{folder}run.html", (text.encode() for text in page))
 
 
 def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from experiments import filters, search, tagging
 from experiments.browse.filters import ORIGINS
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.transfer import What
+from experiments.review.names import Names
 from experiments.transfer import review_tables
 from experiments.transfer.reading import Refused
 
@@ -34,26 +35,32 @@ KNOWN: Mapping[What, frozenset[str]] = {
     What.AGREEMENT: frozenset({"queue"}),
 }
 """Words of a filter by what is exported."""
+NAMED = 10
+"""Runs that are named of those which cannot go out whole."""
 LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 """What an address says of how a page looks, which is nothing to a file."""
 
 
 def chosen(what: What, query: str, viewer: User | None = None) -> Any:
-    """The rows, oldest first; of opinions those that this person may read. Raises Refused for what makes no sense."""
+    """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
+    it. Raises Refused for what makes no sense."""
     given = read(what, query)
-    if what in {What.BUNDLE, What.RUNS}:
-        return runs(given).order_by("pk")
+    if what == What.BUNDLE:
+        return told_whole(runs(given, viewer).order_by("pk"), viewer)
+    if what == What.RUNS:
+        return runs(given, viewer).order_by("pk")
     if what == What.EXPERIMENTS:
-        return Experiment.objects.filter(of_runs(given, leave=("q", "tag")) & logged(given)).order_by("pk")
+        return Experiment.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & logged(given)).order_by("pk")
     if what == What.OBSERVATIONS:
-        return Observation.objects.filter(of_runs(given, leave=("q", "tag")) & observed(given)).order_by("pk")
+        return Observation.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & observed(given)).order_by("pk")
     if what in {What.REVIEWS, What.VERDICTS}:
         asked = {name: text for name, text in given.items() if name != "queue"}
         rows: Any = (review_tables.reviews if what == What.REVIEWS else review_tables.verdicts)(given, viewer)
-        return (rows.filter(item__run__in=runs(asked).order_by().values("pk")) if asked else rows).order_by("pk")
+        rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
+        return rows.order_by("pk")
     if what == What.AGREEMENT:
         return review_tables.agreement(given, viewer)
-    return Label.objects.filter(labelled(given)).distinct().order_by("pk")
+    return Label.objects.filter(labelled(given, viewer)).distinct().order_by("pk")
 
 
 def read(what: What, query: str) -> dict[str, str]:
@@ -69,19 +76,31 @@ def read(what: What, query: str) -> dict[str, str]:
     return given
 
 
-def runs(given: Mapping[str, str]) -> QuerySet[Run]:
-    """Raises Refused with the sentence that the Runs page would show."""
-    found = filters.runs_from(given)
+def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
+    """By verdict as everybody may see it, by system as this person may. Raises Refused with the sentence that the Runs
+    page would show."""
+    found = filters.runs_from(given, names=Names(viewer))
     if found.problems:
         name, problem = next(iter(found.problems.items()))
         raise Refused(f"{name}: {problem}")
     return found.runs
 
 
-def of_runs(given: Mapping[str, str], leave: tuple[str, ...] = ()) -> Q:
+def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+    """The same runs, for a bundle, which names what they study. Raises Refused where this person is to judge that."""
+    hidden = rows.filter(Names(viewer).are_hidden()).values_list("pk", flat=True)[:NAMED] if viewer else ()
+    if numbers := ", ".join(map(str, hidden)):
+        raise Refused(
+            f"You are still to judge what runs {numbers} study, and a bundle names it: "
+            "submit or decline your reviews first, or leave them out."
+        )
+    return rows
+
+
+def of_runs(given: Mapping[str, str], viewer: User | None, leave: tuple[str, ...] = ()) -> Q:
     """What belongs to the runs that the filter chooses; everything if it says nothing of runs."""
     asked = {name: text for name, text in given.items() if name in OF_RUNS and name not in leave}
-    return Q(run__in=runs(asked).order_by().values("pk")) if asked else Q()
+    return Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
 
 
 def logged(given: Mapping[str, str]) -> Q:
@@ -122,11 +141,13 @@ def titled(typed: str) -> QuerySet[Any, Any]:
     return search.images(words.terms)
 
 
-def labelled(given: Mapping[str, str]) -> Q:
+def labelled(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
         asked &= Q(units__number=int(figure("unit", given["unit"])))
+    if given.keys() & {"model", "layer", "unit"}:
+        asked &= ~Names(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import Max, Min
 from django.template.loader import render_to_string
 from django.utils.html import escape
@@ -20,6 +21,7 @@ from experiments.charts import Scale
 from experiments.models import Event, Observation, Run
 from experiments.models.run import ENDED, Status
 from experiments.recount import recount
+from experiments.review.names import Names
 from experiments.transfer.record import asked_by
 from workers import registry
 
@@ -61,10 +63,10 @@ class Picture:
     """Where the picture lies in full; empty in a file that stands alone."""
 
 
-def document(run: Run, events: Iterable[Event], small: Small) -> Iterator[str]:
-    """The file, piece by piece: no more than one event is held at a time."""
+def document(run: Run, events: Iterable[Event], small: Small, viewer: User | None = None) -> Iterator[str]:
+    """The file for a person, piece by piece: no more than one event is held at a time."""
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles())
-    yield render_to_string("exports/head.html", head(run))
+    yield render_to_string("exports/head.html", head(run) | {"names": Names(viewer)})
     scale = scale_of(run)
     for event in events:
         yield draw(event, {"scale": scale, **(result(event.payload, small) if event.kind == "result" else {})})

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
+from django.contrib.auth.models import User
 from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
 from experiments.models import Label, Run
 from experiments.models.transfer import Format, What
 from experiments.people import person
 from experiments.review import blindness
+from experiments.review.names import Names
 from experiments.transfer.laboratory import Progress
 from experiments.transfer.record import arrival_of
 
@@ -42,18 +44,28 @@ class Table:
     noun: str
     columns: Sequence[Column]
     prepared: Callable[[QuerySet[Any]], QuerySet[Any]]
+    run: Callable[[Any], Run | None] = lambda _: None
+    """The run whose system a row names."""
 
-    def batches(self, rows: QuerySet[Any], progress: Progress) -> Iterator[list[dict[str, Any]]]:
-        """Rows as name -> value, some at a time."""
+    def batches(
+        self, rows: QuerySet[Any], progress: Progress, viewer: User | None = None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Rows as name -> value, some at a time, with what this person may read of systems."""
+        names = Names(viewer)
         total, done = rows.count(), 0
         found = self.prepared(rows).iterator(chunk_size=AT_ONCE)
-        while batch := [self.row(each) for _, each in zip(range(AT_ONCE), found, strict=False)]:
+        while batch := [self.row(each, names) for _, each in zip(range(AT_ONCE), found, strict=False)]:
             done += len(batch)
             yield batch
             progress(f"Writing {self.noun}", min(done, total), total)
 
-    def row(self, each: Any) -> dict[str, Any]:
-        return {column.name: column.get(each) for column in self.columns}
+    def row(self, each: Any, names: Names) -> dict[str, Any]:
+        row = {column.name: column.get(each) for column in self.columns}
+        run = self.run(each)
+        if run is None or not names.hides(run):
+            return row
+        hidden = names.place(run) | {"units": [], "versions": names.versions(run)}
+        return row | {name: value for name, value in hidden.items() if name in row}
 
 
 def path(dotted: str) -> Get:
@@ -113,6 +125,7 @@ RUNS = Table(
         *columns("json", "options", "limits", "versions"),
     ],
     lambda rows: with_verdicts(rows.select_related("owner", "arrival")),
+    lambda run: run,
 )
 EXPERIMENTS = Table(
     "experiments",
@@ -124,6 +137,7 @@ EXPERIMENTS = Table(
         *columns("json", "calls"),
     ],
     lambda rows: rows.select_related("run").defer("state"),
+    path("run"),
 )
 OBSERVATIONS = Table(
     "observations",
@@ -139,6 +153,7 @@ OBSERVATIONS = Table(
         *columns("text", "image=image_id", "masked=masked_id", "original"),
     ],
     lambda rows: rows.select_related("experiment__run").defer("experiment__state", "experiment__code"),
+    path("experiment.run"),
 )
 
 
@@ -162,7 +177,8 @@ LABELS = Table(
         *columns("json", "scores"),
         Column("units", "texts", units),
     ],
-    lambda rows: rows.prefetch_related("units__layer__model"),
+    lambda rows: rows.select_related("run").prefetch_related("units__layer__model"),
+    path("run"),
 )
 OF_ITEM = [
     *columns("whole", "queue=item.queue_id"),
@@ -181,6 +197,7 @@ REVIEWS = Table(
         *columns("time", "submitted"),
     ],
     lambda rows: rows.select_related("item__queue", "item__run", "reviewer"),
+    path("item.run"),
 )
 VERDICTS = Table(
     "final verdicts",
@@ -192,6 +209,7 @@ VERDICTS = Table(
         *columns("flag", "stands"),
     ],
     lambda rows: rows.select_related("item__queue", "item__run", "adjudicator"),
+    path("item.run"),
 )
 AGREEMENT = Table(
     "agreement",
@@ -215,12 +233,19 @@ TABLES = {
 }
 
 
-def write(table: Table, form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress) -> int:
-    """Write the rows as JSON Lines or CSV. Returns how many."""
+def write(
+    table: Table,
+    form: Format,
+    rows: QuerySet[Any],
+    target: IO[bytes],
+    progress: Progress,
+    viewer: User | None = None,
+) -> int:
+    """Write the rows as JSON Lines or CSV, for a person or for anybody. Returns how many."""
     count = 0
     if form == Format.CSV:
         target.write(csv_line([column.name for column in table.columns]))
-    for batch in table.batches(rows, progress):
+    for batch in table.batches(rows, progress, viewer):
         for row in batch:
             target.write(csv_line([cell(value) for value in row.values()]) if form == Format.CSV else json_line(row))
         count += len(batch)

@@ -15,6 +15,7 @@ from experiments.browse import observations, programs
 from experiments.browse.filters import LIST_SORTS, SORTS, Filters
 from experiments.browse.pages import number_of
 from experiments.models.transfer import What
+from experiments.review.names import Names
 from experiments.transfer.choosing import KNOWN
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
@@ -23,8 +24,7 @@ VIEWS = {"": "Gallery", "list": "Experiments"}
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Both views; htmx is sent what was found alone."""
-    access.require(request)
-    filters = Filters(request.GET)
+    filters = Filters(request.GET, Names(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
     sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
     context: dict[str, Any] = {

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from experiments import access
 from experiments.browse import uses
 from experiments.models import Image
+from experiments.review.names import Names
 from experiments.thumbnails import SIZES
 
 FOREVER = "private, max-age=31536000, immutable"
@@ -54,6 +55,6 @@ def missing() -> HttpResponse:
 @require_safe
 def page(request: HttpRequest, key: str) -> HttpResponse:
     """What is known of an image, and every place it was used in."""
-    access.require(request)
+    names = Names(access.require(request))
     found = get_object_or_404(Image, pk=key)
-    return render(request, "images/page.html", {"image": found, **uses.read(found, request.GET)})
+    return render(request, "images/page.html", {"image": found, **uses.read(found, request.GET, names)})

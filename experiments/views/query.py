@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,6 +16,7 @@ from experiments import access, audit, forks, forms, kit, live, roster, units
 from experiments.api import example
 from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
 from experiments.models.member import Role
+from experiments.review.names import Names
 from workers.jobs import queue
 
 EARLIER = 3
@@ -44,9 +46,9 @@ def page(request: HttpRequest) -> HttpResponse:
 def beginning(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address."""
     if run := run_named(request.GET.get("from", "")):
-        return forms.like(run) | {"parent": run.pk}
+        return like(run, request) | {"parent": run.pk}
     if run := run_named(request.GET.get("like", "")):
-        return forms.like(run)
+        return like(run, request)
     values = forms.first_choice(request.GET.get("model", ""))
     named = ("model", "layer", "unit", "task", "data_set", "tool_set", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
@@ -56,6 +58,17 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     return values
 
 
+def like(run: Run, request: HttpRequest) -> dict[str, Any]:
+    """The values that ask the same again. Raises PermissionDenied where they would tell what the person is to judge
+    unseen."""
+    if Names(request.user).hides(run):
+        raise PermissionDenied(
+            f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
+            "Submit or decline your review first, or fork the run."
+        )
+    return forms.like(run)
+
+
 def run_named(number: Any) -> Run | None:
     """The run with a number that stands in an address or a form."""
     digits = str(number)
@@ -63,10 +76,10 @@ def run_named(number: Any) -> Run | None:
     return Run.objects.filter(pk=int(digits)).first() if known else None
 
 
-def differing(values: Any) -> dict[str, Any]:
+def differing(values: Any, names: Names) -> dict[str, Any]:
     """The run that is asked again, and what the form asks otherwise: name, what was, what is."""
     parent = run_named(values.get("parent") or "")
-    if parent is None:
+    if parent is None or names.hides(parent):
         return {}
     was, now = forms.like(parent), dict(values.items())
     with suppress(forms.Wrong):
@@ -94,13 +107,14 @@ def suggested(values: dict[str, Any]) -> dict[str, str]:
 
 def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
     """What the template shows beside the form."""
+    names = Names(request.user)
     told = {name: values.get(name) for name in form.fields if name in values}
     return {
         "form": form,
         "lines": forms.TASK_LINES,
         **commanded(request, told),
-        **differing(values),
-        **picked(told),
+        **differing(values, names),
+        **picked(told, names),
     }
 
 
@@ -112,7 +126,7 @@ def unit(request: HttpRequest) -> HttpResponse:
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
     if new_model:
         values |= kit.fitting(values.get("model", ""))
-    context = picked(values)
+    context = picked(values, Names(request.user))
     context["new_model"] = new_model
     context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     return render(request, "query/answer.html", context)
@@ -123,9 +137,8 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    return render(
-        request, "query/command.html", {"oob": True} | commanded(request, values) | said(values) | differing(values)
-    )
+    told = commanded(request, values) | said(values) | differing(values, Names(request.user))
+    return render(request, "query/command.html", {"oob": True} | told)
 
 
 def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
@@ -145,7 +158,7 @@ def said(values: Any) -> dict[str, str]:
     return {"advice": kit.misfit(backbone, tools) or kit.advice(model, tools, backbone) or stray}
 
 
-def picked(values: dict[str, Any]) -> dict[str, Any]:
+def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
     """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
     models = list(Model.objects.all())
     if not any(each.available for each in models):
@@ -161,7 +174,10 @@ def picked(values: dict[str, Any]) -> dict[str, Any]:
     }
     offered = parts(chosen.name, values)
     context |= {"layers": layers, "layer": layer, **offered}
-    return context | numbered(layer, values.get("unit"), offered["data_set"], bool(values.get("again")))
+    context |= numbered(layer, values.get("unit"), offered["data_set"], bool(values.get("again")))
+    if layer and "number" in context:
+        context["earlier"] = earlier(layer, context["number"], names)
+    return context
 
 
 def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -190,17 +206,16 @@ def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again:
         return {"written": text, "problem": str(wrong)}
     written_as = units.called(number, layer.names)
     context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
-    context["earlier"] = earlier(layer, number)
     if data_set is None or not data_set.available:
         lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
     return context | profiled(layer, number, data_set, again)
 
 
-def earlier(layer: Layer, number: int) -> list[Run]:
+def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
     """The newest runs on this unit that ended in labels."""
     runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
-    return list(runs.distinct()[:EARLIER])
+    return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
 
 
 def profiled(layer: Layer, number: int, data_set: DataSet, again: bool) -> dict[str, Any]:

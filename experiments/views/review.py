@@ -21,6 +21,8 @@ from experiments.models.member import Role
 from experiments.models.review import State, Verdict
 from experiments.review import adjudication, evidence, overview, queues, reservation, rubric, verdicts, writing
 from experiments.review.making import QueueForm
+from experiments.review.names import Names
+from workers import registry
 
 PER_PAGE = 25
 QUEUES = 100
@@ -69,8 +71,10 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def named(found: filters.Filtered) -> str:
-    """A name for what the filters choose."""
-    words = [value for name, value in found.values.items() if name != "run"]
+    """A name for what the filters choose; not by its system where that is what reviewers are not to know."""
+    telling = found.runs.filter(system_kind=registry.NAMED_BY_THE_ANSWER).exists()
+    left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
+    words = [value for name, value in found.values.items() if name not in left_out]
     return ", ".join(words)[:80]
 
 
@@ -111,6 +115,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "show": show,
         "shows": overview.SHOWS.items(),
         "named": row.reviewers.all(),
+        "chosen_by": "" if Names(user).hide_any(row) else row.filters,
         "may_review": reservation.queues_of(user).filter(pk=pk).exists(),
         "may_close": queues.may_close(user, row),
         "drafts": overview.drafts(row, user),

@@ -11,6 +11,7 @@ from experiments import access, rendering, steering
 from experiments.consumers.run import is_final
 from experiments.models.member import Role
 from experiments.review import putting
+from experiments.review.names import Names
 from experiments.run_page import raw, tabs, window
 from experiments.run_page import transcript as transcript_tab
 from experiments.turns import desk
@@ -19,7 +20,7 @@ from experiments.turns import desk
 @require_safe
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
-    run = access.get_run(request, pk)
+    run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_of(request.user) or Role.VIEWER
     tab = tabs.chosen(request.GET.get("tab", ""))
     context = {
@@ -32,7 +33,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "head": rendering.head(run),
         "judged": putting.card(run, request.user, role),
         "desk": desk.of(run, request.user) if tab.name == "transcript" else None,
-        **tab.read(run, request.GET),
+        **tab.read(run, request.GET, names),
     }
     part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
     response = render(request, "run/panel.html" if part else "run.html", context)
@@ -48,13 +49,16 @@ def events(request: HttpRequest, pk: int) -> HttpResponse:
     if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
         raise Http404("There are no events between these.")
     gap = window.Gap(after, before)
-    return render(request, "run/pieces.html", transcript_tab.fill(run, gap, request.GET.get("from") == "below"))
+    filled = transcript_tab.fill(run, gap, request.GET.get("from") == "below", Names(request.user))
+    return render(request, "run/pieces.html", filled)
 
 
 @require_safe
 def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """All events as a file of JSON lines."""
-    run = access.get_run(request, pk)
+    run, names = access.get_run(request, pk), Names(request.user)
+    names.hides(run)  # asked now: what streams must not ask the database
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
-    return StreamingHttpResponse(raw.as_lines(run), content_type="application/jsonl; charset=utf-8", headers=headers)
+    lines = raw.as_lines(run, names)
+    return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8", headers=headers)

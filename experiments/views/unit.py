@@ -20,6 +20,7 @@ from experiments.network.evidence import evidence, fates
 from experiments.network.neighbours import neighbours
 from experiments.network.states import State, dead, state_of
 from experiments.review import verdicts
+from experiments.review.names import Names
 from experiments.views import query
 from experiments.views.units import crumbs, find_layer
 
@@ -71,7 +72,7 @@ def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
     if data_set.pk not in indexed and data_set.pk not in by_data_set:
         return context  # a whole layer would have to be indexed: somebody has to want that
     context |= query.profiled(layer, number, data_set, again=False)
-    return context | shown(context["profile"], context["exemplars"], layer, context)
+    return context | shown(context["profile"], context["exemplars"], layer, Names(request.user), context)
 
 
 def telling(
@@ -87,12 +88,14 @@ def telling(
     return min(data_sets, key=rank, default=None)
 
 
-def shown(profile: Profile, exemplars: Sequence[Exemplar], layer: Layer, context: dict[str, Any]) -> dict[str, Any]:
+def shown(
+    profile: Profile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
+) -> dict[str, Any]:
     """Exemplars, histogram and neighbours; None where they are not known yet."""
     threshold = context["threshold"]
     if not profile.written:
         return {"waiting": not profile.problem}
-    near = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")})
+    near = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
     return {
         "shots": [exemplar_shot(each, context["raw"]) for each in exemplars],
         "scale": Scale.of([each.activation for each in exemplars], threshold),
@@ -112,19 +115,21 @@ def exemplar_shot(each: Exemplar, raw: bool) -> Shot:
 
 def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
+    viewer = access.require(request)
     of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
+    is_hidden = Names(viewer).holds_back(layer.model.name, layer.name, number)
+    of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
-    labels = labelled(request, layer, number)
+    labels = labelled(request, layer, number, without_runs=is_hidden)
     if threshold is None:
         threshold = next((run.threshold for run in runs if run.threshold is not None), None)
-    viewer = access.require(request)
     is_dead = number in dead([layer.pk]).get(layer.pk, set())
     label: Label | None = labels["label"]
     return labels | {
         "runs": runs,
         "verdicts": verdicts.of(runs, viewer),
-        "corrections": verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
+        "corrections": [] if is_hidden else verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
         "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
         "evidence": evidence(runs, label.text if label else "", threshold),
@@ -135,11 +140,12 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     }
 
 
-def labelled(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
+def labelled(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
     """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
     every = request.GET.get("labels") == "all"
     most = MOST_LABELS if every else LABELS
     rows = Label.objects.filter(units__layer=layer, units__number=number).order_by("-pk")
+    rows = rows.filter(run=None) if without_runs else rows
     rows = rows.select_related("run").only("text", "source", "position", "scores", "run__task")
     labels = list(rows[: most + 1])
     asked = request.GET.get("label", "")

@@ -22,6 +22,7 @@ from experiments.models.member import Role
 from experiments.network import drawing, finding
 from experiments.network.drawing import Wanted
 from experiments.network.states import State, States, counted, states
+from experiments.review.names import Names
 from experiments.views import query
 
 LABELLED = (State.LIVE, State.CONCLUDED, State.LABELLED, State.OPEN)
@@ -62,47 +63,48 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def model(request: HttpRequest, name: str) -> HttpResponse:
     """The network: every layer, every unit a square in the colour of its state."""
-    access.require(request)
+    names = Names(access.require(request))
     row = get_object_or_404(Model, name=name)
     layers = list(row.layers.select_related("model"))
-    context = seen(request, row, layers)
+    context = seen(request, row, layers, names)
     drawings = drawing.network(layers, context["known"], context["wanted"])
-    labels = finding.labelled({each.layer.pk: [cell.number for cell in each.cells] for each in drawings})
+    labels = finding.labelled({each.layer.pk: [cell.number for cell in each.cells] for each in drawings}, names)
     titles = {key: finding.shortened(texts) for key, texts in labels.items()}
     context |= {"drawings": drawings, "titles": titles, "crumbs": crumbs(row)}
     if context["found"] is not None:
-        context["listed"] = finding.listed(context["found"], layers)
+        context["listed"] = finding.listed(context["found"], layers, names)
     return render(request, "units/model.html", context)
 
 
 @require_safe
 def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """One layer: every unit a link."""
-    access.require(request)
+    names = Names(access.require(request))
     row = find_layer(name, layer_name)
-    context = seen(request, row.model, [row])
+    context = seen(request, row.model, [row], names)
     known, wanted = context["known"][row.pk], context["wanted"]
     asked = {number for number, state in known.items() if state in LABELLED and number < row.units}
-    titles = {number: finding.shortened(texts) for (_, number), texts in finding.labelled({row.pk: asked}).items()}
+    labels = finding.labelled({row.pk: asked}, names)
+    titles = {number: finding.shortened(texts) for (_, number), texts in labels.items()}
     chosen = set(titles) if context["found"] is None else set(context["found"].get(row.pk, ()))
     chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, State.NEW))}
     context |= {
         "layer": row,
         "links": drawing.links(row, known, wanted, titles),
-        "listed": finding.listed({row.pk: chosen}, [row]),
+        "listed": finding.listed({row.pk: chosen}, [row], names),
         "chosen": len(chosen),
         "crumbs": crumbs(row.model, row),
     }
     return render(request, "units/layer.html", context)
 
 
-def seen(request: HttpRequest, row: Model, layers: Sequence[Layer]) -> dict[str, Any]:
+def seen(request: HttpRequest, row: Model, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: finding.LONGEST].replace("\x00", "")
     asked = request.GET.get("state", "")
     state = State(asked) if asked in {each.value for each in State} else None
-    known = states(row, layers)
-    found = finding.find(typed, layers) if typed else None
+    known = states(row, layers, names)
+    found = finding.find(typed, layers, names) if typed else None
     return {
         "model": row,
         "layers": layers,
@@ -152,9 +154,9 @@ def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
 @never_cache
 def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """Some unit of the layer that has no label, was not asked about and is not known to be dead."""
-    access.require(request)
+    names = Names(access.require(request))
     row = find_layer(name, layer_name)
-    known = states(row.model, [row])[row.pk]
+    known = states(row.model, [row], names)[row.pk]
     left = [number for number in range(row.units) if number not in known]
     if not left:
         messages.info(request, f"Every unit of {row.name} that is active has been asked about or has a label.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING, Any
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.transfer.laboratory import Progress
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progress) -> int:
-    """Write the rows. Returns how many."""
+def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
+    """Write the rows, for a person or for anybody. Returns how many."""
     import pyarrow as pa
     from pyarrow import parquet
 
     schema, count = schema_of(table), 0
     with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
-        for batch in table.batches(rows, progress):
+        for batch in table.batches(rows, progress, viewer):
             ready = [{column.name: value(column.kind, row[column.name]) for column in table.columns} for row in batch]
             writer.write_table(pa.Table.from_pylist(ready, schema=schema))
             count += len(batch)

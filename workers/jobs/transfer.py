@@ -67,16 +67,17 @@ def write_export(job: Job, progress: Progress) -> str:
 
 def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write what the export asks for. Returns how many runs or rows it is."""
-    chosen = choosing.chosen(What(export.what), export.query, export.job.asked_by)
+    viewer = export.job.asked_by
+    chosen = choosing.chosen(What(export.what), export.query, viewer)
     if export.what == What.BUNDLE:
-        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, export.job.asked_by)
-    review_tables.note_shown(chosen, export.job.asked_by)
+        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
+    review_tables.note_shown(chosen, viewer)
     table = tables.TABLES[What(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
 
-        return parquet.write(table, chosen, target, progress)
-    return tables.write(table, Format(export.format), chosen, target, progress)
+        return parquet.write(table, chosen, target, progress, viewer)
+    return tables.write(table, Format(export.format), chosen, target, progress, viewer)
 
 
 def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
