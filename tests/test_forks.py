@@ -14,6 +14,7 @@ from experiments import comparison, forks, live, rendering, steering, transcript
 from experiments.fork_form import ForkForm
 from experiments.models import AuditEntry, Experiment, Observation, Run
 from experiments.models.run import Status
+from experiments.review.names import Names
 from experiments.steering import By, Refused
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.test_steering import Meanwhile
@@ -121,8 +122,8 @@ def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
     ]  # fmt: skip
     heard = "\n".join(each.text for each in backbone.heard)
     assert heard.index("> First.") < heard.index("> Second.")
-    assert [each.run for each in forks.relatives(child)] == [parent, grandchild]
-    assert [each.run for each in forks.relatives(parent)] == [child]
+    assert [each.run for each in forks.relatives(child, Names(None))] == [parent, grandchild]
+    assert [each.run for each in forks.relatives(parent, Names(None))] == [child]
 
 
 @pytest.mark.usefixtures("ready")

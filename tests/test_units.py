@@ -19,6 +19,7 @@ from experiments.network.addresses import decoded, encoded
 from experiments.network.distribution import distribution
 from experiments.network.evidence import content, holds
 from experiments.network.states import State, counted, states
+from experiments.review.names import Names
 from experiments.views.unit import LABELS, RUNS
 from tests.builders import as_json, experiment, make_run, replied
 from tests.pictures import logged, seen, stored
@@ -136,7 +137,7 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Mode
     photos, other = DataSet.objects.get(), DataSet.objects.create(key="toybox")
     Index.objects.create(layer=layer, data_set=photos, dead=[4, 5, 6])
     Index.objects.create(layer=layer, data_set=other, dead=[5])
-    known = states(resnet, [layer])
+    known = states(resnet, [layer], Names(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
     assert counted([layer], known) == {**dict.fromkeys(State, 1), State.NEW: 2043}
 

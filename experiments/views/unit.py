@@ -40,16 +40,17 @@ def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpR
     row = find_layer(name, layer_name, number)
     context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
     context |= {"may_ask": role >= Role.RESEARCHER, "worker": roster.is_here()}
-    context |= measured(request, row, number)
+    names = Names(request.user)
+    context |= measured(request, row, number, names)
     if request.headers.get("HX-Target") == MEASURED:
         return render(request, "units/measured.html", context)
-    return render(request, "units/unit.html", context | known(request, row, number, context["threshold"]))
+    return render(request, "units/unit.html", context | known(request, row, number, context["threshold"], names))
 
 
 # --- what a dataset says ----------------------------------------------------------------------------
 
 
-def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
+def measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
     """The unit over the dataset that is asked for, or the one that says most."""
     data_sets = list(DataSet.objects.all())
     profiles = Profile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "data_set")
@@ -72,7 +73,7 @@ def measured(request: HttpRequest, layer: Layer, number: int) -> dict[str, Any]:
     if data_set.pk not in indexed and data_set.pk not in by_data_set:
         return context  # a whole layer would have to be indexed: somebody has to want that
     context |= query.profiled(layer, number, data_set, again=False)
-    return context | shown(context["profile"], context["exemplars"], layer, Names(request.user), context)
+    return context | shown(context["profile"], context["exemplars"], layer, names, context)
 
 
 def telling(
@@ -113,11 +114,11 @@ def exemplar_shot(each: Exemplar, raw: bool) -> Shot:
 # --- what runs and people say --------------------------------------------------------------------------
 
 
-def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None) -> dict[str, Any]:
+def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None, names: Names) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
     of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
-    is_hidden = Names(viewer).holds_back(layer.model.name, layer.name, number)
+    is_hidden = names.holds_back(layer.model.name, layer.name, number)
     of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
