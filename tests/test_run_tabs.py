@@ -214,7 +214,7 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
     run.refresh_from_db()
     header = cost.read(run, {})["shown"][2]
     assert (header.total, header.said) == (run.seconds, "1:50 of 0:30")
-    assert [words for _, words in header.round_ticks] == ["0", "4 s", "8 s"]
+    assert [words for _, words in header.round_ticks] == ["0", "2 s", "4 s", "6 s", "8 s"], "the axis ends in a figure"
     assert told["rows"][1].cells[:4] == ["100", "20", "30", "300"]
     assert told["totals"][:3] == ["200", "40", "60"]
     assert tokens.limit_y is None, "far above"

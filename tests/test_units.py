@@ -293,7 +293,7 @@ def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resne
     Profile.objects.update(histogram={}, compared=timezone.now(), neighbours={"problem": "gone"})
     text = page_of(as_owner)
     assert "No image of Photographs activates this unit at all" in text
-    assert "Never active" in text
+    assert "Dead" in text
     assert "There is no such dataset here." in page_of(as_owner, data_set="nowhere")
 
 

@@ -35,7 +35,7 @@ WORDS = {
     State.CONCLUDED: "Concluded",
     State.LABELLED: "Labelled",
     State.OPEN: "Waiting or failed",
-    State.DEAD: "Never active",
+    State.DEAD: "Dead",
     State.NEW: "Never asked",
 }
 MEANINGS = {

@@ -79,7 +79,7 @@ class Shown:
         return f"{total} of {words(self.limit)}" if self.limit else total
 
     def ticks(self, plot: Plot, most: float) -> list[tuple[float, str]]:
-        return [(plot.y(value), self.beside(value, most)) for value in plot.values[::2]]
+        return [(plot.y(value), self.beside(value, most)) for value in plot.values]
 
     def beside(self, value: float, highest: float) -> str:
         """A value as it stands beside its axis."""

@@ -159,6 +159,13 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
 
 
 @register.filter
+def whole(command: str) -> SafeString:
+    """A command whose options are not broken at their hyphens where its lines are."""
+    words = (('<span class="whole">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" "))
+    return SafeString(" ".join(format_html(shape, word) for shape, word in words))
+
+
+@register.filter
 def said(value: Any) -> str:
     """A name or a value of something recorded, as a person would say it."""
     return (
