@@ -47,6 +47,7 @@ ALSO = (
     "test_sessions",
     "test_throttle",
     "test_forks",
+    "test_transfer_bulk",
     "test_api_turns",
 )
 """Others that hold there: tried by `make bench`, since they take as long again."""

@@ -196,6 +196,12 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
     assert opinions_json(taken.run, second)["reviews"] == []
 
 
+def fill_threads(told: Any) -> Any:
+    """More comments than are taken, though no thread has too many."""
+    thread = told["threads"][0]
+    return told | {"threads": [thread | {"comments": thread["comments"][:1] * 334}] * 30}
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -208,6 +214,7 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
         (put("threads", 0, "comments", 0, "author", value={"items": 1}), "author is {'items': 1}"),
         (put("threads", 0, "comments", 0, "text", value="x" * 10_001), "text is 'xxx"),
         (put("threads", 0, "comments", 0, "mentions", value=["x"] * 21), "21 things"),
+        (fill_threads, "10,020 comments, at most 10,000"),
         (put("reviews", 0, "verdict", value="fine"), "a verdict is 'fine'"),
         (put("reviews", 0, "scores", "samples", value=9), "samples is 9"),
         (put("reviews", 0, "scores", value=[]), "[] is not the scores"),

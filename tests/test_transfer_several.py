@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from experiments.models import Import, Job, Member, Run
+from experiments.models import AuditEntry, Import, Job, Member, Run
 from experiments.models.member import Role
 from experiments.transfer import form
 from experiments.views import imports
@@ -142,6 +142,8 @@ def test_an_admin_names_the_owner_on_the_page(admin: User, as_owner: Client) -> 
     assert bring(as_owner, {"layer4_2.json": GOOD}, owner="").status_code == 302
     assert [job.status for job in worked()] == ["done", "done"]
     assert list(Run.objects.order_by("unit").values_list("owner", flat=True)) == [researcher.pk, admin.pk]
+    kept = AuditEntry.objects.filter(verb="import.asked").order_by("pk").values_list("details", flat=True)
+    assert list(kept) == [{"owner": "researcher"}, {}]
 
 
 @pytest.mark.parametrize("name", ["boss", "nobody", "stranger"])

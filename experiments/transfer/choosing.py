@@ -72,6 +72,8 @@ def read(what: What, query: str) -> dict[str, str]:
             if name not in KNOWN[what]:
                 known = ", ".join(sorted(KNOWN[what]))
                 raise Refused(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
+            if "\x00" in words:  # an address may hold it in disguise, and PostgreSQL takes none
+                raise Refused(f"{name}: it holds a zero byte, which nothing here has.")
             given[name] = words
     return given
 

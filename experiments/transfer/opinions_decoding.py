@@ -14,6 +14,8 @@ from experiments.transfer.opinions import SCORES, Said, Tagged
 from experiments.transfer.reading import Refused
 
 MOST_THREADS, MOST_COMMENTS, MOST_WORDINGS, MOST_MENTIONS = 2_000, 500, 100, 20
+MOST_SAID = 10_000
+"""Comments of all threads together: search keeps a row of each."""
 MOST_REVIEWS, MOST_TAGGED = 1_000, 10_000
 NAME_CHARS = 310
 
@@ -27,8 +29,11 @@ def decoded(data: Json) -> Said:
         raise Refused(
             f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
         )
+    threads = every(data.get("threads", []), thread, "threads", MOST_THREADS)
+    if (count := sum(len(each["comments"]) for each in threads)) > MOST_SAID:
+        raise Refused(f"people.json holds {count:,} comments, at most {MOST_SAID:,} are possible.")
     return Said(
-        every(data.get("threads", []), thread, "threads", MOST_THREADS),
+        threads,
         every(data.get("reviews", []), review, "reviews", MOST_REVIEWS),
         every(data.get("finals", []), final, "finals", MOST_REVIEWS),
         found,

@@ -115,7 +115,8 @@ def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: Mappi
             for chunk in given.chunks():
                 target.write(chunk)
         with transaction.atomic():
-            job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=options))
+            named = {"owner": options["owner"]} if options.get("owner") else {}
+            job = jobs.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
             Path(waiting).replace(row.path)
         return row

@@ -70,12 +70,13 @@ def ask(request: HttpRequest, kind: JobKind, subject: str, **options: Any) -> Jo
     return begin(request, Job(kind=kind, subject=subject, options=options))
 
 
-def begin(request: HttpRequest, job: Job) -> Job:
-    """Save new work of the person who asks, and have a worker do it once the transaction is committed."""
+def begin(request: HttpRequest, job: Job, **details: str) -> Job:
+    """Save new work of the person who asks, and have a worker do it once the transaction is committed. The audit keeps
+    the details."""
     assert isinstance(request.user, User)
     job.asked_by = request.user
     job.save()
-    audit.record(request, f"{job.kind.replace('_', '-')}.asked", job)
+    audit.record(request, f"{job.kind.replace('_', '-')}.asked", job, **details)
     queue.ask_for_work(job.pk)
     return job
 
