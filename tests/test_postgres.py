@@ -49,6 +49,8 @@ ALSO = (
     "test_forks",
     "test_transfer_bulk",
     "test_api_turns",
+    "test_review_names",
+    "test_review_blindness",
 )
 """Others that hold there: tried by `make bench`, since they take as long again."""
 

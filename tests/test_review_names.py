@@ -210,6 +210,16 @@ def test_who_has_submitted_cannot_take_it_back_with_the_name_before_them(run: Ru
     assert writing.undo(ordinary, first).done
 
 
+def test_a_queue_is_not_named_by_what_its_reviewers_are_not_to_know(run: Run, owner: User, first: User) -> None:
+    client = signed_in(owner)
+    proposed = client.get(f"/review/new/?layer={LAYER}&status=concluded").context["form"].initial["name"]
+    assert proposed == "concluded"
+    assert client.get("/review/new/?layer=layer4").context["form"].initial["name"] == "layer4"
+    queue = queued(run, first)
+    assert TOLD not in signed_in(first).get(f"/review/{queue.pk}/").content.decode()
+    assert f"layer={LAYER}" in client.get(f"/review/{queue.pk}/").content.decode()
+
+
 # --- finding ---
 
 
