@@ -19,6 +19,7 @@ from tests.playback import CONCLUSION, Playback, end, kinds, new_notebook, play
 from workers import registry
 from workers.agent.events import Limits
 from workers.backbones.openai import OpenAIChat
+from workers.backbones.openai_chat import account
 from workers.errors import MissingPart
 from workers.prices import SHIPPED, PriceList, read
 from workers.protocols import LabSettings, Provider, Usage
@@ -65,6 +66,13 @@ def test_a_backbone_offers_its_models_with_those_prices_that_are_known() -> None
 
 
 # --- a limit that cannot hold ---------------------------------------------------------------------------
+
+
+def test_what_a_model_without_a_price_took_has_no_known_cost_nor_has_any_sum_with_it() -> None:
+    known, unknown = (account.usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
+    assert known == Usage(1_000_000, 500_000, 2.0)
+    assert unknown == Usage(1_000_000, 500_000, priced=False)
+    assert account.both(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
 
 
 class Unpriced(Playback):

@@ -110,6 +110,12 @@ def test_nobody_is_told_to_go_on_once_the_run_has_come_near_the_mark(outcomes):
     assert notes(notebook) == []
 
 
+@pytest.mark.parametrize("second", [logged(), replace(logged(15.0), measured=15)], ids=["nothing", "exemplars alone"])
+def test_nobody_is_told_again_to_go_on_by_a_result_that_has_no_images_of_its_own(second):
+    notebook = play(Playback(*programs(2), CONCLUSION), Lab(logged(7.0, threshold=28.9), second))
+    assert notes(notebook) == ["continue"]
+
+
 def test_the_agent_is_told_how_far_below_the_mark_the_best_of_all_rounds_lies():
     backbone = Playback(*programs(2), CONCLUSION)
     outcomes = [

@@ -302,6 +302,11 @@ def test_the_masked_image_is_bright_where_the_concept_is(laboratory: Laboratory)
     assert response.masked.getpixel((7, 7)) == (8, 8, 78)
 
 
+def test_a_neuron_answers_as_exactly_as_its_detector(laboratory: Laboratory) -> None:
+    (response,) = laboratory.subject(spec("mono", 0)).respond([picture((101, 0, 0))])
+    assert response.activation == pytest.approx(101 / 255, abs=1e-6)
+
+
 def test_a_silent_neuron_leaves_the_image_as_it_is(laboratory: Laboratory) -> None:
     (response,) = laboratory.subject(spec("conditional", 0)).respond([picture((255, 0, 0))])
     assert response.activation == 0
