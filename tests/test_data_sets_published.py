@@ -127,6 +127,15 @@ def test_figures_of_another_size_are_refused_even_in_the_same_order(release):
         index_of(release, Louder()).prepare(["patches"])
 
 
+def test_figures_of_the_same_size_in_no_order_are_refused(release):
+    class Flat(TinyModel):
+        def maps(self, images, layers):
+            return {layer: 0 * maps + 0.7 for layer, maps in super().maps(images, layers).items()}
+
+    with pytest.raises(MissingPart, match=r"where tiny gives 0.7, 0.7.* with an AUC of 0.50"):
+        index_of(release, Flat()).prepare(["patches"])
+
+
 def test_masks_are_compared_and_told(tmp_path):
     masks = np.zeros((UNITS, K, 8, 8), dtype=np.uint8)
     for rank, (left, top) in enumerate(CORNERS[:K]):

@@ -172,6 +172,12 @@ def test_it_leaves_the_image_as_it_was_if_nothing_is_above_the_threshold(look):
     assert imaging.masked(image, np.zeros((2, 2)), 0.0, surroundings=look).tobytes() == image.tobytes()
 
 
+def test_it_leaves_a_small_image_as_it_was_if_nothing_is_left_of_what_is_above_the_threshold():
+    image, activation_map = picture(4, 4), np.zeros((32, 32))
+    activation_map[13, 13] = 1.0
+    assert imaging.masked(image, activation_map, 0.9).tobytes() == image.tobytes()
+
+
 def test_what_is_dimmed_keeps_its_brightness_in_proportion_and_half_its_colour():
     image = picture(40, 20)
     before, after = (np.array(each, dtype=float) for each in (image, imaging.dimmed(image)))

@@ -24,6 +24,7 @@ from tests.playback import (
     programs,
 )
 from workers.agent.events import Halted, Limits, Resumed
+from workers.agent.limits import exceeded
 from workers.agent.loop import attempt, play_round
 from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import ATTEMPTS
@@ -230,6 +231,7 @@ def test_what_a_person_can_put_right_has_the_run_wait_and_says_why_and_what_it_t
     notebook = play(backbone)
     assert kinds(notebook) == ["started", "halted"]
     assert end(notebook) == Halted(1, str(error), SPENT)
+    assert exceeded(Limits(tokens=1000), notebook.events(), 0.0), "what it took counts towards the limits"
     assert play_round(notebook, backbone, Lab(), load) is False
     assert backbone.asked == [1], "it asks nobody while it waits"
 

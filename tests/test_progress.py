@@ -48,6 +48,13 @@ def test_steps_in_quick_succession_send_few_reports(notebook: DatabaseNotebook) 
     assert sum(done.get(f"cmdstat_{each}", {"calls": 0})["calls"] for each in ("set", "del")) < 250
 
 
+def test_words_are_paced_for_as_long_as_somebody_watches(notebook: DatabaseNotebook) -> None:
+    assert not notebook.watched()
+    live.watch(notebook.run.pk)
+    notebook.asked = 0.0
+    assert notebook.watched()
+
+
 def test_a_step_that_is_recorded_takes_the_report_away(notebook: DatabaseNotebook) -> None:
     notebook.progress("denoising", 3, 50)
     assert report(notebook.run) == {"what": "denoising", "done": 3, "total": 50}

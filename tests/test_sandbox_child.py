@@ -57,6 +57,21 @@ def test_it_starts_another_zygote_when_one_was_killed(run, sandbox):
     assert run("print('well')").output == "well\n"
 
 
+def test_it_runs_programs_though_several_idle_zygotes_were_killed():
+    with ZygoteSandbox() as sandbox:
+        run = runner(sandbox, Lab())
+        inner = Lab()
+        inner.calls["tools.text2image"] = lambda prompts: run("pass") and []  # so there are two
+        runner(sandbox, inner)("tools.text2image([])")
+        idle = sandbox._launcher._idle
+        assert len(idle) == 2
+        for zygote in idle:
+            zygote.process.kill()
+            zygote.process.wait()
+        assert run("print('well')").output == "well\n"
+        assert len(idle) == 1
+
+
 def test_it_says_that_the_machinery_broke_when_the_zygote_dies_under_a_program(run, sandbox, lab):
     def kill_zygote(prompts):
         os.kill(zygote_pid(sandbox), signal.SIGKILL)

@@ -20,6 +20,12 @@ def run(sandbox):
     return runner(sandbox, Lab())
 
 
+def test_an_import_of_everything_takes_no_name_that_every_program_has(run):
+    first = run("from os import *\nprint(callable(system))")  # os.system, in this program
+    assert first.output == "True\n"
+    assert run("print(hasattr(system, 'neuron'), getcwd is not None)", state=first.state).output == "True True\n"
+
+
 # --- plain data -------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,12 @@ def test_networks_run_on_what_pytorch_has_and_a_gpu_that_is_not_there_is_named(m
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     assert device_for("auto") == ("cuda" if count else "cpu")
     assert device_for("cpu") == "cpu"
+    with monkeypatch.context() as elsewhere:  # a machine with two GPUs
+        elsewhere.setattr(torch.cuda, "is_available", lambda: True)
+        elsewhere.setattr(torch.cuda, "device_count", lambda: 2)
+        assert [device_for(name) for name in ("auto", "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+        with pytest.raises(MissingPart, match="only 2 of them"):
+            device_for("cuda:2")
     with pytest.raises(MissingPart, match=r"MAIA_DEVICE='cuda:99' asks for an NVIDIA GPU.*Unset it"):
         device_for("cuda:99")
 

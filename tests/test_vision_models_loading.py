@@ -21,6 +21,7 @@ from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.jobs.laboratory import fetching
 from workers.protocols import LabSettings
+from workers.vision_models import huggingface
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -320,6 +321,12 @@ def test_the_revision_follows_the_files(folder) -> None:
     config = folder / "preprocessor_config.json"
     config.write_text(config.read_text().replace("0.3", "0.31"))
     assert checkpoints.model(folder).revision != after.revision
+
+
+def test_the_revision_follows_the_way_in_which_layers_are_read(folder, monkeypatch) -> None:
+    before = checkpoints.model(folder).revision
+    monkeypatch.setattr(huggingface, "READING", huggingface.READING + 1)
+    assert checkpoints.model(folder).revision != before
 
 
 def test_the_revision_needs_no_weights_loaded(folder) -> None:
