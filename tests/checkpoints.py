@@ -129,12 +129,26 @@ def swin(folder: Path) -> Path:
 
 
 def poolformer(folder: Path) -> Path:
-    """An architecture without names for its layers."""
     config = transformers.PoolFormerConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 12, 16, 20], **LABELS)
     processor = transformers.PoolFormerImageProcessorPil(
         size={"shortest_edge": 64}, crop_pct=0.9, crop_size={"height": 64, "width": 64}, **FLAT
     )
     return saved(transformers.PoolFormerForImageClassification, config, processor, folder)
+
+
+def pvt(folder: Path) -> Path:
+    """The first PVT: four stages, and a class token in the last."""
+    sizes = {"depths": [1, 2, 1, 1], "hidden_sizes": [8, 12, 16, 20], "num_attention_heads": [1, 2, 2, 2]}
+    config = transformers.PvtConfig(**sizes, image_size=64, num_labels=len(CLASSES), **LABELS)
+    processor = transformers.ViTImageProcessorPil(size={"height": 64, "width": 64}, **FLAT)
+    return saved(transformers.PvtForImageClassification, config, processor, folder)
+
+
+def swiftformer(folder: Path) -> Path:
+    """An architecture without names for its layers."""
+    config = transformers.SwiftFormerConfig(image_size=64, depths=[1] * 4, embed_dims=[8, 12, 16, 20], **LABELS)
+    processor = transformers.ViTImageProcessorPil(size={"height": 64, "width": 64}, **FLAT)
+    return saved(transformers.SwiftFormerForImageClassification, config, processor, folder)
 
 
 def dinov3(folder: Path) -> Path:

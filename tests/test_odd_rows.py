@@ -1,4 +1,7 @@
-"""Whatever stands in the database, every page opens: what cannot be drawn is drawn as unreadable."""
+"""Whatever stands in the database, every page opens: what cannot be drawn is drawn as unreadable.
+
+The changes that find most are tried in every run, all of them with the benches.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,12 @@ def reason(answer: Any) -> str:
     return "".join(traceback.format_exception(*answer.exc_info)[-4:]) if answer.exc_info else str(answer.status_code)
 
 
-@pytest.mark.parametrize("what", JSON)
+OFTEN = {"no object", "other types", "named like methods"}
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(each, marks=[] if each in OFTEN else pytest.mark.bench) for each in JSON]
+)
 def test_every_page_opens_whatever_the_json_of_its_rows_holds(
     client: Client, admin: User, world: World, places: list[str], what: str
 ) -> None:
@@ -163,7 +171,9 @@ def test_every_page_opens_whatever_the_json_of_its_rows_holds(
     must_open(client, script, places, world)
 
 
-@pytest.mark.parametrize("huge", [False, True], ids=["empty", "huge"])
+@pytest.mark.parametrize(
+    "huge", [pytest.param(False, id="empty"), pytest.param(True, id="huge", marks=pytest.mark.bench)]
+)
 def test_every_page_opens_however_little_or_much_its_rows_hold(
     client: Client, admin: User, world: World, places: list[str], huge: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from tests.checkpoints import CLASSES, noise, one_thread
 from workers.errors import UnknownName
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
+
+
+def in_stages(*blocks: tuple[int, int]) -> Iterator[str]:
+    """The layers of blocks, each a stage and its number there."""
+    for stage, number in blocks:
+        yield from (f"stages.{stage}.blocks.{number}.mlp.fc1", f"stages.{stage}.blocks.{number}")
+
 
 ARCHITECTURES = {
     "resnet": ["conv1", "stem", "layer1", "layer2", "layer3", "layer4", "logits"],
@@ -32,8 +40,17 @@ ARCHITECTURES = {
     "dinov3_convnext": ["stages.0", "stages.1", "stages.2", "stages.3"],
     "convnext": ["stem", "stages.0", "stages.1", "stages.2", "stages.3", "logits"],
     "swin": ["layers.0.blocks.0.mlp.fc1", "layers.1.blocks.0.mlp.fc1", "logits"],
+    "pvt": [*in_stages((0, 0), (1, 0), (1, 1), (2, 0), (3, 0)), "logits"],
+    "poolformer": [*in_stages((0, 0), (1, 0), (2, 0), (3, 0)), "logits"],
 }
-GRIDS = {"wide_dino": (4, 8), "dinov2": (4, 4), "dinov3": (4, 4), "distilled": (4, 4), "clip": (4, 4), "swin": (4, 4)}
+GRIDS = {"pvt": (2, 2), "poolformer": (2, 2)} | {
+    "wide_dino": (4, 8),
+    "dinov2": (4, 4),
+    "dinov3": (4, 4),
+    "distilled": (4, 4),
+    "clip": (4, 4),
+    "swin": (4, 4),
+}
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +149,10 @@ def test_mlp_units_are_read_before_their_nonlinearity_without_the_class_token(ma
 
 
 def test_an_unknown_architecture_lists_all_that_gives_maps(made) -> None:
-    model = checkpoints.model(made("poolformer"))
+    model = checkpoints.model(made("swiftformer"))
     layers = model.layers()
     names = [layer.name for layer in layers]
-    assert "poolformer.encoder.block.2.0.output.conv1" in names
+    assert "swiftformer.encoder.network.2.blocks.0.linear.fc1" in names
     assert names[-1] == "logits"
     found = model.maps(noise(2), names)
     assert all(min(found[name].shape[2:]) > 1 for name in names[:-1])
@@ -215,7 +232,7 @@ def test_no_hook_stays(made) -> None:
         assert not any(module._forward_hooks for module in network.modules())
 
 
-@pytest.mark.parametrize("kind", ["resnet", "vit", "distilled", "dinov2", "convnext", "swin", "poolformer"])
+@pytest.mark.parametrize("kind", ["resnet", "vit", "distilled", "dinov2", "convnext", "swin", "poolformer", "pvt"])
 def test_evidence_is_a_probability_and_a_map(made, kind) -> None:
     model = checkpoints.model(made(kind))
     images = noise(4)

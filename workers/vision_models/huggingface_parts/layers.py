@@ -35,6 +35,7 @@ MOST_NAMED = 40
 """Most layers that an error lists."""
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
+BLOCKS = ("pvt", "poolformer", "segformer")  # no module is a stage: its blocks are
 MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
@@ -52,6 +53,8 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (("efficientnet",), r"embeddings", "stem"),
     (("efficientnet",), r"encoder\.blocks\.(\d+)", r"blocks.\1"),
     (("pvt_v2",), r"encoder\.layers\.(\d+)\.layer_norm", r"stages.\1"),
+    (BLOCKS, r"encoder\.block\.(\d+)\.(\d+)\.(?:mlp\.dense1|output\.conv1)", r"stages.\1.blocks.\2.mlp.fc1"),
+    (BLOCKS, r"encoder\.block\.(\d+)\.(\d+)", r"stages.\1.blocks.\2"),
     ((), r"(?:\w+\.)?layers?\.(\d+)\.(?:mlp\.(?:fc1|lin1)|intermediate\.dense)", r"blocks.\1.mlp.fc1"),
     ((), r"(?:\w+\.)?layers?\.(\d+)\.mlp\.(gate_proj|up_proj)", r"blocks.\1.mlp.\2"),
     ((), r"(?:\w+\.)*stages\.(\d+)", r"stages.\1"),
@@ -59,7 +62,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
-LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm1)")
+LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ def _named(found: Mapping[str, Tap], network: Any) -> dict[str, Tap]:
         inner = path.removeprefix(own).removeprefix("vision_model.")
         for kinds, pattern, name in NATURAL:
             if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
-                info = LayerInfo(match.expand(name), path, tap.info.kind, tap.info.units)
+                known = match.expand(name)
+                info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
                 named.setdefault(info.name, Tap(info, tap.form))
                 break
     return named
