@@ -6,15 +6,17 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 QUICK_IMAGES = 200
 """Scenes in the dataset of installations that tests start."""
@@ -178,18 +180,32 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def quick_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state folder with toybox's first scenes drawn and indexed, for installations that tests start.
+    """A state folder with toybox's first scenes drawn and indexed, for installations that tests start."""
+    return copied(made_once(tmp_path_factory, "laboratory", draw_laboratory), tmp_path_factory.mktemp("state"))
 
-    Of processes that run tests side by side the first draws, the others wait for it and copy.
-    """
-    base = tmp_path_factory.getbasetemp()
-    drawn = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "laboratory"
-    with drawn.with_suffix(".lock").open("w") as lock:
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state folder with an empty database, whose tables take an installation longer to make than to copy."""
+    return made_once(tmp_path_factory, "migrated", migrate)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder: of processes that run tests side by side the first makes it, the others wait for it."""
+    base = factory.getbasetemp()
+    made = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not drawn.exists():
-            draw_laboratory(part := drawn.with_suffix(".part"))
-            part.rename(drawn)
-    return copied(drawn, tmp_path_factory.mktemp("state"))
+        if not made.exists():
+            make(part := made.with_suffix(".part"))
+            part.rename(made)
+    return made
+
+
+def migrate(state: Path) -> None:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    subprocess.run(command, cwd=ROOT, env=own | {"MAIA_STATE": str(state)}, check=True)
 
 
 def draw_laboratory(state: Path) -> None:
@@ -208,12 +224,18 @@ def copied(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def quick_state(quick_laboratory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh state folder with the quick laboratory in it, for one installation."""
-    return copied(quick_laboratory, tmp_path_factory.mktemp("state"))
+def quick_state(quick_laboratory: Path, migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state folder with the quick laboratory and an empty database in it, for one installation."""
+    return with_tables(migrated, copied(quick_laboratory, tmp_path_factory.mktemp("state")))
+
+
+def with_tables(migrated: Path, state: Path) -> Path:
+    """The state folder with a copy of the empty database."""
+    shutil.copy(migrated / "maia.sqlite3", state)
+    return state
 
 
 @pytest.fixture
 def quick_state_copy(quick_laboratory: Path, tmp_path: Path) -> Path:
-    """Another one."""
+    """Another one, without a database."""
     return copied(quick_laboratory, tmp_path / "state")

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.models import Run
-from tests.tiny_lab import TinyGenerator, TinyModel
+from tests.tiny_lab import TinyEditor, TinyGenerator, TinyModel
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, install, play, tiny_run
 from workers.jobs.conduct import first_event
 from workers.protocols import LayerInfo, silent
@@ -30,6 +30,13 @@ def test_the_scale_of_the_activations_is_told_once_the_layer_is_indexed(owner: U
     assert "The scale of its activations over the dataset:" in told
     assert "half of the ordinary images stay below" in told
     assert "exemplars reach" in told
+
+
+def test_the_changes_that_the_editor_can_make_are_told_where_it_makes_no_others(owner: User, monkeypatch) -> None:
+    run = tiny_run(owner, Seeing(CONCLUSION))
+    assert f"## What can be changed\n\n{TinyEditor.vocabulary}" in first_event(run).instructions
+    monkeypatch.delattr(TinyEditor, "vocabulary")
+    assert "What can be changed" not in first_event(run).instructions
 
 
 def test_where_the_index_keeps_no_sample_the_agent_is_told_so(owner: User, monkeypatch) -> None:

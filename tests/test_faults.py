@@ -26,18 +26,20 @@ from django.contrib.auth.models import User
 from experiments import live
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
-    unit={unit}, backbone="scripted", limits={{"rounds": 25}}, enqueued="{enqueued}")
+    unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}}, enqueued="{enqueued}")
 live.watch(run.pk, {watched})
 print(run.pk)
 """
 
 
-def ask(site: Installation, unit: int = 12, watched: int = 1) -> int:
+def ask(site: Installation, unit: int = 12, watched: int = 1, rounds: int = 3) -> int:
     """Queue a run as the page does, but without the message to Redis: the sweeper has to find it.
 
     It is watched for so many seconds: its words are slow enough for a person, or a process, to come in between.
     """
-    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO, watched=watched)))
+    return int(
+        site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO, watched=watched, rounds=rounds))
+    )
 
 
 def status(site: Installation, run: int) -> str:
@@ -50,8 +52,8 @@ def wait_for_event(site: Installation, run: int, kind: str) -> None:
 
 
 def assert_whole(site: Installation, run: int) -> None:
-    """The run concluded, and its story is whole."""
-    site.until(lambda: status(site, run) == "concluded", f"run {run} did not conclude", 90)
+    """The run came to its last round, and its story is whole."""
+    site.until(lambda: status(site, run) in {"concluded", "limit_reached"}, f"run {run} did not end", 90)
     kinds = assert_one_story(site, run)
     assert kinds.count("experiment") == kinds.count("result")
 
@@ -103,7 +105,7 @@ def kill_worker(site: Installation) -> None:
 
 @pytest.mark.bench
 def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
-    run = ask(site, unit=12, watched=600)
+    run = ask(site, unit=12, watched=600, rounds=25)
     wait_for_event(site, run, "reply")
     steer(site, run, "steering.pause(by, run.pk)")
     kill_worker(site)

@@ -69,7 +69,7 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    asked = (*UNIT, "--json", "--seed", "5", "--max-rounds", "3")
+    asked = (*UNIT, "--json", "--seed", "5", "--max-rounds", "2")
     first, second = (json.loads(investigate(*asked)) for _ in range(2))
     for told in (first, second):
         told.pop("run"), told.pop("seconds")
@@ -143,7 +143,7 @@ def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state
     environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200"}
     command = [sys.executable, "manage.py", "investigate"]
     with subprocess.Popen(
-        [*command, *UNIT, "--max-rounds", "3"],
+        [*command, *UNIT, "--max-rounds", "2"],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.conftest import with_tables
 from tests.installation import Installation, installed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,9 +23,9 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def up(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """One installation that is up, for the tests that leave it so."""
-    with installed(tmp_path_factory.mktemp("state"), "--no-example") as one:
+    with installed(with_tables(migrated, tmp_path_factory.mktemp("state")), "--no-example") as one:
         one.link()
         yield one
 
@@ -124,18 +125,7 @@ def test_an_occupied_port_is_one_sentence_with_the_remedy(up: Installation, tmp_
     assert f"make run PORT={up.port + 1}" in sentence
 
 
-def test_ctrl_c_stops_everything_and_leaves_no_process(tmp_path: Path) -> None:
-    with installed(tmp_path) as up:
-        up.link()
-        processes = family(up)
-        assert len(processes) >= 5
-        assert end(up, signal.SIGINT) == 0
-        assert up.lines[-1].endswith("Stopped.")
-        assert alive(processes) == []
-        assert "Traceback" not in up.said()
-
-
-def test_killed_outright_it_leaves_no_process_and_the_next_start_tidies_up(tmp_path: Path) -> None:
+def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_tidies_up(tmp_path: Path) -> None:
     with installed(tmp_path) as up:
         up.link()
         processes, folder = family(up), (tmp_path / "redis").readlink()
@@ -149,6 +139,12 @@ def test_killed_outright_it_leaves_no_process_and_the_next_start_tidies_up(tmp_p
         up.link()
         assert up.rows("SELECT COUNT(*) FROM experiments_run") == [(1,)], "only the first start asks an example"
         assert up.rows("SELECT username, is_superuser FROM auth_user") == [("owner", 1)]
+        processes = family(up)
+        assert len(processes) >= 5
+        assert end(up, signal.SIGINT) == 0
+        assert up.lines[-1].endswith("Stopped.")
+        assert alive(processes) == []
+        assert "Traceback" not in up.said()
     assert not folder.exists()
     assert not (tmp_path / "redis").is_symlink()
 

@@ -5,10 +5,13 @@ Called by `conduct`, once for each run.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from experiments.models import Run
 from workers import registry
 from workers.agent.instructions import Known
 from workers.agent.measurements import ORDINARY_UNKNOWN
+from workers.errors import MissingPart
 from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import layer_of, name_of
 from workers.protocols import SystemSpec, figure
@@ -18,6 +21,13 @@ def vocabulary_of(run: Run) -> str:
     """What the run's generator can draw, in a sentence; "" if it draws whatever is said."""
     generator = registry.TOOL_SETS[run.tool_set][1]
     return str(getattr(laboratory().generator(generator), "vocabulary", ""))
+
+
+def changes_of(run: Run) -> str:
+    """Which changes the run's editor can make, in a sentence; "" if it tries whatever is said, or is not there."""
+    with suppress(MissingPart):
+        return str(getattr(laboratory().editor(registry.TOOL_SETS[run.tool_set][2]), "vocabulary", ""))
+    return ""
 
 
 def known_of(spec: SystemSpec) -> Known:

@@ -94,7 +94,7 @@ def first_event(run: Run) -> Started:
         backbone=run.backbone,
         limits=limits_of(run),
         seed=run.seed,
-        reference=reference(briefing.vocabulary_of(run)),
+        reference=reference(briefing.vocabulary_of(run), briefing.changes_of(run)),
         versions=made_with,
         known=briefing.known_of(spec),
     )

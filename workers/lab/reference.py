@@ -31,10 +31,11 @@ _ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_e
 (the edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
 
 
-def reference(vocabulary: str = "") -> str:
-    """The whole reference, Markdown, under 8,000 characters without the vocabulary.
+def reference(vocabulary: str = "", changes: str = "") -> str:
+    """The whole reference, Markdown, under 8,000 characters without the last two chapters.
 
-    `vocabulary` is what the image generator can draw, in its own words; "" if it draws whatever is said.
+    `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
+    it does whatever is said.
     """
     attributes = [f"tools.{name}: {inspect.getdoc(getattr(Tools, name))}" for name in _ATTRIBUTES]
     parts = [
@@ -44,6 +45,7 @@ def reference(vocabulary: str = "") -> str:
         f"## tools\n\n{inspect.getdoc(Tools)}",
         *(_method(owner, method) for owner, method in _METHODS[1:]),
         *([f"## What can be drawn\n\n{vocabulary}"] if vocabulary else []),
+        *([f"## What can be changed\n\n{changes}"] if changes else []),
         "\n".join(attributes),
         _ALIASES,
     ]

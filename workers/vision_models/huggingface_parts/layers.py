@@ -35,7 +35,7 @@ MOST_NAMED = 40
 """Most layers that an error lists."""
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
-BLOCKS = ("pvt", "poolformer", "segformer")  # no module is a stage: its blocks are
+BLOCKS = ("pvt", "poolformer")  # no module is a stage: its blocks are
 MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
 NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
     (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
