@@ -10,8 +10,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect, sync_playwright
 
+from experiments import transcript
 from experiments.models import Backbone, DataSet, Layer, Model, Run
-from tests.builders import make_run
+from tests.builders import as_json, make_run, started
 from tests.contests import contest, labelled, signed_in
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -34,7 +35,16 @@ def run(owner: User) -> Run:
     Backbone.objects.create(key="openai", label="Model", model_names=["dear", "free"], prices={"dear": [1.0, 2.0]})
     labelled(owner)
     contest(owner)
-    return make_run(owner, question="What does unit 7 respond to, and how do we know?")
+    run = make_run(owner, question="What does unit 7 respond to, and how do we know?")
+    transcript.append(run.pk, "started", as_json(started()))
+    return run
+
+
+@pytest.fixture
+def onlooker(run: Run) -> dict[str, str]:
+    """The session of somebody who may only read."""
+    session = signed_in("onlooker", "VIEWER").cookies[settings.SESSION_COOKIE_NAME].value
+    return {"name": settings.SESSION_COOKIE_NAME, "value": session}
 
 
 @pytest.fixture
@@ -49,12 +59,13 @@ def page(live_server, run: Run) -> Iterator[Page]:
         yield context.new_page()
 
 
-def test_pages_look_as_they_should(page: Page, run: Run) -> None:
+def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Run) -> None:
     one_agent_looks_chosen(page)
     boxes_to_tick_are_small(page)
     the_rail_stands_still(page, run)
     questions_have_room(page)
     what_can_be_done_here_comes_before_the_pages(page, run)
+    links_to_events_stand_at_the_right(page, run, onlooker)
 
 
 def one_agent_looks_chosen(page: Page) -> None:
@@ -73,9 +84,10 @@ def one_agent_looks_chosen(page: Page) -> None:
 
 
 def boxes_to_tick_are_small(page: Page) -> None:
-    for address in ("/settings/data-sets/", "/choices/1/", "/runs/", "/review/new/"):
+    for address in ("/settings/data-sets/", "/choices/1/", "/runs/", "/review/new/", "/experiments/?differs=on"):
         page.goto(address)
-        sizes = page.locator("input[type=checkbox]").evaluate_all("all => all.map(each => each.offsetHeight)")
+        tall = "all => all.map(each => Math.max(each.offsetWidth, each.offsetHeight))"
+        sizes = page.locator("input[type=checkbox]").evaluate_all(tall)
         assert sizes, address
         assert max(sizes) <= 20, address
 
@@ -89,6 +101,15 @@ def the_rail_stands_still(page: Page, run: Run) -> None:
         assert box, foot
         places.add((box["x"], box["y"], foot and foot["x"]))
     assert len(places) == 1, places
+
+
+def links_to_events_stand_at_the_right(page: Page, run: Run, viewer: dict[str, str]) -> None:
+    page.context.add_cookies([{**viewer, "url": page.url}])
+    page.goto(f"/runs/{run.pk}/")
+    head, link = page.locator("#question").bounding_box(), page.locator("#question .permalink").bounding_box()
+    assert head
+    assert link
+    assert head["x"] + head["width"] - link["x"] - link["width"] < 2
 
 
 def questions_have_room(page: Page) -> None:
