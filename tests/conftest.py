@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
@@ -94,6 +95,14 @@ def voice_given_back() -> Iterator[None]:
 
     yield
     live.muted.clear()
+
+
+@pytest.fixture(scope="module")
+def little_garbage() -> Iterator[None]:
+    """What a module finds is passed over by collections of garbage: those of a whole process take long."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from workers.errors import MachineryError
 from workers.shelf import Place, Shelf, in_batches
 from workers.weights import gigabytes, out_of_memory, weight
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
 KILO = 1024
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nDetails.")
 

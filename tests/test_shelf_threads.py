@@ -17,6 +17,8 @@ from workers import shelf as shelves
 from workers.errors import MachineryError
 from workers.shelf import Place, Shelf
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 
 @pytest.fixture
 def budget() -> Shelf:
