@@ -1,14 +1,20 @@
-"""The page of a bundle, opened in a real browser: hostile words run nothing and fetch nothing."""
+"""In a real browser: the page of a bundle, whose hostile words run nothing and fetch nothing; several files brought."""
 
 from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.test import Client
 from playwright.sync_api import expect, sync_playwright
 
+from experiments.models import Member
+from experiments.models.member import Role
+from tests.conftest import member
 from tests.test_browser import CHROMIUM, FLAGS
 from tests.test_transfer import HOSTILE, bundled, full_run
 
@@ -71,3 +77,30 @@ def test_activations_of_two_figures_stay_inside_their_cards(owner: User, tmp_pat
         cards = page.evaluate(BOXES)
     assert cards
     assert [each for each in cards if each["beyond"] or each["lines"] > 1.5] == []
+
+
+def test_several_files_are_chosen_and_each_stands_in_the_list(
+    live_server: Any, owner: User, client: Client, tmp_path: Path
+) -> None:
+    Member.objects.filter(user=owner).update(role=Role.ADMIN)
+    member("researcher", "RESEARCHER")
+    client.force_login(owner)
+    paths = [tmp_path / f"layer4_{unit}.json" for unit in (3, 5)]
+    for path in paths:
+        path.write_text("[]")
+    address = live_server.url
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": address}])
+        page = context.new_page()
+        page.goto(f"{address}/imports/", wait_until="load")
+        form = page.locator("form", has=page.get_by_role("button", name="Import transcripts"))
+        form.get_by_label("Transcripts").set_input_files(paths)
+        form.get_by_label("Model").fill("hf:own/net")
+        form.get_by_label("Owner of the runs").select_option("researcher")
+        form.get_by_role("button", name="Import transcripts").click()
+        for path in paths:
+            expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1, timeout=60_000)
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
