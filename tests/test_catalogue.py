@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, ToolSet, Unit
+from tests import test_vision_models_torchvision as torchvision
 from tests.builders import make_run
 from tests.checkpoints import CLASSES, resnet
 from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
@@ -17,6 +18,7 @@ from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.jobs import additions, catalogue, lease, long
 from workers.jobs import laboratory as place
+from workers.vision_models.torchvision_resnet_parts.network import Basic
 
 pytestmark = pytest.mark.usefixtures("laboratory")
 
@@ -54,6 +56,12 @@ def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others()
     assert registry.PAPER_RESNET in registry.weights_warning("hf:microsoft/resnet-50")
     assert registry.weights_warning(registry.PAPER_RESNET) == registry.weights_warning("hf:microsoft/swin-tiny") == ""
     assert "paper" in registry.label(registry.VISION_MODELS, registry.PAPER_RESNET)
+
+
+def test_a_model_says_which_weights_it_has(tmp_path: Path) -> None:
+    path = torchvision.saved(torchvision.random_weights(Basic, (1, 1, 1, 1)), tmp_path / "resnet.pth")
+    row = catalogue.look_at_model(f"torchvision:{path}")
+    assert row.weights == "in a file that torchvision did not publish, by its hash"
 
 
 def test_with_a_key_the_backbone_is_there_with_its_models(settings) -> None:

@@ -124,7 +124,13 @@ def test_the_detectors_of_the_published_code_are_asked_as_there(folders: tuple[P
     assert "hf download facebook/sam-vit-huge" in told
     with published._dino as dino:
         square = IMAGES[0].convert("RGB").resize((224, 224), Image.Resampling.LANCZOS)
+        sizes: set[tuple[int, ...]] = set()
+        watching = dino.network.register_forward_pre_hook(
+            lambda _, __, given: sizes.add(tuple(given["pixel_values"].shape[2:])), with_kwargs=True
+        )
         boxes = dino.boxes(square, CONCEPTS, PUBLISHED)
+        watching.remove()
+        assert sizes == {(224, 224)}
         best = max(each.confidence for here in boxes for each in here)
         assert not any(dino.boxes(square, CONCEPTS, Manner(best, 0, 224)))
     seen = published.detect(IMAGES[:1], CONCEPTS)[0]

@@ -62,7 +62,7 @@ class Corners:
         return found
 
 
-def load_corners(settings):
+def load_corners(settings, name=""):
     return Corners()
 
 
@@ -244,6 +244,14 @@ def test_the_neurons_of_the_published_code_stand_under_its_numbers() -> None:
     assert (names["mono"][5], names["mono"][12], names["mono"][46]) == ("bird", "pink", "spiral")
     assert (names["or"][15], names["and"][4]) == ("train or instrument", "red | orange")
     assert all(len(set(each)) == len(each) for each in names.values())
+
+
+def test_the_detectors_of_the_published_code_get_its_neurons_and_its_dilation(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "DETECTORS", {synthetic.PAPER: ("", "tests.test_synthetic.load_corners")})
+        model = registry.load(registry.VISION_MODELS, f"synthetic:{synthetic.PAPER}")(LabSettings(tmp_path))
+    assert [layer.units for layer in model.layers()] == [47, 18, 20]
+    assert model.revision == SyntheticModel(Corners(), RELEASE, 4, published=True).revision
 
 
 def test_masks_of_the_published_code_are_dilated_by_eighteen_pixels_of_224() -> None:

@@ -149,10 +149,12 @@ def test_the_part_seen_is_the_centre_that_is_cut_out(file) -> None:
 def test_evidence_is_the_softmax_and_the_class_activation_map(deep, file) -> None:
     model = load(file)
     found = model.maps(noise(2), ["layer4", "logits"])
-    probabilities, maps = model.evidence(noise(2), 3)
-    np.testing.assert_allclose(probabilities, found["logits"].flatten(1).softmax(1)[:, 3], atol=1e-6)
-    weights = deep["fc.weight"][3] / found["layer4"][0, 0].numel()
-    np.testing.assert_allclose(maps, torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu(), atol=1e-5)
+    signed = torch.einsum("cu,buhw->cbhw", deep["fc.weight"], found["layer4"]) / found["layer4"][0, 0].numel()
+    assert signed.min() < -1e-3
+    for unit in range(5):
+        probabilities, maps = model.evidence(noise(2), unit)
+        np.testing.assert_allclose(probabilities, found["logits"].flatten(1).softmax(1)[:, unit], atol=1e-6)
+        np.testing.assert_allclose(maps, signed[unit].relu(), atol=1e-5)
     assert [len(each) for each in model.evidence([], 0)] == [0, 0]
     with pytest.raises(UnknownName, match="classes from 0 to 4"):
         model.evidence(noise(1), 5)
