@@ -356,10 +356,16 @@ def test_somebody_elses_token_is_not_revoked(as_owner: Client, teammate: User) -
 # --- the same with curl ---
 
 
+def curl_line(page: str) -> list[str]:
+    """The words of the command that the page shows."""
+    (shown,) = re.findall(r"<pre[^>]*>(curl.*?)</pre>", page, re.DOTALL)
+    return shlex.split(html.unescape(re.sub(r"<[^>]*>", "", shown)))
+
+
 def test_the_curl_line_asks_what_the_form_says(as_owner: Client, script: Script, world: World) -> None:
     typed = {"question": "What's “it”?\nred", "unit": "1", "rounds": "", "cost": "2.5", "seed": "7", "task": "bias"}
     page = as_owner.get("/query/command/", {"model": "toybox", "layer": "layer4"} | typed).content.decode()
-    line = next(shlex.split(html.unescape(each)) for each in re.findall(r"<pre[^>]*>(curl.*?)</pre>", page, re.DOTALL))
+    line = curl_line(page)
     assert line[:3] == ["curl", "-H", "Authorization: Bearer $MAIA_TOKEN"]
     assert line[-1] == "http://testserver/api/v1/runs"
     made = script.post("/runs", line[line.index("--json") + 1])
@@ -375,6 +381,6 @@ def test_the_curl_line_carries_nonsense_to_the_api_which_says_so(
 ) -> None:
     values = {"model": "toybox", "layer": "layer4", "question": "x", "unit": "1"} | typed
     page = as_owner.get("/query/command/", values).content.decode()
-    line = next(shlex.split(html.unescape(each)) for each in re.findall(r"<pre[^>]*>(curl.*?)</pre>", page, re.DOTALL))
+    line = curl_line(page)
     told = problem(script.post("/runs", line[line.index("--json") + 1]), "invalid")
     assert next(iter(typed)) in told["errors"][0]["field"]

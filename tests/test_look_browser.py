@@ -25,19 +25,24 @@ pytestmark = [
 
 
 @pytest.fixture
-def run(owner: User) -> Run:
-    """A run, a model with a price and one without, a dataset and a contest."""
+def run(redis_url: str, owner: User) -> Run:
+    """A run, a model with a price and one without, a dataset."""
     model = Model.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", path="layer4", kind="conv", units=96, position=1)
     DataSet.objects.create(key="toybox", label="Toybox")
     for key in ("scripted", "person"):
         Backbone.objects.create(key=key, label=key)
     Backbone.objects.create(key="openai", label="Model", model_names=["dear", "free"], prices={"dear": [1.0, 2.0]})
-    labelled(owner)
-    contest(owner)
     run = make_run(owner, question="What does unit 7 respond to, and how do we know?")
     transcript.append(run.pk, "started", as_json(started()))
     return run
+
+
+@pytest.fixture
+def judging(owner: User, run: Run) -> str:
+    """The address of a contest."""
+    labelled(owner)
+    return contest(owner).get_absolute_url()
 
 
 @pytest.fixture
@@ -48,10 +53,11 @@ def onlooker(run: Run) -> dict[str, str]:
 
 
 @pytest.fixture
-def page(live_server, run: Run) -> Iterator[Page]:
+def page(live_server, redis_url: str, judging: str) -> Iterator[Page]:
     admin = signed_in("chief", "ADMIN")
     session = admin.cookies[settings.SESSION_COOKIE_NAME].value
     with sync_playwright() as playwright:
+        expect.set_options(timeout=60_000)
         context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context(
             viewport={"width": 1440, "height": 900}, base_url=live_server.url
         )
@@ -59,9 +65,9 @@ def page(live_server, run: Run) -> Iterator[Page]:
         yield context.new_page()
 
 
-def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Run) -> None:
+def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Run, judging: str) -> None:
     one_agent_looks_chosen(page)
-    boxes_to_tick_are_small(page)
+    boxes_to_tick_are_small(page, judging)
     the_rail_stands_still(page, run)
     questions_have_room(page)
     what_can_be_done_here_comes_before_the_pages(page, run)
@@ -83,8 +89,8 @@ def one_agent_looks_chosen(page: Page) -> None:
     expect(leave).to_be_visible()
 
 
-def boxes_to_tick_are_small(page: Page) -> None:
-    for address in ("/settings/data-sets/", "/choices/1/", "/runs/", "/review/new/", "/experiments/?differs=on"):
+def boxes_to_tick_are_small(page: Page, judging: str) -> None:
+    for address in ("/settings/data-sets/", judging, "/runs/", "/review/new/", "/experiments/?differs=on"):
         page.goto(address)
         tall = "all => all.map(each => Math.max(each.offsetWidth, each.offsetHeight))"
         sizes = page.locator("input[type=checkbox]").evaluate_all(tall)

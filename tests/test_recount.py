@@ -69,5 +69,5 @@ def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     assert '<span class="claim differs">n=157</span>' in drawn
     assert "the record has 6 images measured in all" in drawn
     assert "the record has 6 images measured in all" in html.draw(event, {})
-    cited = read(run.pk).recounted[0]
+    cited = read(run.pk, run.owner).recounted[0]
     assert (cited.cited, cited.record, cited.agrees) == ("n=157", "6 images measured in all", False)
