@@ -98,7 +98,7 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         ((*UNIT, "--question", "x" * 100_000), "Shorten it"),
         ((*UNIT, "--max-rounds", "0"), "above 0"),
         ((*UNIT, "--max-seconds", "inf"), "'inf' is no number above 0.*\"none\" for no limit"),
-        ((*UNIT, "--seed", "9" * 26), "no whole number from 0 to 2147483647"),
+        ((*UNIT, "--seed", "2147483648"), "no whole number from 0 to 2147483647"),
         ((*UNIT, "--max-cost", "cheap"), "'cheap' is no number above 0"),
         (("--layer", "layer4"), "Say which unit"),
         (("--resume", "77"), "There is no run 77"),

@@ -266,6 +266,14 @@ def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
     assert "<dd>Toybox: rendered toy scenes</dd>" in side
 
 
+def test_what_cannot_be_read_says_so_and_keeps_its_place(run: Run) -> None:
+    event = transcript.append(run.pk, "note", as_json(Noted(1, "continue", "Go on.")))
+    Event.objects.filter(pk=event.pk).update(payload={"round": "x"})
+    drawn = rendering.render_event(Event.objects.get(pk=event.pk), run)
+    assert "Unreadable" in drawn
+    assert f'id="e{event.seq}"' in drawn
+
+
 def test_trouble_says_whose_it_is(run: Run) -> None:
     assert "Trouble on our side" in drawn(run, "trouble", Troubled(1, 1, "disk full"))
     assert "Trouble with the provider" in drawn(run, "trouble", Troubled(1, 1, "overloaded", provider=True))

@@ -252,6 +252,17 @@ def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second,
     assert "have seen what others say of item 1" in writing.undo(queue, second).words
 
 
+def test_an_opinion_that_was_settled_is_not_taken_back(owner, first, admin):
+    queue = queue_of(owner, runs=1, reviewers_per_item=1)
+    review = taken(queue, first)
+    submit(review, first)
+    adjudication.adjudicate(review.item_id, admin, "accept", "", "The evidence is clear.")
+    outcome = writing.undo(queue, first)
+    assert not outcome.done
+    assert "There is a final verdict on item 1" in outcome.words
+    assert Review.objects.get(pk=review.pk).state == State.SUBMITTED
+
+
 def test_figures_of_agreement_show_opinions_too(owner, first, second):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "reject")
