@@ -37,9 +37,9 @@ from workers.protocols import SystemSpec
 __all__ = ["ids"]
 
 pytestmark = pytest.mark.django_db
-MODEL, LAYER, NAME, NUMBER = "synthetic:hay-eyes", "hay-kind", "hay concept", 1
-"""The three words of which none may be told."""
-TOLD = "hay"
+MODEL, LAYER, NAME, NUMBER = "synthetic:hayloft-eyes", "hayloft-kind", "hayloft concept", 1
+"""The three words of which none may be told. No random token, of which pages hold many, has theirs by chance."""
+TOLD = "hayloft"
 BLIND = registry.blind_name("synthetic", MODEL, LAYER, NUMBER)
 
 
