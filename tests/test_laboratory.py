@@ -125,7 +125,9 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [alone] * 40
+    # PyTorch may sum in another order on another thread; a mask has no such doubt here.
+    assert [activations for activations, _ in found] == [pytest.approx(alone[0], abs=1e-6)] * 40
+    assert [masks for _, masks in found] == [alone[1]] * 40
 
 
 def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
