@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
@@ -81,7 +83,10 @@ def test_the_sweeper_asks_for_those_that_are_missing() -> None:
     assert waiting() == 1
 
 
-def test_a_broken_or_lost_file_is_passed_over_and_does_not_come_back(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_or_lost_file_is_passed_over_and_does_not_come_back(
+    caplog: pytest.LogCaptureFixture, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path  # what is broken here is broken for nobody else
     lost, broken, fine = stored("red"), stored("green"), stored("blue")
     for key in (lost, broken, fine):
         forget(key)
