@@ -11,8 +11,8 @@ from typing import Protocol
 
 from experiments import search
 from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Passage, Run, Unit
+from experiments.models.insertion import Prepared
 from experiments.models.passage import Kind
-from experiments.prepared import Prepared
 from experiments.search import Text
 
 AT_ONCE = 500

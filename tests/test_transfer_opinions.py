@@ -28,6 +28,7 @@ from experiments.models import (
     Thread,
     Wording,
 )
+from experiments.transfer.arriving import Taken
 from experiments.transfer.opinions import opinions_json
 from experiments.transfer.reading import Refused
 from tests.conftest import member
@@ -92,6 +93,15 @@ def gone(run: Run) -> None:
     Tag.objects.all().delete()
 
 
+def moved(run: Run, by: User, tmp_path: Path) -> Taken:
+    """The run as it comes in elsewhere, after its review."""
+    closed(run)
+    path = bundled(run, path=tmp_path / "run.zip")
+    gone(run)
+    (taken,) = brought(path, by)
+    return taken
+
+
 def test_a_round_trip_keeps_what_people_made_of_a_run(run: Run, teammate: User, tmp_path: Path) -> None:
     closed(run)
     first = bundled(run, path=tmp_path / "first.zip")
@@ -116,10 +126,7 @@ def test_a_round_trip_keeps_what_people_made_of_a_run(run: Run, teammate: User, 
 def test_what_came_with_a_run_is_shown_and_read_as_words(
     run: Run, teammate: User, as_owner: Client, tmp_path: Path
 ) -> None:
-    closed(run)
-    path = bundled(run, path=tmp_path / "run.zip")
-    gone(run)
-    (taken,) = brought(path, teammate)
+    taken = moved(run, teammate, tmp_path)
     page = as_owner.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
     assert "Said where the run took place" in page
     assert 'Review in “First look”</span><span class="verdict revise">Revise' in page
@@ -133,10 +140,7 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
 def test_what_was_said_of_a_place_leads_to_it(
     run: Run, teammate: User, as_owner: Client, tmp_path: Path, django_assert_max_num_queries: Any
 ) -> None:
-    closed(run)
-    path = bundled(run, path=tmp_path / "run.zip")
-    gone(run)
-    (taken,) = brought(path, teammate)
+    taken = moved(run, teammate, tmp_path)
     address = f"/runs/{taken.run.pk}/"
     at = Experiment.objects.get().seq
     card = f'<a class="where" href="{address}?at={at}#experiment-1">'
@@ -183,10 +187,7 @@ def test_a_bundle_shows_no_more_than_the_pages(run: Run, owner: User, teammate: 
 def test_what_came_with_a_run_waits_for_a_blind_review_too(
     run: Run, teammate: User, owner: User, client: Client, tmp_path: Path
 ) -> None:
-    closed(run)
-    path = bundled(run, path=tmp_path / "run.zip")
-    gone(run)
-    (taken,) = brought(path, teammate)
+    taken = moved(run, teammate, tmp_path)
     queue = Queue.objects.create(name="Again", owner=owner, blind=True)
     Item.objects.create(queue=queue, run=taken.run, position=1)
     second = member("second", "REVIEWER")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from experiments.models import Event, Gist, Label, Observation, Passage, Run, Unit
+from experiments.models.insertion import Prepared
 from experiments.models.passage import Kind
-from experiments.prepared import Prepared
 from experiments.search import backend
 from experiments.search.folding import fold
 from experiments.search.words import LONGEST
