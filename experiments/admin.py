@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
-from experiments import access
+from experiments.core import access
 from experiments.models import Backbone, DataSet, Job, Label, Layer, Member, Model, Run, ToolSet
 from experiments.models.member import Role
 

@@ -8,5 +8,7 @@ class ExperimentsConfig(AppConfig):
     verbose_name = "Experiments"
 
     def ready(self) -> None:
-        from experiments import checks, notifications, sign_ins  # noqa: F401 - they register themselves
-        from experiments.search import signals  # noqa: F401 - questions are found as soon as they are asked
+        from experiments import checks  # noqa: F401 - they register themselves
+        from experiments.accounts import sign_in_audit  # noqa: F401 - they register themselves
+        from experiments.core import notifications  # noqa: F401 - they register themselves
+        from experiments.core.search_index import signals  # noqa: F401 - questions are found as soon as they are asked

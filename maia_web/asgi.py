@@ -11,8 +11,8 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 http = get_asgi_application()
 
-from experiments.api.waiting import Waiting  # noqa: E402 - needs Django to be set up
-from experiments.bodies import Bounded  # noqa: E402
+from experiments.core.bodies import Bounded  # noqa: E402
+from experiments.runs.events.waiting import Waiting  # noqa: E402 - needs Django to be set up
 from experiments.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(

@@ -241,15 +241,15 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "experiments.security.ContentSecurityPolicy",
-    "experiments.bodies.Refusal",
-    "experiments.security.WithoutNul",
+    "experiments.core.security.ContentSecurityPolicy",
+    "experiments.core.bodies.Refusal",
+    "experiments.core.security.WithoutNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "experiments.accounts.seen.Seen",
+    "experiments.accounts.last_seen.Seen",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -267,8 +267,13 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "experiments.context.frame",
+                "experiments.display.layout.frame",
             ],
+            "libraries": {
+                **{name: f"experiments.display.tags.{name}" for name in ("frame", "maia", "people")},
+                **{name: f"experiments.{name}.tags" for name in ("comments", "gallery", "reviews", "units")},
+                "steering": "experiments.runs.steering.tags",
+            },
         },
     }
 ]
@@ -280,7 +285,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
-SESSION_ENGINE = "experiments.accounts.sessions"
+SESSION_ENGINE = "experiments.core.sessions"
 # Of allauth we use the protocol of single sign-on; pages, passwords and people are our own.
 SOCIALACCOUNT_ADAPTER = "experiments.accounts.single_sign_on.Adapter"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
@@ -302,7 +307,7 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 MEDIA_ROOT = STATE / "images"
 STORAGES = {
-    "default": {"BACKEND": "experiments.storage.WholeFileStorage"},
+    "default": {"BACKEND": "experiments.core.storage.WholeFileStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
@@ -338,9 +343,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_ROUTES = {
     "workers.jobs.rounds.*": {"queue": "rounds"},
     "workers.jobs.long.*": {"queue": "long"},
-    "workers.jobs.sweep.*": {"queue": "sweep"},
+    "workers.jobs.recovery.*": {"queue": "sweep"},
 }
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.jobs.sweep.sweep", "schedule": 20.0}}
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.jobs.recovery.sweep", "schedule": 20.0}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))
@@ -349,7 +354,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "class": "experiments.security.Discreet",
+            "class": "experiments.core.security.Discreet",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         }

@@ -12,7 +12,7 @@ from django.core.files.storage import default_storage
 from django.test import Client
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import (
     ApiToken,
     Backbone,

@@ -17,15 +17,15 @@ import pytest
 
 from tests.bench_scripted import STATE
 from tests.toybox_run import play
-from workers.agent.events import Ended, Event, Replied
-from workers.backbones.scripted_scientist import designs
-from workers.backbones.scripted_scientist.weighing import SINGLES
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject, SystemSpec
+from workers.record.events import Ended, Event, Replied
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.concepts import Concept, parse
 from workers.toybox.render import render
 from workers.toybox.scenes import NOUNS
+from workers.toybox.scientist import designs
+from workers.toybox.scientist.scoring import SINGLES
 
 CLASSES, SEED = 6, 0
 FRESH = 600

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from experiments.exchange import import_bundle
+from experiments.exchange.import_bundle import Source
 from experiments.models import Image
-from experiments.transfer import arriving
-from experiments.transfer.arriving import Source
 from tests.long_run import long_run
 from tests.test_transfer import bundled
-from workers.jobs import transfer
+from workers.jobs import exchange
 
 pytestmark = [pytest.mark.bench, pytest.mark.usefixtures("redis_url")]
 
@@ -31,7 +31,7 @@ def test_the_transaction_of_a_long_run(owner: User, tmp_path: Path) -> None:
     def progress(what: str, done: int, total: int) -> None:
         times[what] = time.perf_counter()
 
-    (taken,) = arriving.bundle(path, Source("run.zip", owner), transfer.laboratory(), progress)
+    (taken,) = import_bundle.bundle(path, Source("run.zip", owner), exchange.laboratory(), progress)
     end = time.perf_counter()
     print(
         f"\n{taken.run.last_seq:,} events and {taken.run.observation_count:,} images: {end - times['']:.1f} s, "

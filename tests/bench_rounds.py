@@ -62,7 +62,7 @@ PARTS = {
 @pytest.mark.django_db(transaction=True)
 def test_the_time_of_a_round_that_is_ours(owner: User, quick_laboratory, settings, redis_url) -> None:
     from tests.conftest import QUICK_IMAGES
-    from workers.jobs.conduct import play
+    from workers.jobs.run_round import play
 
     settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
     place.build_laboratory.cache_clear()

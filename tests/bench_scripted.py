@@ -19,11 +19,11 @@ from tqdm import tqdm
 
 from tests.installation import ROOT
 from tests.toybox_run import play
-from workers.agent.events import Ended, Replied
-from workers.evaluations.label_auc import label_auc, shuffled
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject, SystemSpec
+from workers.record.events import Ended, Replied
 from workers.sandbox.host import ZygoteSandbox
+from workers.toybox.label_auc import label_auc, shuffled
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
 

@@ -100,7 +100,7 @@ def fill(size: int) -> float:
     from django.contrib.auth.models import User
     from django.db import connection, transaction
 
-    from experiments import search
+    from experiments.core.search_index import texts
     from experiments.models import Member, Run
 
     owner = User.objects.create_user("owner")
@@ -108,10 +108,10 @@ def fill(size: int) -> float:
     runs = Run.objects.bulk_create(run(owner, number) for number in range(size // PER_RUN))
     passages = texts(runs)
     began = time.perf_counter()
-    search.keep_questions(runs)
+    texts.keep_questions(runs)
     while some := list(itertools.islice(passages, 5000)):
         with transaction.atomic():
-            search.write(some)
+            texts.write(some)
     took = time.perf_counter() - began
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -129,7 +129,7 @@ def run(owner: Any, number: int) -> Run:
 
 def texts(runs: list[Run]) -> Iterator[Passage]:
     """What an ordinary run leaves: many titles of images, and a few of everything else. A few runs have rare words."""
-    from experiments.search.passages import passage_of
+    from experiments.core.search_index.texts import passage_of
 
     drawn = random.Random(0)
     known = re.findall(r"[a-z]+", " ".join(topics.values()).lower())

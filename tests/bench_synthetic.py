@@ -13,12 +13,12 @@ import pytest
 
 from tests.bench_scripted import STATE, responses
 from tests.toybox_run import play
-from workers.agent.events import Ended
-from workers.evaluations.label_auc import label_auc
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, SystemSpec
+from workers.record.events import Ended
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
+from workers.toybox.label_auc import label_auc
 from workers.toybox.scenes import NOUNS, Scene
 
 MODEL = "synthetic:toybox-eyes"

@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from experiments.models import Run
-from workers.agent import events
-from workers.agent.events import ExperimentEnded, ExperimentStarted, Payload, Replied, Started
 from workers.protocols import LogEntry, Observation, SystemSpec, Usage
+from workers.record import events
+from workers.record.events import ExperimentEnded, ExperimentStarted, Payload, Replied, Started
 
 
 def make_run(owner: User, **fields: Any) -> Run:

@@ -91,10 +91,10 @@ def tables_emptied_between_tests() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def voice_given_back() -> Iterator[None]:
     """A command that works without Redis silences the process it runs in: here that is everybody's."""
-    from experiments import live
+    from experiments.core import notify
 
     yield
-    live.muted.clear()
+    notify.muted.clear()
 
 
 @pytest.fixture(scope="module")
@@ -163,27 +163,27 @@ def redis_binary() -> str:
 
 @pytest.fixture
 def redis_url(redis_server: str, settings) -> Iterator[str]:
-    """An empty Redis that channels, Celery and `experiments.live` use for the length of one test."""
+    """An empty Redis that channels, Celery and `experiments.core.notify` use for the length of one test."""
     from celery import current_app
     from channels.layers import channel_layers
     from redis import Redis
 
-    from experiments import live
+    from experiments.core import notify
 
     settings.REDIS_URL = redis_server
     host = {"address": redis_server, "socket_timeout": 8}
     layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    live.redis.cache_clear()
+    notify.redis.cache_clear()
     before = current_app.conf.broker_url
     current_app.conf.broker_url = redis_server.replace("unix://", "redis+socket://")
     with Redis.from_url(redis_server) as connection:
         connection.flushall()
     yield redis_server
     current_app.conf.broker_url = before
-    live.redis().close()
-    live.redis.cache_clear()
+    notify.redis().close()
+    notify.redis.cache_clear()
     channel_layers.backends.clear()
 
 

@@ -9,10 +9,10 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from experiments.choices import sources
-from experiments.choices.form import NewContest, drafted, make
 from experiments.models import Contest, DataSet, Exemplar, Image, Label, Layer, Model, Profile, Run, Unit
-from experiments.models.choice import Kind
+from experiments.models.pairwise import Kind
+from experiments.pairwise import sources
+from experiments.pairwise.form import NewContest, drafted, make
 from tests.builders import make_run
 from tests.conftest import member
 
@@ -83,8 +83,8 @@ def judged(client: Any, contest: Contest, prefer: str) -> None:
 
 def on_screen(client: Any, pair: int, wanted: str) -> str:
     """Whether the wanted side of a pair is the first or the second label on this client's screen."""
-    from experiments.choices import judging
     from experiments.models import Pair
+    from experiments.pairwise import judging
 
     row = Pair.objects.select_related("contest").get(pk=pair)
     user = User.objects.get(pk=client.session["_auth_user_id"])

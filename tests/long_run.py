@@ -6,15 +6,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from experiments import records
+from experiments.core import projections
 from experiments.models import Event, Experiment, Hypothesis, Observation, Run
 from experiments.models.run import Status
 from tests.builders import as_json, make_run, replied, started
 from tests.pictures import seen
-from workers.agent import events
-from workers.agent.events import Conclusion, Ended, ExperimentEnded, ExperimentStarted, Payload
 from workers.protocols import LogEntry, ToolCall, Usage
 from workers.protocols import Observation as Seen
+from workers.record import events
+from workers.record.events import Conclusion, Ended, ExperimentEnded, ExperimentStarted, Payload
 
 COLOURS = ("red", "orange", "blue", "green", "magenta", "gray", "cyan", "violet")
 ORIGINS = ("exemplar", "generated", "generated", "edited")
@@ -107,7 +107,7 @@ def write(run: Run, told: list[tuple[str, dict[str, Any]]]) -> None:
     made = Experiment.objects.bulk_create((experiment_row(run, *result) for result in results), batch_size=500)
     Observation.objects.bulk_create(
         (
-            records.observation_row(experiment, position, observation, BEFORE)
+            projections.observation_row(experiment, position, observation, BEFORE)
             for experiment, (_, payload) in zip(made, results, strict=True)
             for position, observation in enumerate(payload["entries"][0]["observations"], 1)
         ),

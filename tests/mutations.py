@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern
 
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Run
-from experiments.run_page.tabs import TABS
-from experiments.transfer.reading import Refused
+from experiments.runs.page.tabs import TABS
 from tests.test_access_walk import ALL
 from tests.test_transfer import brought, forgotten
 from tests.test_transfer_hostile import Files, packed

@@ -13,20 +13,20 @@ from hashlib import sha384
 
 from PIL import Image
 
-from workers.agent.events import Limits
 from workers.agent.loop import Outcome, play_round, start
 from workers.agent.memory import NotebookInMemory
-from workers.backbones.scripted import ScriptedScientist
+from workers.lab.image_tools import Equipment, Seeds, Studio
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
-from workers.lab.studio import Equipment, Seeds, Studio
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, silent
+from workers.record.events import Limits
 from workers.toybox.concepts import matches_any, parse
 from workers.toybox.edits import edit
 from workers.toybox.prompts import caption, read
 from workers.toybox.scenes import Scene, random_scene
+from workers.toybox.scientist.backbone import ScriptedScientist
 
 UNIT = SystemSpec("unit", "paper", "layer", 0)
 DATA = [random_scene(random.Random(f"paper world {number}")) for number in range(300)]

@@ -6,9 +6,9 @@ from typing import Any
 
 from PIL import Image
 
-from workers.agent.events import ExperimentEnded
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import LogEntry, Observation, Provenance
+from workers.record.events import ExperimentEnded
 
 
 def stored(colour: str, **known: Any) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from PIL import Image
 
-from workers.agent.events import Conclusion, Limits
 from workers.agent.loop import Outcome, play_round, start
 from workers.agent.memory import NotebookInMemory
 from workers.errors import MachineryError
 from workers.protocols import ExperimentResult, LogEntry, Observation, Reply, SystemSpec, Usage
+from workers.record.events import Conclusion, Limits
 
 UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 PROGRAM = "[HYPOTHESIS LIST]:\nHypothesis_1: red balls\n\n[CODE]:\n```python\nprogram {}\n```"

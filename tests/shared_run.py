@@ -9,11 +9,13 @@ from django.test import Client
 from django.utils import timezone
 from PIL import Image as Pillow
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import Comment, Run, Share, Thread
 from tests.builders import as_json, experiment, make_run, replied, result, started
 from tests.conftest import member
-from workers.agent.events import (
+from workers.jobs.images import ImagesInDatabase
+from workers.protocols import Provenance
+from workers.record.events import (
     Forked,
     Halted,
     Handed,
@@ -25,8 +27,6 @@ from workers.agent.events import (
     Resumed,
     Troubled,
 )
-from workers.jobs.images import ImagesInDatabase
-from workers.protocols import Provenance
 
 OPENLY = {"show_names": True, "show_comments": True}
 NAMES = ("Owner", "Fullname", "owner-login")

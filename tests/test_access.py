@@ -23,7 +23,7 @@ from experiments.models import (
     Share,
     Thread,
 )
-from experiments.urls import urlpatterns
+from experiments.urls import urlpatterns as features
 from tests.builders import make_run
 
 KEY = "0" * 64
@@ -239,7 +239,9 @@ def said(run: Run) -> dict[str, int]:
 
 
 def test_every_address_is_in_a_table_here() -> None:
-    assert {pattern.name for pattern in urlpatterns} == OPEN | NAMED.keys() | SHARED.keys()
+    assert {
+        pattern.name for feature in features for pattern in feature.url_patterns
+    } == OPEN | NAMED.keys() | SHARED.keys()
 
 
 def test_an_anonymous_reader_is_sent_to_the_sign_in_page(client: Client, ids: dict[str, int]) -> None:

@@ -10,9 +10,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from experiments.agreement import measures
-from experiments.agreement.measures import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from experiments.agreement.ratings import Level, Line, Ratings
+from experiments.reviews.agreement import measures
+from experiments.reviews.agreement.measures import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from experiments.reviews.agreement.ratings import Level, Line, Ratings
 
 GAP = np.nan
 OBSERVERS = [  # 4 observers, 12 units

@@ -10,10 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from experiments.agreement import measures
-from experiments.agreement.ratings import LINES
 from experiments.models import Queue, Review
-from experiments.review import rubric
+from experiments.reviews import rubric
+from experiments.reviews.agreement import measures
+from experiments.reviews.agreement.ratings import LINES
 from tests.builders import make_run
 from tests.conftest import member
 

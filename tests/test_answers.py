@@ -17,7 +17,7 @@ from tests.playback import (
     play,
     programs,
 )
-from workers.agent.events import Conclusion, Limits, Remarked
+from workers.record.events import Conclusion, Limits, Remarked
 
 DESCRIPTION, LABEL = "[DESCRIPTION]: It responds to red balls.", "[LABEL]: red balls"
 LAST = {"limits": Limits(rounds=1)}

@@ -74,7 +74,7 @@ def test_a_run_is_stopped_and_asked_again(script: Script, world: World) -> None:
 
 
 def test_a_run_that_waits_goes_on(script: Script, world: World) -> None:
-    from experiments import transcript
+    from experiments.core import transcript
 
     transcript.append(world.run.pk, "halted", {"round": 2, "reason": "the key is wrong"})
     assert script.get(f"/runs/{world.run.pk}").json()["status"] == "waiting"
@@ -291,7 +291,7 @@ def test_what_nobody_foresaw_is_told_without_its_insides(
     def broken(*_: Any) -> None:
         raise RuntimeError("secret of the machine")
 
-    monkeypatch.setattr("experiments.filters.runs_from", broken)
+    monkeypatch.setattr("experiments.runs.lists.runs_from", broken)
     response = script.get("/runs")
     problem(response, "broken")
     assert b"secret" not in response.content

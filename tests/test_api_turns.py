@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import AuditEntry, Run, Turn
 from experiments.models.api_token import Scope
 from tests.api_world import Script

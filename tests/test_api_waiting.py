@@ -14,9 +14,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.db import connection
 
-from experiments import live, transcript
-from experiments.api import waiting
+from experiments.core import notify, transcript
 from experiments.models import ApiToken, Run
+from experiments.runs.events import waiting
 from maia_web.asgi import application
 from tests import builders
 from tests.builders import as_json, make_run
@@ -125,7 +125,7 @@ async def test_a_long_poll_of_a_stranger_or_of_nonsense_is_not_held(run: Run, to
 async def test_many_that_wait_hold_no_thread(run: Run, token: str, redis_url: str) -> None:
     before = threading.active_count()
     asked = [await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30") for _ in range(12)]
-    while live.redis().zcard(f"asgi:group:{live.group(run.pk)}") < 12 or threading.active_count() - before > 5:
+    while notify.redis().zcard(f"asgi:group:{notify.group(run.pk)}") < 12 or threading.active_count() - before > 5:
         await asyncio.sleep(0.05)  # until all hear the bell, and what asked for them is done
     assert all([await each.receive_nothing(0.05) for each in asked])
     await elsewhere(end_of, run)

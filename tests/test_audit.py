@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.http import HttpRequest
 from django.test import RequestFactory
 
-from experiments import audit, whence
+from experiments.core import audit, client_ip
 from experiments.models import ApiToken, AuditEntry
 from experiments.models.audit import AppendOnly
 from tests.builders import make_run
@@ -155,8 +155,8 @@ def test_the_refusals_are_in_place_after_tables_were_emptied(owner: User) -> Non
 def test_only_proxies_of_ours_are_believed(settings, proxies: int, forwarded: str, address: str) -> None:
     settings.TRUSTED_PROXIES = proxies
     request = RequestFactory().get("/", headers={"X-Forwarded-For": forwarded} if forwarded else {})
-    assert whence.address(request) == address
+    assert client_ip.address(request) == address
 
 
 def test_a_connection_without_an_address_has_none(rf: RequestFactory) -> None:
-    assert whence.address(rf.get("/", REMOTE_ADDR="")) is None
+    assert client_ip.address(rf.get("/", REMOTE_ADDR="")) is None

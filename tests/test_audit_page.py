@@ -15,7 +15,7 @@ from django.db import connections
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from experiments import trail
+from experiments.accounts import audit_query
 from experiments.models import AuditEntry, Run
 from tests.builders import make_run
 from tests.conftest import member
@@ -127,8 +127,8 @@ def test_a_page_takes_as_many_queries_however_much_it_shows(
 def test_values_to_choose_from_are_found_by_leaps(as_admin: Client) -> None:
     for verb in ("run.stopped", "run.paused", "run.paused"):
         entry(verb=verb)
-    assert trail.distinct("verb") == ["person.signed-in", "run.paused", "run.stopped"]
-    assert trail.distinct("row_kind") == ["user"]
+    assert audit_query.distinct("verb") == ["person.signed-in", "run.paused", "run.stopped"]
+    assert audit_query.distinct("row_kind") == ["user"]
 
 
 def test_htmx_is_sent_the_list_alone(as_admin: Client) -> None:
@@ -160,7 +160,7 @@ def fetched(user: User, address: str) -> str:
 
 @pytest.mark.django_db(transaction=True)
 def test_all_that_match_come_as_a_file_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trail, "CHUNK", 4)
+    monkeypatch.setattr(audit_query, "CHUNK", 4)
     admin = member("admin", "ADMIN")
     made = [entry(verb="run.paused", details={"why": "=1+1"}, row_words="=cmd()") for _ in range(10)]
     lines = [json.loads(line) for line in fetched(admin, "/settings/audit/audit.jsonl?verb=run.paused").splitlines()]

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import (
     ApiToken,
     AuditEntry,
@@ -40,7 +40,7 @@ from tests.conftest import member
 from tests.test_access import NAMED
 from tests.test_api_access import WRITING
 from tests.test_forms import GOOD
-from workers.agent.events import Halted
+from workers.record.events import Halted
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]

@@ -15,8 +15,8 @@ from PIL import Image
 from tests.provider import Handler, Provider, refuses, says, starts, streams, unless
 from workers import registry
 from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat import account
-from workers.backbones.openai_chat.patience import Patience
+from workers.backbones.openai_chat import pricing
+from workers.backbones.openai_chat.retry import Patience
 from workers.errors import Cancelled, MissingPart, UnknownName
 from workers.protocols import ImagePart, LabSettings, Message, Usage
 from workers.protocols import Provider as Settings
@@ -254,8 +254,8 @@ PRICES = {"gpt-4": (30.0, 60.0), "gpt-4o": (2.5, 10.0), "gpt-4o-mini": (0.15, 0.
     ],
 )
 def test_a_dated_model_costs_what_the_model_does_and_of_an_unknown_one_nobody_knows(model, price):
-    assert (account.price(PRICES, model) or (None,))[0] == price
-    assert account.usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
+    assert (pricing.price(PRICES, model) or (None,))[0] == price
+    assert pricing.usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
 
 
 def test_failed_attempts_that_were_paid_for_are_counted():

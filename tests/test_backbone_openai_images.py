@@ -13,8 +13,8 @@ from PIL import Image
 from tests.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
 from tests.provider import Provider, refuses, says, unless
 from tests.test_backbone_openai import ask, backbone
+from workers.backbones.openai_chat.messages import keys, turns
 from workers.backbones.openai_chat.pictures import SIDE, Picture, image_tokens, picture, text_tokens
-from workers.backbones.openai_chat.turns import keys, turns
 from workers.errors import BackboneRefused
 from workers.protocols import ImagePart, Message
 

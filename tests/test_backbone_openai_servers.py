@@ -12,8 +12,8 @@ from PIL import Image
 from tests.provider import Handler, Provider, refuses, says, starts, streams, unless
 from tests.test_backbone_openai import HASTY, TASK, ask
 from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat.hearing import Heard
-from workers.backbones.openai_chat.patience import Patience
+from workers.backbones.openai_chat.retry import Patience
+from workers.backbones.openai_chat.stream import Heard
 from workers.errors import BackboneRefused, BackboneUnavailable
 from workers.protocols import Aside, ImagePart, Message, Usage
 from workers.protocols import Provider as Settings

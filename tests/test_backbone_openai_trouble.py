@@ -14,8 +14,8 @@ import pytest
 
 from tests.provider import Handler, Provider, page, refuses, says, starts, streams
 from tests.test_backbone_openai import HASTY, KEY, TASK, ask, backbone
-from workers.backbones.openai_chat.babble import babbles
-from workers.backbones.openai_chat.patience import Patience, wanted_wait
+from workers.backbones.openai_chat.repetition import babbles
+from workers.backbones.openai_chat.retry import Patience, wanted_wait
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MachineryError
 from workers.protocols import Aside, Message
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import bodies
+from experiments.core import bodies
 from experiments.models import ApiToken
 from experiments.models.api_token import Scope
 from maia_web.asgi import application

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from experiments.models import Run
 from tests.tiny_lab import TinyEditor, TinyGenerator, TinyModel
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, install, play, tiny_run
-from workers.jobs.conduct import first_event
+from workers.jobs.run_round import first_event
 from workers.protocols import LayerInfo, silent
 from workers.systems.unit import Unit
 

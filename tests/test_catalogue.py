@@ -16,7 +16,7 @@ from tests.checkpoints import CLASSES, resnet
 from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from workers import registry
 from workers.errors import Cancelled, MissingPart
-from workers.jobs import additions, catalogue, lease, long
+from workers.jobs import catalogue, lease, long, registration
 from workers.jobs import laboratory as place
 from workers.vision_models.torchvision_resnet_parts.network import Basic
 
@@ -98,7 +98,7 @@ def stop(*_: object) -> None:
 
 
 def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: Path) -> None:  # noqa: F811
-    row = additions.model(str(checkpoint))
+    row = registration.model(str(checkpoint))
     assert row.name == f"hf:{checkpoint}"
     assert (row.label, row.available, row.added is not None) == ("own-resnet", True, True)
     assert [(layer.name, layer.kind, layer.units) for layer in row.layers.all()] == [
@@ -121,7 +121,7 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
 
 
 def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Path) -> None:  # noqa: F811
-    row = additions.model(str(checkpoint))
+    row = registration.model(str(checkpoint))
     row.layers.update(scale="")
     catalogue.write_model(row.name)
     assert row.layers.get(name="logits").scale == "softmax"
@@ -129,7 +129,7 @@ def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Pat
 
 def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Path) -> None:  # noqa: F811
     copy = shutil.copytree(checkpoint, tmp_path / "copy")
-    row = additions.model(str(copy))
+    row = registration.model(str(copy))
     (copy / "config.json").rename(tmp_path / "config.json")
     catalogue.write_model(row.name)
     row.refresh_from_db()
@@ -144,7 +144,7 @@ def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Pa
 
 def test_new_weights_make_what_was_measured_out_of_date(tmp_path: Path) -> None:
     folder = resnet(tmp_path / "changing")
-    row = additions.model(str(folder))
+    row = registration.model(str(folder))
     layer = row.layers.get(name="layer1")
     toybox = DataSet.objects.create(key="toybox")
     profile = Profile.objects.create(
@@ -163,7 +163,7 @@ def test_new_weights_make_what_was_measured_out_of_date(tmp_path: Path) -> None:
 
 def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoint: Path) -> None:  # noqa: F811
     """Other weights bring the list of layers anew; what an older list called conv1 is the stem."""
-    row = additions.model(str(checkpoint))
+    row = registration.model(str(checkpoint))
     row.layers.get(name="conv1").delete()
     row.layers.filter(name="stem").update(name="conv1")
     unit = Unit.objects.create(layer=row.layers.get(name="conv1"), number=3)
@@ -178,7 +178,7 @@ def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoin
 
 def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path, tmp_path: Path) -> None:  # noqa: F811
     folder = shutil.copytree(photographs, tmp_path / "changing")
-    row = additions.data_set(f"folder:{folder}", "Changing")
+    row = registration.data_set(f"folder:{folder}", "Changing")
     assert (row.images, row.label) == (12, "Changing")
     DataSet.objects.update(broken_count=2, broken=[{"file": "a", "reason": "b"}])
     (folder / "empty.png").unlink()
@@ -195,5 +195,5 @@ def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path,
 
 def test_a_model_that_is_not_here_is_not_added() -> None:
     with pytest.raises(MissingPart, match="hf download nobody/nothing"):
-        additions.model("nobody/nothing")
+        registration.model("nobody/nothing")
     assert not Model.objects.exists()

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import steering, transcript
+from experiments.core import transcript
 from experiments.models import Backbone, DataSet, Layer, Model, Run
-from experiments.steering import By
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By
 from tests.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
@@ -52,8 +53,8 @@ def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: d
     Backbone.objects.create(key="tiny", available=True)
     run = named(owner, fields)
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
-    with pytest.raises(steering.Refused) as caught:
-        steering.go_on(By(owner), run.pk)
+    with pytest.raises(actions.Refused) as caught:
+        actions.go_on(By(owner), run.pk)
     assert says in str(caught.value)
     assert kinds(run) == ["cancelled"]
 
@@ -64,7 +65,7 @@ def test_what_an_admin_added_may_be_named(owner: User) -> None:
     DataSet.objects.create(key="folder:/data/birds")
     run = named(owner, {"options": {"data_set": "folder:/data/birds"}})
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
-    assert steering.go_on(By(owner), run.pk)
+    assert actions.go_on(By(owner), run.pk)
 
 
 def test_units_and_kinds_of_a_layer_are_those_of_the_catalogue(owner: User) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from experiments.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, chart, nice
+from experiments.display.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, chart, nice
 
 
 def test_the_scale_goes_from_zero_to_the_highest_activation_or_the_threshold() -> None:

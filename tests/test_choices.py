@@ -10,12 +10,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.choices import drawing, judging, sources
-from experiments.choices.form import drafted
-from experiments.choices.results import results
 from experiments.models import AuditEntry, Choice, Contest, Label, Pair, Review, Unit
-from experiments.models.choice import Kind
+from experiments.models.pairwise import Kind
 from experiments.models.review import Queue
+from experiments.pairwise import judging, sampling, sources
+from experiments.pairwise.form import drafted
+from experiments.pairwise.results import results
 from tests import contests
 from tests.builders import make_run
 from tests.conftest import member
@@ -110,7 +110,7 @@ def test_a_repeated_pair_comes_well_after_its_first_time(contest: Contest) -> No
             pair.original.text_b,
         )
         assert pair.position > pair.original.position
-        assert pair.position - pair.original.position > drawing.GAP or pair.position > 12
+        assert pair.position - pair.original.position > sampling.GAP or pair.position > 12
 
 
 def test_a_gold_pair_sets_a_label_against_one_of_the_same_source_for_another_unit(contest: Contest) -> None:
@@ -139,10 +139,10 @@ def test_what_is_left_out_is_counted_with_why(owner: User) -> None:
     draft = drafted(form)
     assert draft.drawing.count(Kind.PLAIN) == 2
     assert draft.drawing.left_out == {
-        drawing.ONE_SOURCE: 1,
-        drawing.NOTHING_TO_SEE: 1,
-        drawing.SAME_WORDS: 1,
-        drawing.TOO_MANY: 1,
+        sampling.ONE_SOURCE: 1,
+        sampling.NOTHING_TO_SEE: 1,
+        sampling.SAME_WORDS: 1,
+        sampling.TOO_MANY: 1,
     }
 
 

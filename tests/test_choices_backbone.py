@@ -9,19 +9,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.choices import backbones, judging
-from experiments.choices.results import results
 from experiments.models import AuditEntry, Backbone, Choice, Contest, Job, Judge
 from experiments.models.job import JobKind, JobStatus
+from experiments.pairwise import backbones, judging
+from experiments.pairwise.results import results
 from tests import contests
 from tests.conftest import member
 from tests.contests import COLOURS, label, unit
 from tests.pictures import stored
 from tests.provider import Provider, refuses, says
 from workers.errors import Cancelled, RequestError
-from workers.evaluations import two_way
-from workers.jobs import chores, laboratory
+from workers.jobs import job_runner, laboratory
 from workers.jobs import judging as work
+from workers.metrics import two_way
 from workers.protocols import silent
 
 PAIRS = 4
@@ -59,7 +59,7 @@ def judge(contest: Contest, owner: User) -> Judge:
 def done(judge: Judge) -> Judge:
     """The judge after a worker has done its job; without its heartbeat, whose thread would wait for the test's rows."""
     assert judge.job is not None
-    status, result = chores.outcome(judge.job)
+    status, result = job_runner.outcome(judge.job)
     Job.objects.filter(pk=judge.job.pk).update(status=status, result=result)
     return Judge.objects.select_related("job").get(pk=judge.pk)
 

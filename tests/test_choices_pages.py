@@ -8,8 +8,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from experiments.choices import judging
 from experiments.models import AuditEntry, Contest, Label, Notification
+from experiments.pairwise import judging
 from tests import contests
 from tests.api_world import Script
 from tests.conftest import member

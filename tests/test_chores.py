@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from redis import Redis
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import DataSet, Exemplar, Index, Job, Model, Profile, Unit
 from experiments.models.job import JobStatus
 from tests.own_parts import IMAGES, checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
-from workers.jobs import additions, chores, lease, long
+from workers.jobs import job_runner, lease, long, registration
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
 
@@ -31,7 +31,7 @@ def done(kind: str, subject: Path | str, by: User | None = None, **options: Any)
 
 @pytest.fixture
 def parts(checkpoint: Path, photographs: Path) -> tuple[Model, DataSet]:  # noqa: F811
-    return additions.model(str(checkpoint)), additions.data_set(f"folder:{photographs}")
+    return registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
 
 
 def test_a_model_and_a_data_set_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:  # noqa: F811
@@ -72,7 +72,7 @@ def test_an_index_is_made_and_names_what_could_not_be_read(parts: tuple[Model, D
     assert data_set.broken_count == 2
     assert {each["file"] for each in data_set.broken} == {"broken <b>.jpg", "empty.png"}
     assert not any(each["reason"].startswith(each["file"]) for each in data_set.broken)
-    told = live.reported(job.topic)
+    told = notify.reported(job.topic)
     assert told
     assert told["done"] == told["total"] == IMAGES + 2
 
@@ -115,8 +115,8 @@ def test_work_of_which_nothing_is_heard_is_enqueued_again(redis_url: str) -> Non
     lost = Job.objects.create(kind="model", subject="a/b", beat=old)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.RUNNING)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.DONE, beat=old)
-    chores.sweep()
-    chores.sweep()
+    job_runner.sweep()
+    job_runner.sweep()
     with Redis.from_url(redis_url) as redis:
         waiting = [json.loads(message)["headers"]["argsrepr"] for message in redis.lrange("long", 0, -1)]
     assert sorted(waiting) == [f"({died.pk},)", f"({lost.pk},)"]

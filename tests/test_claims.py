@@ -12,11 +12,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import cards, rendering, transcript
+from experiments.core import transcript
+from experiments.display import events, image_cards
+from experiments.exchange import export_query, run_html, tables
 from experiments.models import Observation, Run
-from experiments.models.transfer import Format, What
-from experiments.network.evidence import evidence
-from experiments.transfer import choosing, html, tables
+from experiments.models.exchange import Format, What
+from experiments.units.evidence import evidence
 from tests.api_world import token
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
@@ -58,7 +59,7 @@ def test_the_best_of_a_run_is_the_best_that_was_measured_be_it_logged_or_not(run
 
 
 def test_the_transcript_marks_what_was_logged_wrongly(run: Run) -> None:
-    drawn = rendering.render_event(run.events.get(kind="result"), run)
+    drawn = events.render_event(run.events.get(kind="result"), run)
     assert drawn.count(MARK) == 1
     assert "1 image was logged with another number" in drawn
     assert drawn.count(">as logged<") == 1
@@ -69,7 +70,7 @@ def test_an_event_of_old_has_no_claims(run: Run) -> None:
     for each in event.payload["entries"][0]["observations"]:
         for name in ("claimed", "measured", "differs", "plain"):
             del each[name]
-    drawn = rendering.render_event(event, run)
+    drawn = events.render_event(event, run)
     assert drawn.count(">as logged<") == 3
     assert "another number" not in drawn
 
@@ -79,7 +80,7 @@ def test_the_gallery_finds_what_was_logged_wrongly(run: Run, as_owner: Client, q
     page = as_owner.get(f"/experiments/{query}").content.decode()
     assert page.count('class="sighting') == 1
     assert MARK in page
-    assert [row.title for row in choosing.chosen(What.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
+    assert [row.title for row in export_query.chosen(What.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
 
 
 def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
@@ -87,7 +88,7 @@ def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
 
 
 def test_the_evidence_of_a_unit_marks_it_and_nothing_that_is_right(run: Run) -> None:
-    marks = {each.title: str(cards.claim(each.shot)) for each in evidence([run], "", None).others}
+    marks = {each.title: str(image_cards.claim(each.shot)) for each in evidence([run], "", None).others}
     assert marks["right"] == ""
     assert MARK in marks["wrong"]
     assert "as logged" in marks["of old"]
@@ -119,5 +120,5 @@ def test_tables_have_both_numbers(run: Run) -> None:
 
 
 def test_a_page_to_give_away_marks_it(run: Run) -> None:
-    page = "".join(html.document(run, run.events.order_by("seq"), lambda key: ""))
+    page = "".join(run_html.document(run, run.events.order_by("seq"), lambda key: ""))
     assert MARK in page

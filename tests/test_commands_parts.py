@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import DataSet, Index, Model
 from tests import checkpoints
 from tests.checkpoints import noise
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def heard_again() -> Iterator[None]:
     """The commands work without Redis, and say so to the whole process."""
     yield
-    live.muted.clear()
+    notify.muted.clear()
 
 
 def said(*words: str) -> str:

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import transcript
 from experiments.comments import anchors, reading
+from experiments.core import transcript
 from experiments.models import AuditEntry, Comment, Event, Notification, Queue, Run, Thread
 from experiments.models.comment import QUOTE_CHARS, TEXT_CHARS
 from tests.builders import as_json, experiment, make_run, replied, started

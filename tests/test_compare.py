@@ -9,13 +9,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import comparison, transcript
-from experiments.comparison import MINUS
+from experiments.core import transcript
 from experiments.models import Run
-from experiments.views.compare import MOST
+from experiments.runs.comparing import comparison
+from experiments.runs.comparing.comparison import MINUS
+from experiments.runs.comparing.pages import MOST
 from tests.builders import as_json, experiment, make_run, replied
 from tests.pictures import logged, seen
-from workers.agent.events import Conclusion, Ended, Hypothesis
+from workers.record.events import Conclusion, Ended, Hypothesis
 
 pytestmark = pytest.mark.django_db
 Queries = Any

@@ -17,14 +17,15 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client
 from redis.asyncio import Redis
 
-from experiments import live, steering, transcript
-from experiments.consumers import listening as consumers
+from experiments.core import notify, transcript
+from experiments.core import sockets as consumers
 from experiments.models import Run
-from experiments.steering import By
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By
 from experiments.urls import websocket_urlpatterns
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
-from workers.agent.events import Ended, Payload
+from workers.record.events import Ended, Payload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 5.0
@@ -43,11 +44,11 @@ def dead_redis(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [settings.REDIS_URL]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    live.redis.cache_clear()
+    notify.redis.cache_clear()
     monkeypatch.setattr(consumers, "LOOK_EVERY", 0.05)
     yield
     channel_layers.backends.clear()
-    live.redis.cache_clear()
+    notify.redis.cache_clear()
 
 
 class Viewer:
@@ -154,7 +155,7 @@ async def test_whoever_watches_a_run_that_failed_sees_it_go_on(redis_url: str, r
         await viewer.until("tail")
         await tell(run, "failed", Ended("The disk was full."))
         assert (await viewer.until("state", status="failed"))["may"] == "retry"
-        await sync_to_async(steering.go_on)(By(owner), run.pk)
+        await sync_to_async(actions.go_on)(By(owner), run.pk)
         await viewer.until("event", kind="resumed")
         assert "pause" in (await viewer.until("state", status="queued"))["may"]
 
@@ -164,7 +165,7 @@ async def test_a_stop_that_the_worker_has_not_seen_yet_is_shown(redis_url: str, 
         await viewer.until("state", stopping=False)
         await viewer.until("draft")
         await sync_to_async(Run.objects.filter(pk=run.pk).update)(cancel_requested=True)
-        await sync_to_async(live.ring)(run.pk, 0)
+        await sync_to_async(notify.ring)(run.pk, 0)
         await viewer.until("state", stopping=True)
         assert "Stopping…" in (await viewer.until("head"))["html"]
 
@@ -186,7 +187,7 @@ async def test_viewers_of_one_run_hear_nothing_of_another(redis_url: str, run: R
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft")
         await tell(other, "reply", replied())
-        await sync_to_async(live.draft)(other.pk, "secret", 0)
+        await sync_to_async(notify.draft)(other.pk, "secret", 0)
         await tell(run, "reply", replied())
         await viewer.until("event")
         assert viewer.seqs == [1]
@@ -199,15 +200,15 @@ async def test_viewers_of_one_run_hear_nothing_of_another(redis_url: str, run: R
 async def test_words_come_as_they_are_written(redis_url: str, run: Run, owner: User) -> None:
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft", text="")
-        await sync_to_async(live.draft)(run.pk, "Start from", 0)
+        await sync_to_async(notify.draft)(run.pk, "Start from", 0)
         assert (await viewer.until("draft")) == {"type": "draft", "offset": 0, "text": "Start from"}
-        await sync_to_async(live.draft)(run.pk, "Start from the exemplars", 10)
+        await sync_to_async(notify.draft)(run.pk, "Start from the exemplars", 10)
         assert (await viewer.until("draft")) == {"type": "draft", "offset": 10, "text": " the exemplars"}
 
 
 async def test_a_late_viewer_gets_the_whole_draft_and_the_progress(redis_url: str, run: Run, owner: User) -> None:
-    await sync_to_async(live.draft)(run.pk, "Three words so far", 15)
-    await sync_to_async(live.progress)(run.pk, "Drawing", 3, 10)
+    await sync_to_async(notify.draft)(run.pk, "Three words so far", 15)
+    await sync_to_async(notify.progress)(run.pk, "Drawing", 3, 10)
     async with Viewer(run, owner) as viewer:
         assert (await viewer.until("draft"))["text"] == "Three words so far"
         assert (await viewer.until("progress"))["done"] == 3
@@ -216,16 +217,16 @@ async def test_a_late_viewer_gets_the_whole_draft_and_the_progress(redis_url: st
 async def test_a_viewer_who_missed_a_piece_gets_the_whole_draft(redis_url: str, run: Run, owner: User) -> None:
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft", text="")
-        await sync_to_async(live.draft)(run.pk, "a piece nobody heard, and more", 21)
+        await sync_to_async(notify.draft)(run.pk, "a piece nobody heard, and more", 21)
         assert (await viewer.until("draft")) == {"type": "draft", "offset": 0, "text": "a piece nobody heard, and more"}
 
 
 async def test_a_cleared_draft_is_cleared(redis_url: str, run: Run, owner: User) -> None:
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft", text="")
-        await sync_to_async(live.draft)(run.pk, "words", 0)
+        await sync_to_async(notify.draft)(run.pk, "words", 0)
         await viewer.until("draft", text="words")
-        await sync_to_async(live.draft)(run.pk, "", 5)
+        await sync_to_async(notify.draft)(run.pk, "", 5)
         assert (await viewer.until("draft")) == {"type": "draft", "offset": 0, "text": ""}
 
 
@@ -247,7 +248,7 @@ async def test_a_lost_bell_delays_and_hides_nothing(
     monkeypatch.setattr(consumers, "LOOK_EVERY", 0.05)
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft")
-        monkeypatch.setattr(live, "ring", lambda *_: None)
+        monkeypatch.setattr(notify, "ring", lambda *_: None)
         await tell(run, "reply", replied())
         await viewer.until("event", seq=1)
 
@@ -261,7 +262,7 @@ async def test_the_bell_is_heard_again_after_redis_forgot_everybody(
         async with Redis.from_url(redis_url) as redis:
             await redis.flushall()
         await asyncio.sleep(0.5)
-        await sync_to_async(live.draft)(run.pk, "still here", 0)
+        await sync_to_async(notify.draft)(run.pk, "still here", 0)
         await viewer.until("draft", text="still here")
 
 

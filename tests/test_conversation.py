@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
-from workers.agent.events import (
+from workers.protocols import ImagePart, LogEntry, Observation, Ordinary, SystemSpec
+from workers.record.events import (
     Ended,
     Event,
     ExperimentEnded,
@@ -16,7 +17,6 @@ from workers.agent.events import (
     Started,
     Troubled,
 )
-from workers.protocols import ImagePart, LogEntry, Observation, Ordinary, SystemSpec
 
 STARTED = Started(
     "What?", "describe", SystemSpec("unit", "toybox", "layer4", 7), "test", Limits(), 0, "RULES", "YOUR TASK", "API"

@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.tiny_lab import TinyModel
 from workers import registry
-from workers.data_sets import folder as folders
+from workers.datasets import folder as folders
 from workers.errors import BrokenImage, Cancelled, MissingPart
 from workers.lab.exemplars import ExemplarIndex
 from workers.protocols import LabSettings

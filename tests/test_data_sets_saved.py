@@ -124,7 +124,7 @@ def test_paths_in_a_data_set_are_not_followed(tmp_path):
 
 
 def opened_table(rows):
-    from workers.data_sets.saved import SavedImages
+    from workers.datasets.saved import SavedImages
 
     return SavedImages("rows", rows)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from experiments.models import run
 from experiments.models.run import Status
 from workers.agent import instructions
-from workers.agent.events import ENDS, Limits
+from workers.record.events import ENDS, Limits
 from workers.registry import TASKS
 
 

@@ -13,14 +13,14 @@ from PIL import Image
 
 from tests.single_thread import one_thread  # noqa: F401
 from workers import registry
-from workers.detectors.toybox_eyes import ToyboxDetector
 from workers.errors import MachineryError, UnknownName
 from workers.protocols import Detector, LabSettings
 from workers.toybox import nets, render
 from workers.toybox.concepts import Concept
+from workers.toybox.detector import ToyboxDetector
+from workers.toybox.neurons import TOYS
 from workers.toybox.scenes import NOUNS, Scene, Thing
 from workers.vision_models.synthetic import SyntheticModel
-from workers.vision_models.synthetic_neurons.toys import TOYS
 
 SETTINGS = LabSettings(Path("unused"))
 PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")

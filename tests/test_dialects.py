@@ -4,7 +4,7 @@ import pytest
 
 from tests.test_exemplars import index_of
 from tests.tiny_lab import Bench
-from workers.lab import surface
+from workers.lab import program_api
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.program import dialect
@@ -64,8 +64,8 @@ def bench(tmp_path):
 
 
 def run(sandbox, bench, program, state=b""):
-    calls = surface.calls(bench.system, bench.tools, dialect(program))
-    return sandbox.run(program, calls, surface.facts(bench.system), bounds=Bounds(seconds=20), state=state)
+    calls = program_api.calls(bench.system, bench.tools, dialect(program))
+    return sandbox.run(program, calls, program_api.facts(bench.system), bounds=Bounds(seconds=20), state=state)
 
 
 def seen(bench):

@@ -15,8 +15,8 @@ from tests.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import Cancelled, MachineryError
 from workers.image_models.diffusion.store import Store, plain_png, request_key
+from workers.model_cache import Shelf
 from workers.protocols import LabSettings, Picture
-from workers.shelf import Shelf
 
 KEY = "ab" + "0" * 62
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.tiny_lab import DEAD, GREEN, RED, RED_NOT_BLUE, TinyModel, TinyPictures
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart, UnknownName
-from workers.lab import indexing, records
+from workers.lab import index_files, indexing
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.records import Problem
+from workers.lab.index_files import Problem
 from workers.protocols import LabSettings
 
 NAMES = ("black 0", "grey 1", "red 3", "green 2", "red 0", "blue 1")
@@ -237,7 +237,7 @@ def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
 
 
 def test_it_notes_no_more_problems_than_it_has_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "NOTED", 3)
+    monkeypatch.setattr(index_files, "NOTED", 3)
     index = index_over(tmp_path, Unreliable("red 0", *["broken"] * 9))
     index.prepare(["patches"])
     assert (index.skipped().count, len(index.skipped().first)) == (9, 3)

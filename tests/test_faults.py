@@ -79,7 +79,7 @@ def test_a_run_goes_on_after_its_worker_was_killed(site: Installation) -> None:
 STEER = """
 from django.contrib.auth.models import User
 from experiments import forks, steering
-from experiments.fork_form import ForkForm
+from experiments.runs.forks.form import ForkForm
 from experiments.models import Run
 from workers.jobs import queue
 by, run = steering.By(User.objects.get()), Run.objects.get(pk={run})

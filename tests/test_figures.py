@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.figures import figure as on_pages
+from experiments.display.number_format import figure as on_pages
 from workers.protocols import differ, figure
 
 SHOWN = {

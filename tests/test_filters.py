@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 from django.utils import timezone
 
-from experiments import filters
 from experiments.models import Label, Run, Tag
+from experiments.runs import lists
 
 pytestmark = pytest.mark.django_db
 
@@ -49,38 +49,38 @@ def runs(owner, teammate):
     ],
 )
 def test_each_filter_chooses_its_runs(runs, params, expected):
-    found = filters.runs_from(params)
+    found = lists.runs_from(params)
     assert sorted(run.pk for run in found.runs) == sorted(runs[at].pk for at in expected)
     assert found.problems == {}
 
 
 def test_days_are_whole_days(runs):
     today = timezone.now().date()
-    assert set(filters.runs_from({"since": str(today), "until": str(today)}).runs) == set(runs[:2])
-    assert list(filters.runs_from({"until": str(today - dt.timedelta(days=30))}).runs) == [runs[2]]
+    assert set(lists.runs_from({"since": str(today), "until": str(today)}).runs) == set(runs[:2])
+    assert list(lists.runs_from({"until": str(today - dt.timedelta(days=30))}).runs) == [runs[2]]
 
 
 def test_numbers_choose_runs(runs):
-    assert set(filters.runs_from({"run": f"{runs[0].pk},{runs[2].pk}"}).runs) == {runs[0], runs[2]}
+    assert set(lists.runs_from({"run": f"{runs[0].pk},{runs[2].pk}"}).runs) == {runs[0], runs[2]}
 
 
 def test_runs_are_sorted_by_a_column_either_way(runs):
-    assert [run.rounds for run in filters.runs_from({"sort": "rounds"}).runs] == [2, 4, 9]
-    assert [run.rounds for run in filters.runs_from({"sort": "-rounds"}).runs] == [9, 4, 2]
-    assert list(filters.runs_from({}).runs)[-1] == runs[2]
+    assert [run.rounds for run in lists.runs_from({"sort": "rounds"}).runs] == [2, 4, 9]
+    assert [run.rounds for run in lists.runs_from({"sort": "-rounds"}).runs] == [9, 4, 2]
+    assert list(lists.runs_from({}).runs)[-1] == runs[2]
 
 
 @pytest.mark.parametrize(("sort", "expected"), [("best", [2.5, 7.0, None]), ("-best", [7.0, 2.5, None])])
 def test_runs_without_a_figure_come_last_either_way(runs, sort, expected):
     for run, best in zip(runs, (7.0, None, 2.5), strict=True):
         Run.objects.filter(pk=run.pk).update(best_activation=best)
-    assert [run.best_activation for run in filters.runs_from({"sort": sort}).runs] == expected
+    assert [run.best_activation for run in lists.runs_from({"sort": sort}).runs] == expected
 
 
 def test_every_column_whose_figure_may_lack_is_known(runs):
     """Of the others the order is as an index has it."""
-    lacking = {name for name, column in filters.SORTS.items() if "__" not in column and may_lack(column)}
-    assert lacking == filters.MAY_LACK
+    lacking = {name for name, column in lists.SORTS.items() if "__" not in column and may_lack(column)}
+    assert lacking == lists.MAY_LACK
 
 
 def may_lack(column):
@@ -108,14 +108,14 @@ def may_lack(column):
     ],
 )
 def test_a_filter_that_makes_no_sense_is_left_out_and_said(runs, name, text):
-    found = filters.runs_from({name: text, "layer": "layer3"})
+    found = lists.runs_from({name: text, "layer": "layer3"})
     assert list(found.runs) == [runs[1]]
     assert name in found.problems
     assert len(found.problems[name]) < 300
 
 
 def test_days_in_the_wrong_order_are_said(runs):
-    found = filters.runs_from({"since": "2026-02-01", "until": "2026-01-01"})
+    found = lists.runs_from({"since": "2026-02-01", "until": "2026-01-01"})
     assert "before" in found.problems["until"]
     assert found.values == {"since": "2026-02-01"}, "the other is left out, as the page says"
     assert found.runs.exists()

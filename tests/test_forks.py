@@ -10,19 +10,23 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import comparison, forks, live, rendering, steering, transcript
-from experiments.fork_form import ForkForm
+from experiments.core import notify, transcript
+from experiments.core.system_names import Names
+from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
 from experiments.models.run import Status
-from experiments.review.names import Names
-from experiments.steering import By, Refused
+from experiments.runs.comparing import comparison
+from experiments.runs.forks import relatives
+from experiments.runs.forks.form import ForkForm
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By, Refused
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.test_steering import Meanwhile
 from tests.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
-from workers.agent.events import Conclusion, Ended
 from workers.jobs import forking
 from workers.jobs import laboratory as place
 from workers.protocols import Usage
+from workers.record.events import Conclusion, Ended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 SEEN = ("A red square.", "Nothing.") * 6
@@ -35,7 +39,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iter
     install(monkeypatch, settings, tmp_path)
     yield
     place.build_laboratory.cache_clear()
-    live.muted.clear()
+    notify.muted.clear()
 
 
 def told(owner: User, *replies: str) -> Run:
@@ -45,7 +49,7 @@ def told(owner: User, *replies: str) -> Run:
 
 def forked(parent: Run, number: int, owner: User, **given: Any) -> Run:
     """A queued fork; raises Refused, AssertionError for a form with errors."""
-    form = ForkForm(parent, forks.cut(parent, number), given)
+    form = ForkForm(parent, relatives.cut(parent, number), given)
     assert form.is_valid(), form.errors
     return form.save(owner)
 
@@ -122,8 +126,8 @@ def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
     ]  # fmt: skip
     heard = "\n".join(each.text for each in backbone.heard)
     assert heard.index("> First.") < heard.index("> Second.")
-    assert [each.run for each in forks.relatives(child, Names(None))] == [parent, grandchild]
-    assert [each.run for each in forks.relatives(parent, Names(None))] == [child]
+    assert [each.run for each in relatives.relatives(child, Names(None))] == [parent, grandchild]
+    assert [each.run for each in relatives.relatives(parent, Names(None))] == [child]
 
 
 @pytest.mark.usefixtures("ready")
@@ -133,8 +137,8 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
     parent.refresh_from_db()
     transcript.append(parent.pk, "started", as_json(started()))
     transcript.append(parent.pk, "reply", as_json(replied(1, heard=1)))
-    steering.remark(By(owner), parent.pk, "Before the second.")
-    steering.remark(By(owner), parent.pk, "While the second was written.")
+    actions.remark(By(owner), parent.pk, "Before the second.")
+    actions.remark(By(owner), parent.pk, "While the second was written.")
     transcript.append(parent.pk, "reply", as_json(replied(2, heard=3)))
     parent.refresh_from_db()
     here["backbone"] = Seeing("", CONCLUSION)
@@ -149,22 +153,22 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
 def test_a_round_that_does_not_exist_is_told(owner: User) -> None:
     run = make_run(owner)
     with pytest.raises(Refused, match="has no round yet"):
-        forks.cut(run, 1)
+        relatives.cut(run, 1)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "reply", as_json(replied(code="tools.display('hello')")))
     run.refresh_from_db()
     with pytest.raises(Refused, match=r"has no round 2\. It has round 1\."):
-        forks.cut(run, 2)
+        relatives.cut(run, 2)
     with pytest.raises(Refused, match="has no round 0"):
-        forks.cut(run, 0)
+        relatives.cut(run, 0)
     with pytest.raises(Refused, match="is not over"):
-        forks.cut(run, 1)
+        relatives.cut(run, 1)
     transcript.append(run.pk, "experiment", as_json(experiment()))
     transcript.append(run.pk, "cancelled", as_json(Ended("Stopped.")))
     run.refresh_from_db()
     with pytest.raises(Refused, match="is not over"):
-        forks.cut(run, 1)
-    assert forks.latest(run) == 0
+        relatives.cut(run, 1)
+    assert relatives.latest(run) == 0
 
 
 @pytest.mark.usefixtures("ready")
@@ -192,7 +196,7 @@ def test_a_fork_whose_parent_is_gone_before_it_began_says_so(owner: User) -> Non
 @pytest.mark.usefixtures("ready")
 def test_after_a_conclusion_only_a_remark_has_the_agent_go_on(owner: User) -> None:
     parent = told(owner, LOOK, CONCLUSION)
-    silent = ForkForm(parent, forks.cut(parent, 2), {"seed": "3"})
+    silent = ForkForm(parent, relatives.cut(parent, 2), {"seed": "3"})
     assert "concluded in round 2" in silent.errors["remark"][0]
     fork, backbone = played(forked(parent, 2, owner, remark="And on snow?"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds, backbone.asked) == (Status.CONCLUDED, 4, [3, 4])
@@ -203,7 +207,7 @@ def test_the_rounds_that_are_copied_count_and_the_parents_last_words_do_not(owne
     limits = {"rounds": 2, "tokens": None, "cost": None, "seconds": None}
     parent = play(tiny_run(owner, Seeing(LOOK, LOOK, LOOK, LOOK, sentences=SEEN), limits=limits))
     assert (parent.status, parent.rounds) == (Status.LIMIT_REACHED, 4)
-    tight = ForkForm(parent, forks.cut(parent, 2), {})
+    tight = ForkForm(parent, relatives.cut(parent, 2), {})
     assert "allow more" in tight.errors["rounds"][0]
     fork, _ = played(forked(parent, 2, owner, rounds="6"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds) == (Status.CONCLUDED, 4)
@@ -290,7 +294,7 @@ def test_a_fork_without_a_round_begins_after_the_last_that_is_over(owner: User, 
 def test_a_fork_stands_beside_its_parent_round_by_round(owner: User) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
     fork, _ = played(forked(parent, 1, owner), "", PROGRAM.format("print('otherwise')"), CONCLUSION)
-    rounds = comparison.rounds([parent, fork], rendering.scale_of(parent), 1, 3, only_differences=True)
+    rounds = comparison.rounds([parent, fork], events.scale_of(parent), 1, 3, only_differences=True)
     assert [each.number for each in rounds] == [2]
     assert [part.name for part in rounds[0].parts] == ["Program", "Images"]
 
@@ -301,7 +305,7 @@ def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) ->
     run = make_run(owner, **known)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "failed", as_json(Ended("Why.")))
-    steering.go_on(By(owner), run.pk)
+    actions.go_on(By(owner), run.pk)
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",)))))
     copy = make_run(owner)
     steps = [transcript.Step(each.kind, each.payload, each.time) for each in run.events.order_by("seq")]

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import forms, kit
+from experiments.core import compatibility
 from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
 from experiments.models.run import Status
+from experiments.runs.asking import form as forms
 from workers import registry
 
 pytestmark = pytest.mark.django_db
@@ -193,20 +194,20 @@ def test_the_form_starts_at_the_deepest_convolutional_layer_of_toybox_with_what_
 
 def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_there_are_some() -> None:
     alone = {"data_set": "toybox", "tool_set": "toybox", "backbone": "scripted", "backbone_model": ""}
-    assert kit.fitting("hf:microsoft/resnet-152") == alone
+    assert compatibility.fitting("hf:microsoft/resnet-152") == alone
     for key in ("toybox", "diffusion"):
         ToolSet.objects.create(key=key, label=key)
-    assert kit.fitting("hf:microsoft/resnet-152") == alone, "the scripted scientist cannot use the others"
+    assert compatibility.fitting("hf:microsoft/resnet-152") == alone, "the scripted scientist cannot use the others"
     for key in ("scripted", "openai"):
         Backbone.objects.create(key=key, label=key)
     DataSet.objects.create(key="folder:/photographs", label="photographs")
-    assert kit.fitting("hf:microsoft/resnet-152") == {
+    assert compatibility.fitting("hf:microsoft/resnet-152") == {
         "data_set": "folder:/photographs",
         "tool_set": "diffusion",
         "backbone": "openai",
         "backbone_model": "",
     }
-    assert kit.fitting("toybox") == alone
+    assert compatibility.fitting("toybox") == alone
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_ther
 def test_it_is_said_beforehand_where_nobody_describes_images(
     model: str, tools: str, backbone: str, warned: bool
 ) -> None:
-    assert ("Nobody describes photographs here" in kit.advice(model, tools, backbone)) == warned
+    assert ("Nobody describes photographs here" in compatibility.advice(model, tools, backbone)) == warned
 
 
 def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import path
 from django.views.generic import TemplateView
 
-from experiments import context, crumbs
-from experiments.crumbs import Crumb
+from experiments.display import breadcrumbs, layout
+from experiments.display.breadcrumbs import Crumb
 from maia_web.urls import urlpatterns as known
 from tests.builders import make_run
 
@@ -30,13 +30,13 @@ urlpatterns: list[object] = [
 @pytest.fixture
 def more_pages(settings) -> None:
     settings.ROOT_URLCONF = __name__
-    context.address.cache_clear()
+    layout.address.cache_clear()
 
 
 @pytest.fixture(autouse=True)
 def forget_addresses() -> object:
     yield
-    context.address.cache_clear()
+    layout.address.cache_clear()
 
 
 def page(client: Client, address: str = "/runs/") -> str:
@@ -50,7 +50,7 @@ def entries(text: str, which: str = "") -> list[str]:
 
 def test_the_rail_names_the_places_there_are(as_owner: Client) -> None:
     text = page(as_owner)
-    assert entries(text) == [place.url for place in context.PLACES if place.url]
+    assert entries(text) == [place.url for place in layout.PLACES if place.url]
     assert {"/", "/runs/", "/settings/"} <= set(entries(text))
     assert "" not in entries(text)
 
@@ -84,7 +84,7 @@ def test_every_key_of_the_rail_leads_to_one_place(as_owner: Client) -> None:
     keys = re.findall(r'data-key="([^"]+)"', page(as_owner))
     assert {"g o", "g r", "g s", "g n", "/", "t", "?"} <= set(keys)
     assert len(keys) == len(set(keys))
-    letters = [place.key for place in context.PLACES]
+    letters = [place.key for place in layout.PLACES]
     assert len(letters) == len(set(letters))
 
 
@@ -104,13 +104,13 @@ def test_a_viewer_is_offered_no_query(client: Client, teammate: User) -> None:
 
 def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
-    assert crumbs.crumbs("/") == []
-    assert crumbs.crumbs("/runs/") == [Crumb("Overview", "/"), Crumb("Runs", "/runs/")]
-    assert crumbs.crumbs("/settings/data-sets/")[1:] == [
+    assert breadcrumbs.crumbs("/") == []
+    assert breadcrumbs.crumbs("/runs/") == [Crumb("Overview", "/"), Crumb("Runs", "/runs/")]
+    assert breadcrumbs.crumbs("/settings/data-sets/")[1:] == [
         Crumb("Settings", "/settings/"),
         Crumb("Datasets", "/settings/data-sets/"),
     ]
-    assert crumbs.crumbs("/query/")[-1].words == "New query"
+    assert breadcrumbs.crumbs("/query/")[-1].words == "New query"
     text = page(as_owner, f"/runs/{run.pk}/")
     way = text.partition('<nav class="crumbs"')[2].partition("</nav>")[0]
     links = re.findall(r'href="([^"]+)"', way)
@@ -123,13 +123,13 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
 
 @pytest.mark.usefixtures("more_pages")
 def test_breadcrumbs_of_odd_addresses_lead_back_to_them() -> None:
-    assert crumbs.crumbs("/things/hf:a/b c?/7/")[1:] == [
+    assert breadcrumbs.crumbs("/things/hf:a/b c?/7/")[1:] == [
         Crumb("Things", "/things/"),
         Crumb("7", "/things/hf:a/b%20c%3F/7/"),
     ]
-    assert crumbs.crumbs("/tidy-things/<b>")[-1] == Crumb("<b>", "/tidy-things/%3Cb%3E")
-    assert len(crumbs.crumbs("/" + "things/" * 5000)) <= crumbs.DEEPEST
-    assert crumbs.crumbs("//")[1:] == []
+    assert breadcrumbs.crumbs("/tidy-things/<b>")[-1] == Crumb("<b>", "/tidy-things/%3Cb%3E")
+    assert len(breadcrumbs.crumbs("/" + "things/" * 5000)) <= breadcrumbs.DEEPEST
+    assert breadcrumbs.crumbs("//")[1:] == []
 
 
 def test_a_view_may_name_the_way_itself(rf, as_owner: Client) -> None:
@@ -149,11 +149,11 @@ def test_states_show_what_they_are_given_as_text() -> None:
         "failed": ("title", "kept", "remedy", "action"),
         "loading": ("words",),
     }.items():
-        text = render_to_string(f"pieces/{name}.html", given)
+        text = render_to_string(f"display/{name}.html", given)
         for word in told:
             assert f"&lt;{word}&gt;" in text, name
-    assert 'role="alert"' in render_to_string("pieces/failed.html", given)
-    assert 'aria-busy="true"' in render_to_string("pieces/loading.html", given)
+    assert 'role="alert"' in render_to_string("display/failed.html", given)
+    assert 'aria-busy="true"' in render_to_string("display/loading.html", given)
 
 
 def test_every_script_is_a_file_of_ours_and_every_dialog_has_a_name(as_owner: Client) -> None:

@@ -12,11 +12,10 @@ from django.core.cache import cache
 from django.http import QueryDict
 from django.test import Client
 
-from experiments import transcript
-from experiments.browse import pages
+from experiments.core import paging, transcript
+from experiments.exchange import export_query
 from experiments.models import Experiment, Layer, Model, Observation, Run
-from experiments.models.transfer import What
-from experiments.transfer import choosing
+from experiments.models.exchange import What
 from tests.builders import as_json, experiment, make_run
 from tests.pictures import logged, seen
 from workers.protocols import Observation as Logged
@@ -99,7 +98,7 @@ def test_both_ways_of_finding_find_the_same(
     as_owner: Client, two_runs: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     gathered = titles(page(as_owner, query))
-    monkeypatch.setattr("experiments.browse.observations.FEW", 0)
+    monkeypatch.setattr("experiments.gallery.observations.FEW", 0)
     assert titles(page(as_owner, query)) == gathered != []
 
 
@@ -154,13 +153,13 @@ def test_nonsense_is_named_and_nothing_breaks(
 
 
 def test_pages_follow_each_other(as_owner: Client, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.browse.observations.PER_PAGE", 2)
+    monkeypatch.setattr("experiments.gallery.observations.PER_PAGE", 2)
     run_with(owner, *(seen(f"image {n}", float(n), "red") for n in range(5)))
     assert titles(page(as_owner, "?sort=strongest&page=2")) == ["image 2", "image 1"]
     text = page(as_owner, "?sort=strongest&page=2")
     assert "3\N{EN DASH}4 of 5" in text
     assert 'href="?sort=strongest&amp;page=3"' in text
-    monkeypatch.setattr(pages, "COUNTED", 3)
+    monkeypatch.setattr(paging, "COUNTED", 3)
     assert "of about 5" in page(as_owner)
 
 
@@ -200,7 +199,7 @@ def test_what_is_shown_can_be_exported(as_owner: Client, two_runs: tuple[Run, Ru
     asked = QueryDict(html.unescape(link).partition("?")[2], mutable=True)
     (what,) = asked.pop("what")
     assert what == (What.EXPERIMENTS if "view=list" in query else What.OBSERVATIONS)
-    assert choosing.chosen(What(what), asked.urlencode()).count() == rows
+    assert export_query.chosen(What(what), asked.urlencode()).count() == rows
     assert as_owner.get(html.unescape(link)).status_code == 200
 
 

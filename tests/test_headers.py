@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.test import Client, RequestFactory
 
+from experiments.core.security import WithoutNul
 from experiments.models import Image, Model
-from experiments.security import WithoutNul
 from tests.builders import make_run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,14 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
-PURE = ("workers.agent.payloads", "workers.toybox.concepts", "workers.toybox.scenes", "workers.toybox.words")
+PURE = ("workers.record.payloads", "workers.toybox.concepts", "workers.toybox.scenes", "workers.toybox.words")
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", *PURE)
 PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "data_sets", "systems")
 FOR_PLUGINS = (
     "workers.protocols",
     "workers.errors",
-    "workers.shelf",
+    "workers.model_cache",
     "workers.hub",
     "workers.weights",
     "workers.registry",
@@ -100,7 +100,7 @@ print(*sys.modules)
 
 def test_the_web_process_loads_no_laboratory(tmp_path: Path) -> None:
     pages = [name for name in MODULES if within(name, "experiments") and "migrations" not in name]
-    jobs = ["workers.jobs.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.sweep"]
+    jobs = ["experiments.core.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.recovery"]
     loaded = run_python(WEB_PROCESS, *pages, *jobs, state=tmp_path).stdout.split()
     drawing = ("workers.toybox.render", "workers.toybox.nets", "workers.toybox.sight")
     assert [name for name in loaded if within(name, *HEAVY, *drawing, "workers.lab.laboratory")] == []

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from experiments import live
+from experiments.core import notify
 from experiments.management.commands.investigate import suggested
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.installation import ROOT
@@ -35,7 +35,7 @@ def quick(quick_laboratory: Path, settings) -> Iterator[None]:
     place.build_laboratory.cache_clear()
     yield
     place.build_laboratory.cache_clear()
-    live.muted.clear()
+    notify.muted.clear()
 
 
 def investigate(*options: str) -> str:

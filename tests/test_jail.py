@@ -6,7 +6,7 @@ import pytest
 from django.core import checks
 from django.core.management import call_command
 
-from experiments import live
+from experiments.core import notify
 from tests.sandbox_lab import layers_found
 from workers.jobs import jail
 from workers.sandbox.jail import Layer
@@ -70,7 +70,7 @@ def test_pages_hear_what_the_worker_found(redis_url, settings):
         settings.SANDBOX_OVERRIDE = True
         jail.announce()
         assert "Programs run without" in jail.banner()
-    report = live.reported("sandbox")
+    report = notify.reported("sandbox")
     assert report is not None
     assert (report["done"], report["total"]) == (1, 2)
 
@@ -78,6 +78,6 @@ def test_pages_hear_what_the_worker_found(redis_url, settings):
 def test_pages_know_of_the_override_where_no_worker_has_told(settings):
     settings.SANDBOX_OVERRIDE = True
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    live.redis.cache_clear()
+    notify.redis.cache_clear()
     assert "MAIA_SANDBOX_OVERRIDE" in jail.banner()
-    live.redis.cache_clear()
+    notify.redis.cache_clear()

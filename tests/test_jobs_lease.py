@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import Run
 from tests.builders import as_json, make_run, started
 from workers.jobs import lease

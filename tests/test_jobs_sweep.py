@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments import live
+from experiments.core import notify, queue
 from experiments.models import Run
 from tests.builders import make_run
-from workers.jobs import queue, sweep
+from workers.jobs import recovery
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -25,23 +25,23 @@ def lost_run(owner: User, **fields: object) -> Run:
 
 def test_it_enqueues_a_run_that_redis_forgot(owner: User) -> None:
     run = lost_run(owner)
-    sweep.sweep()
-    assert sweep.queued() == {run.pk}
+    recovery.sweep()
+    assert recovery.queued() == {run.pk}
 
 
 def test_it_enqueues_a_run_whose_worker_died(owner: User) -> None:
     run = lost_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
-    sweep.sweep()
-    assert sweep.queued() == {run.pk}
+    recovery.sweep()
+    assert recovery.queued() == {run.pk}
 
 
 def test_it_enqueues_no_run_twice(owner: User) -> None:
     run = lost_run(owner)
-    sweep.sweep()
+    recovery.sweep()
     Run.objects.update(enqueued=LONG_AGO)
-    sweep.sweep()
-    assert live.redis().llen("rounds") == 1
-    assert sweep.queued() == {run.pk}
+    recovery.sweep()
+    assert notify.redis().llen("rounds") == 1
+    assert recovery.queued() == {run.pk}
 
 
 def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User) -> None:
@@ -49,8 +49,8 @@ def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User)
     lost_run(owner, status="paused")
     lost_run(owner, status="concluded")
     make_run(owner)
-    sweep.sweep()
-    assert sweep.queued() == set()
+    recovery.sweep()
+    assert recovery.queued() == set()
 
 
 def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(

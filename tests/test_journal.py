@@ -9,9 +9,9 @@ from PIL import Image
 
 from tests.test_exemplars import index_of
 from tests.tiny_lab import Bench, TinyModel, square
+from workers.lab.image_tools import derived
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
-from workers.lab.studio import derived
 from workers.protocols import LogEntry, Observation
 
 

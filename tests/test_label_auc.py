@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from workers.errors import RequestError
-from workers.evaluations.label_auc import auc, label_auc, set_exam, shuffled
 from workers.toybox.concepts import Concept, matches_any, parse
+from workers.toybox.label_auc import auc, label_auc, set_exam, shuffled
 
 RED_BALLS = Concept(noun="ball", colour="red")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from workers.agent.events import Event, ExperimentEnded, Limits, Replied
-from workers.agent.limits import check, exceeded
 from workers.errors import RequestError
 from workers.protocols import Usage
+from workers.record.events import Event, ExperimentEnded, Limits, Replied
+from workers.record.limits import check, exceeded
 
 NONE: dict[str, Any] = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 

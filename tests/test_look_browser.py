@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect, sync_playwright
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import Backbone, DataSet, Layer, Model, Run
 from tests.builders import as_json, make_run, started
 from tests.contests import contest, labelled, signed_in

@@ -23,8 +23,6 @@ from tests.playback import (
     play,
     programs,
 )
-from workers.agent.events import Halted, Limits, Resumed
-from workers.agent.limits import exceeded
 from workers.agent.loop import attempt, play_round
 from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import ATTEMPTS
@@ -42,6 +40,8 @@ from workers.errors import (
     UnknownName,
 )
 from workers.protocols import Reply, Usage
+from workers.record.events import Halted, Limits, Resumed
+from workers.record.limits import exceeded
 
 SPENT = Usage(1000, 7, 0.01)
 

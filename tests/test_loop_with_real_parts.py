@@ -9,7 +9,7 @@ from tests.tiny_lab import Bench, TinyModel, TinyPictures
 from workers.agent.loop import Outcome, play_round
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.memory import ImagesInMemory
-from workers.lab.surface import calls, facts
+from workers.lab.program_api import calls, facts
 from workers.protocols import Bounds, LabSettings
 from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.program import dialect

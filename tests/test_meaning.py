@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.meaning import meaning
+from experiments.core.label_meaning import meaning
 from experiments.models import Image, Run
-from experiments.network.evidence import evidence, parted
-from experiments.run_page.evidence import images
+from experiments.runs.page.evidence import images
+from experiments.units.evidence import evidence, parted
 from tests.builders import make_run
 from workers.toybox.scenes import Scene, Thing
 

@@ -8,11 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import notifications, prose, transcript
+from experiments.core import notifications, transcript
+from experiments.display import prose
 from experiments.models import Notification, Run
-from experiments.review import queues
+from experiments.reviews import queues
 from tests.builders import as_json, make_run, replied, started
-from workers.agent.events import Awaited, Conclusion, Ended, Halted
+from workers.record.events import Awaited, Conclusion, Ended, Halted
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import (
     AuditEntry,
     Comment,
@@ -30,7 +30,7 @@ from experiments.models import (
     Share,
     Unit,
 )
-from experiments.run_page.tabs import TABS
+from experiments.runs.page.tabs import TABS
 from tests import api_world
 from tests.api_world import KEY, Script, World
 from tests.builders import as_json, make_run, replied, started
@@ -38,7 +38,7 @@ from tests.conftest import member
 from tests.odd_rows import JSON, METHODS, spoil_columns, spoil_json
 from tests.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
 from tests.test_api_access import READING, call
-from workers.agent.events import (
+from workers.record.events import (
     Awaited,
     Conclusion,
     Ended,

@@ -11,11 +11,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments import live, roster, standing, transcript
+from experiments.core import notify, transcript, worker_status
+from experiments.installation import dashboard
 from experiments.models import Backbone, Image, Model, Run
 from tests.builders import as_json, experiment, make_run, replied, started
-from workers.agent.events import Conclusion, Ended, ExperimentEnded
 from workers.protocols import LogEntry, Observation
+from workers.record.events import Conclusion, Ended, ExperimentEnded
 
 pytestmark = pytest.mark.django_db
 
@@ -75,8 +76,8 @@ def test_it_shows_what_runs_with_the_latest_words_and_progress(as_owner: Client,
     text = page(as_owner)
     for words in ("What &lt;i&gt;is&lt;/i&gt; it?", "Red balls come first.", "<b>1</b> of 25", "Running"):
         assert words in text
-    live.draft(run.pk, "[HYPOTHESIS LIST]\nRound <things>.\n```python\nsystem.neuron([])", 0)
-    live.progress(run.pk, "Drawing", 3, 8)
+    notify.draft(run.pk, "[HYPOTHESIS LIST]\nRound <things>.\n```python\nsystem.neuron([])", 0)
+    notify.progress(run.pk, "Drawing", 3, 8)
     text = page(as_owner)
     assert "Round &lt;things&gt;." in text
     assert "system.neuron" not in text
@@ -85,10 +86,10 @@ def test_it_shows_what_runs_with_the_latest_words_and_progress(as_owner: Client,
 
 def test_long_words_under_way_show_their_end_and_finished_ones_their_beginning() -> None:
     text = " ".join(f"word{n}" for n in range(200))
-    assert standing.ending(text).endswith("word199")
-    assert standing.ending(text).startswith("…word")
-    assert standing.shortened(text).startswith("word0 ")
-    assert standing.shortened("short") == standing.ending("short") == "short"
+    assert dashboard.ending(text).endswith("word199")
+    assert dashboard.ending(text).startswith("…word")
+    assert dashboard.shortened(text).startswith("word0 ")
+    assert dashboard.shortened("short") == dashboard.ending("short") == "short"
 
 
 def test_what_waits_for_a_person_stands_with_its_reason_and_a_button(as_owner: Client, owner: User) -> None:
@@ -134,7 +135,7 @@ def test_what_a_limit_forced_counts_and_what_was_stopped_does_not(as_owner: Clie
 
 
 def test_it_says_how_workers_and_models_are(as_owner: Client, owner: User) -> None:
-    roster.tell("lab:17", REPORT)
+    worker_status.tell("lab:17", REPORT)
     Model.objects.create(name="toybox", label="toybox-net")
     Backbone.objects.create(key="openai", label="A <model>", available=False)
     text = page(as_owner)
@@ -145,7 +146,7 @@ def test_it_says_how_workers_and_models_are(as_owner: Client, owner: User) -> No
 def test_without_redis_the_rest_is_there(as_owner: Client, owner: User, settings: Any) -> None:
     make_run(owner, question="What then?", status="running")
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
-    live.redis.cache_clear()
+    notify.redis.cache_clear()
     text = page(as_owner)
     assert "Redis is away" in text
     assert "What then?" in text
@@ -187,7 +188,7 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
         done = make_run(owner)
         observe(done, (float(number), "a"))
         conclude(done, "red")
-    with django_assert_max_num_queries(16 + standing.CONCLUDED):
+    with django_assert_max_num_queries(16 + dashboard.CONCLUDED):
         text = page(as_owner)
-    assert text.count('class="card alive"') == min(count, standing.SHOWN)
+    assert text.count('class="card alive"') == min(count, dashboard.SHOWN)
     assert ("All 12" in text) == (count == 12)

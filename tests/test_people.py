@@ -10,7 +10,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.utils.functional import SimpleLazyObject
 
-from experiments.people import person
+from experiments.core.display_name import person
 
 FULL = User(username="teammate", first_name="Team", last_name="<b>Mate</b>")
 BARE = User(username="owner")

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.models import Run, Turn
 from workers.agent.reply import parse
-from workers.jobs import persons
+from workers.jobs import human_backbone
 
 HOSTILE = (
     *(
@@ -48,11 +48,11 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
     dice, taken, refused = random.Random(6), 0, 0
     for _ in range(4_000):
         turn = a_turn(dice)
-        if persons.problems(turn):
+        if human_backbone.problems(turn):
             refused += 1
             continue
         taken += 1
-        found, written = parse(persons.text_of(turn)), persons.written(turn)
+        found, written = parse(human_backbone.text_of(turn)), human_backbone.written(turn)
         assert (found.code or "") == written.program
         assert found.prose == written.prose
         assert (found.conclusion is not None) == (turn.what == "conclusion")
@@ -75,18 +75,20 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
 )
 def test_it_names_the_field_that_would_be_misread(field: str, text: str) -> None:
     fields = {"description": "Red.", field: text}
-    assert list(persons.problems(Turn(run=Run(task="describe"), what="conclusion", **fields))) == [field]
+    assert list(human_backbone.problems(Turn(run=Run(task="describe"), what="conclusion", **fields))) == [field]
 
 
 def test_a_program_may_hold_anything() -> None:
     program = 'text = """\n[LABEL]: no\n```\n`````python\n"""\n[CODE] = [1]\n    '
     turn = Turn(run=Run(task="describe"), program=program, prose="```python\ndef run_experiment(a, b):\n    1\n```")
-    assert persons.problems(turn) == {}
-    assert parse(persons.text_of(turn)).code == program.rstrip()
+    assert human_backbone.problems(turn) == {}
+    assert parse(human_backbone.text_of(turn)).code == program.rstrip()
 
 
 def test_no_label_is_a_conclusion_and_nothing_is_none() -> None:
     run = Run(task="describe")
-    assert persons.problems(Turn(run=run, what="conclusion", labels="none")) == {}
-    assert list(persons.problems(Turn(run=run, what="conclusion", labels=" \n"))) == ["description"]
-    assert list(persons.problems(Turn(run=Run(task="spurious"), what="conclusion", reasoning="why"))) == ["labels"]
+    assert human_backbone.problems(Turn(run=run, what="conclusion", labels="none")) == {}
+    assert list(human_backbone.problems(Turn(run=run, what="conclusion", labels=" \n"))) == ["description"]
+    assert list(human_backbone.problems(Turn(run=Run(task="spurious"), what="conclusion", reasoning="why"))) == [
+        "labels"
+    ]

@@ -9,20 +9,20 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from experiments import transcript
-from experiments.forms import QueryForm, command_line
+from experiments.core import transcript
+from experiments.exchange.tables import RUNS
 from experiments.models import Backbone, Layer, Model, Run
-from experiments.transfer.tables import RUNS
+from experiments.runs.asking.form import QueryForm, command_line
 from maia_web.settings import price_file
 from tests.builders import make_run
 from tests.playback import CONCLUSION, Playback, end, kinds, new_notebook, play
 from workers import registry
-from workers.agent.events import Limits
 from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat import account
+from workers.backbones.openai_chat import pricing
 from workers.errors import MissingPart
 from workers.prices import SHIPPED, PriceList, read
 from workers.protocols import LabSettings, Provider, Usage
+from workers.record.events import Limits
 
 LINE = '"{}" = {{ prompt = {}, completion = {} }}\n'
 
@@ -69,10 +69,10 @@ def test_a_backbone_offers_its_models_with_those_prices_that_are_known() -> None
 
 
 def test_what_a_model_without_a_price_took_has_no_known_cost_nor_has_any_sum_with_it() -> None:
-    known, unknown = (account.usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
+    known, unknown = (pricing.usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
     assert known == Usage(1_000_000, 500_000, 2.0)
     assert unknown == Usage(1_000_000, 500_000, priced=False)
-    assert account.both(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
+    assert pricing.both(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
 
 
 class Unpriced(Playback):

@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import DataSet, Layer, Model, Profile, Run
 from tests.builders import make_run
-from workers.jobs import profiles
+from workers.jobs import unit_profiles
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run(owner: User) -> Run:
 def asked(run: Run, capture) -> tuple[list[int], int]:
     """The units whose pages will show exemplars, and how many jobs were sent for them now."""
     with capture() as callbacks:
-        profiles.ask_for(run)
+        unit_profiles.ask_for(run)
     return list(Profile.objects.values_list("unit__number", flat=True)), len(callbacks)
 
 
@@ -40,5 +40,5 @@ def test_a_unit_that_the_catalogue_does_not_know_any_more_has_no_page(
 
 
 def test_without_workers_nobody_is_asked(run: Run, django_capture_on_commit_callbacks, monkeypatch) -> None:
-    monkeypatch.setattr(live.muted, "is_set", lambda: True)
+    monkeypatch.setattr(notify.muted, "is_set", lambda: True)
     assert asked(run, django_capture_on_commit_callbacks) == ([], 0)

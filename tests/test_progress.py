@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import Run
 from experiments.models.run import Status
 from tests import tiny_lab
 from tests.builders import make_run
 from tests.tiny_run import CONCLUSION, PROGRAM, Seeing, install, kinds, play, tiny_run
-from workers.agent.events import Halted
 from workers.errors import Cancelled
 from workers.jobs import laboratory as place
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.notebook import DatabaseNotebook
+from workers.jobs.run_log import DatabaseNotebook
+from workers.record.events import Halted
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
@@ -32,11 +32,11 @@ def notebook(owner: User) -> DatabaseNotebook:
 
 def report(run: Run) -> Any:
     """What a viewer who comes now is shown."""
-    return live.current(run.pk)[1]
+    return notify.current(run.pk)[1]
 
 
 def test_steps_in_quick_succession_send_few_reports(notebook: DatabaseNotebook) -> None:
-    live.redis().config_resetstat()
+    notify.redis().config_resetstat()
     for step in range(2_000):
         notebook.progress("drawing", step, 2_000)
     assert report(notebook.run)["what"] == "drawing"
@@ -44,13 +44,13 @@ def test_steps_in_quick_succession_send_few_reports(notebook: DatabaseNotebook) 
     assert report(notebook.run) is None
     for _ in range(500):  # a program that draws one image at a time
         notebook.progress("drawing", 1, 1)
-    done = live.redis().info("commandstats")
+    done = notify.redis().info("commandstats")
     assert sum(done.get(f"cmdstat_{each}", {"calls": 0})["calls"] for each in ("set", "del")) < 250
 
 
 def test_words_are_paced_for_as_long_as_somebody_watches(notebook: DatabaseNotebook) -> None:
     assert not notebook.watched()
-    live.watch(notebook.run.pk)
+    notify.watch(notebook.run.pk)
     notebook.asked = 0.0
     assert notebook.watched()
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from workers.agent import instructions
-from workers.agent.events import Limits
 from workers.agent.instructions import MOST_QUESTION_CHARS, Known, assignment, render
 from workers.agent.reply import parse
-from workers.backbones.scripted_scientist import spurious
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
+from workers.record.events import Limits
 from workers.registry import TASKS
+from workers.toybox.scientist import spurious
 
 FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}

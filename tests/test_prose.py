@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.prose import highlight, prose
+from experiments.display.prose import highlight, prose
 
 
 @pytest.mark.parametrize(

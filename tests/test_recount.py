@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 from django.contrib.auth.models import User
 
-from experiments import rendering, transcript
-from experiments.api.runs import read
+from experiments.core import transcript
+from experiments.display import events
+from experiments.display.cited_figures import Cited, recount
+from experiments.exchange import run_html
 from experiments.models import Run
-from experiments.recount import Cited, recount
-from experiments.transfer import html
+from experiments.runs.api import read
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
-from workers.agent.events import Conclusion, Ended
+from workers.record.events import Conclusion, Ended
 
 pytestmark = pytest.mark.django_db
 
@@ -65,9 +66,9 @@ def test_only_what_is_sure_is_recognised(run: Run, text: str, expected: list[Cit
 def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     end = Ended(conclusion=Conclusion("A red ball on grass, n=157.", ("red balls",)))
     event = transcript.append(run.pk, "concluded", as_json(end))
-    drawn = rendering.render_event(event, Run.objects.get(pk=run.pk))
+    drawn = events.render_event(event, Run.objects.get(pk=run.pk))
     assert '<span class="claim differs">n=157</span>' in drawn
     assert "the record has 6 images measured in all" in drawn
-    assert "the record has 6 images measured in all" in html.draw(event, {})
+    assert "the record has 6 images measured in all" in run_html.draw(event, {})
     cited = read(run.pk, run.owner).recounted[0]
     assert (cited.cited, cited.record, cited.agrees) == ("n=157", "6 images measured in all", False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.remedies import as_html, paragraphs, pieces
+from experiments.display.help_text import as_html, paragraphs, pieces
 
 
 @pytest.mark.parametrize(

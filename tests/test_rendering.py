@@ -12,12 +12,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments import outlines, rendering, transcript
+from experiments.core import transcript
+from experiments.display import events as rendering
+from experiments.display import outline as outlines
 from experiments.models import Event, Run
 from experiments.models.run import Status
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen, stored
-from workers.agent.events import (
+from workers.protocols import Observation, ToolCall, Usage
+from workers.record.events import (
     PAYLOADS,
     Awaited,
     Conclusion,
@@ -35,7 +38,6 @@ from workers.agent.events import (
     Resumed,
     Troubled,
 )
-from workers.protocols import Observation, ToolCall, Usage
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "</p></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'><b style=x>{{ 7 }}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workers.agent.events import Conclusion, Hypothesis
 from workers.agent.reply import MOST_HYPOTHESES, MOST_LABELS, parse
+from workers.record.events import Conclusion, Hypothesis
 
 PROGRAM = "def run_experiment(system, tools):\n    pass"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workers.agent.events import Hypothesis
 from workers.agent.reply import parse
+from workers.record.events import Hypothesis
 
 PROGRAM = 'images = tools.text2image(["a ball"])\ntools.display(*images)'
 

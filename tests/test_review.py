@@ -12,9 +12,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from experiments.core import blindness
 from experiments.models import Item, Queue, Review, Run
 from experiments.models.review import State
-from experiments.review import blindness, overview, queues, reservation, rubric, writing
+from experiments.reviews import overview, queues, reservation, rubric, writing
 from tests.builders import make_run
 from tests.conftest import member
 

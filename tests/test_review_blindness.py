@@ -6,8 +6,10 @@ from html import unescape
 
 import pytest
 
+from experiments.core import blindness
+from experiments.display import verdicts
 from experiments.models import Run
-from experiments.review import blindness, queues, verdicts, writing
+from experiments.reviews import queues, writing
 from tests.test_review import lapse, queue_of, submit, taken
 from tests.test_review_pages import signed_in
 from tests.test_verdicts import admin, first, give, reviewed, run_of, second

@@ -13,7 +13,7 @@ from django.test import Client
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
 from experiments.models import Queue, Review, Run
-from experiments.review import queues
+from experiments.reviews import queues
 from tests.builders import make_run
 from tests.conftest import member
 

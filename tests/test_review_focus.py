@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.models import DataSet, Exemplar, Image, Layer, Model, Profile, Review, Run, Unit
-from experiments.review import queues
+from experiments.reviews import queues
 from tests.conftest import member
 from tests.test_review import lapse, queue_of, submit, taken
 from tests.test_review_pages import FULL, send, signed_in

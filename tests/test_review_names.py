@@ -14,12 +14,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments import audit, rendering, transcript
+from experiments.core import audit, system_names, transcript
+from experiments.display import events as rendering
+from experiments.exchange import export_query, tables
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Exemplar, Label, Layer, Model, Observation, Profile, Queue, Review, Run, Share, Unit
-from experiments.models.transfer import Format, What
-from experiments.review import names, queues, reservation, writing
-from experiments.transfer import choosing, tables
-from experiments.transfer.reading import Refused
+from experiments.models.exchange import Format, What
+from experiments.reviews import queues, reservation, writing
 from tests import builders
 from tests.api_world import KEY, World, fill
 from tests.builders import as_json, make_run
@@ -30,9 +31,9 @@ from tests.test_consumers import Viewer, tell
 from tests.test_review import submit
 from tests.test_review_pages import signed_in
 from workers import registry
-from workers.agent import events
-from workers.agent.events import Conclusion, Ended, Forked
 from workers.protocols import SystemSpec
+from workers.record import events
+from workers.record.events import Conclusion, Ended, Forked
 
 __all__ = ["ids"]
 
@@ -184,19 +185,19 @@ def test_who_is_not_to_review_it_reads_the_name_all_the_while(run: Run, owner: U
 
 def test_a_queue_that_is_not_blind_or_is_closed_hides_no_name(run: Run, first: User) -> None:
     open_one = queued(run, first, blind=False)
-    assert not names.Names(first).hides(run)
+    assert not system_names.Names(first).hides(run)
     queue = queued(run, first)
-    assert names.Names(first).hides(run)
-    assert names.Names(first).of(run) == BLIND
+    assert system_names.Names(first).hides(run)
+    assert system_names.Names(first).of(run) == BLIND
     queues.close(queue)
-    assert names.Names(first).of(run) == run.system
-    assert not names.Names(first).hide_any(open_one)
+    assert system_names.Names(first).of(run) == run.system
+    assert not system_names.Names(first).hide_any(open_one)
 
 
 def test_an_ordinary_unit_is_never_hidden(owner: User, first: User) -> None:
     run = make_run(owner, status="concluded")
     queued(run, first)
-    assert names.Names(first).of(run) == run.system
+    assert system_names.Names(first).of(run) == run.system
     assert f"layer={LAYER}" in signed_in(first).get(f"/review/{Queue.objects.get().pk}/").content.decode()
 
 
@@ -321,7 +322,7 @@ class RunOf:
 
 def table(what: What, viewer: User) -> str:
     target = io.BytesIO()
-    rows = choosing.chosen(what, "", viewer)
+    rows = export_query.chosen(what, "", viewer)
     tables.write(tables.TABLES[what], Format.CSV, rows, target, lambda *_: None, viewer)
     return target.getvalue().decode()
 
@@ -338,12 +339,12 @@ def test_a_file_names_what_its_maker_may_read(run: Run, owner: User, first: User
         assert TOLD not in table(what, first), what
         assert TOLD in table(what, owner), what
     with pytest.raises(Refused, match=f"what runs {run.pk}"):
-        choosing.chosen(What.BUNDLE, f"run={run.pk}", first)
-    assert choosing.chosen(What.BUNDLE, f"run={run.pk}", owner).count() == 1
+        export_query.chosen(What.BUNDLE, f"run={run.pk}", first)
+    assert export_query.chosen(What.BUNDLE, f"run={run.pk}", owner).count() == 1
     judge(queue, first)
     for what in whats:
         assert TOLD in table(what, first), what
-    assert choosing.chosen(What.BUNDLE, f"run={run.pk}", first).count() == 1
+    assert export_query.chosen(What.BUNDLE, f"run={run.pk}", first).count() == 1
 
 
 def test_a_link_tells_nobody_while_anybody_is_to_judge(run: Run, owner: User, first: User, client: Client) -> None:

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import AuditEntry, Queue, Review, Run
 from experiments.models.review import State
-from experiments.review import queues, rubric
+from experiments.reviews import queues, rubric
 from tests import builders
 from tests.api_world import Script, fill
 from tests.builders import as_json, make_run

@@ -11,12 +11,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import live, roster
-from experiments.templatetags.maia import size
+from experiments.core import notify, worker_status
+from experiments.display.tags.maia import size
 from tests.builders import make_run
-from workers.jobs import presence as told
+from workers.jobs import heartbeat as told
 from workers.jobs import worker
-from workers.jobs.presence import Presence, gist
+from workers.jobs.heartbeat import Presence, gist
 
 pytestmark = pytest.mark.django_db
 
@@ -59,16 +59,16 @@ def test_without_a_worker_it_says_how_to_start_one(as_owner: Client) -> None:
 
 def test_without_redis_it_says_that_nothing_is_lost(as_owner: Client, settings) -> None:
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
-    live.redis.cache_clear()
-    assert not roster.tell("lab:17", REPORT)
-    roster.leave("lab:17")
+    notify.redis.cache_clear()
+    assert not worker_status.tell("lab:17", REPORT)
+    worker_status.leave("lab:17")
     text = page(as_owner)
     assert "Redis is away" in text
     assert "safe in the database" in text
 
 
 def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
-    assert roster.tell("lab:17", REPORT)
+    assert worker_status.tell("lab:17", REPORT)
     text = page(as_owner)
     for words in ("lab:17", "NVIDIA &lt;H100&gt; (cuda:0)", "float16", "4 threads", "4 free", "Ready", "up 1 h 1 min"):
         assert words in text
@@ -80,7 +80,7 @@ def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
 
 
 def test_without_a_limit_or_models_it_says_so(as_owner: Client) -> None:
-    roster.tell("lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}})
+    worker_status.tell("lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}})
     text = page(as_owner)
     assert "no limit" in text
     assert "Nothing is loaded" in text
@@ -89,7 +89,7 @@ def test_without_a_limit_or_models_it_says_so(as_owner: Client) -> None:
 
 def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="What is <b>it</b>?")
-    live.progress(run.pk, "Drawing", 3, 8)
+    notify.progress(run.pk, "Drawing", 3, 8)
     jobs = [
         {"name": "workers.jobs.rounds.advance", "row": run.pk, "seconds": 75.0},
         {"name": "workers.jobs.long.write_catalogue", "row": None, "seconds": 2.0},
@@ -98,7 +98,7 @@ def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, own
         {"name": "workers.jobs.long.work", "row": 999, "seconds": 2.0},
         {"name": "workers.jobs.long.write_exemplars", "row": 999, "seconds": 2.0},
     ]
-    roster.tell("lab:17", REPORT | {"jobs": jobs})
+    worker_status.tell("lab:17", REPORT | {"jobs": jobs})
     text = page(as_owner)
     for words in ("Working", "A round of a run", "What is &lt;b&gt;it&lt;/b&gt;?", f'href="/runs/{run.pk}/"'):
         assert words in text
@@ -107,23 +107,23 @@ def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, own
 
 
 def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -> None:
-    roster.tell("lab:17", REPORT)
-    live.redis().expire("maia:worker:lab:17", roster.KEPT_SECONDS - 40)
+    worker_status.tell("lab:17", REPORT)
+    notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - 40)
     text = page(as_owner)
     assert "Not heard of for 40 s" in text
     assert "gone silent" in text
-    live.redis().pexpire("maia:worker:lab:17", 1)
+    notify.redis().pexpire("maia:worker:lab:17", 1)
     time.sleep(0.01)
     assert "No worker is here" in page(as_owner)
 
 
 def test_workers_stand_in_order_and_one_that_leaves_is_gone(as_owner: Client) -> None:
     for name in ("b:2", "a:1"):
-        roster.tell(name, REPORT | {"name": name})
-    told_by = roster.present()
+        worker_status.tell(name, REPORT | {"name": name})
+    told_by = worker_status.present()
     assert told_by is not None
     assert [each["name"] for each in told_by] == ["a:1", "b:2"]
-    roster.leave("a:1")
+    worker_status.leave("a:1")
     assert "a:1" not in page(as_owner)
 
 
@@ -148,13 +148,13 @@ def test_the_rail_leads_to_the_settings(as_owner: Client) -> None:
 def test_a_worker_says_what_it_does() -> None:
     here = Presence(3)
     here.began(MESSAGE, "workers.jobs.rounds.advance")
-    here.began(f"0-{uuid4()}", "workers.jobs.sweep.sweep")
+    here.began(f"0-{uuid4()}", "workers.jobs.recovery.sweep")
     for ours in OF_BEAT:
-        here.began(ours, "workers.jobs.sweep.sweep")
+        here.began(ours, "workers.jobs.recovery.sweep")
     report = here.report()
     assert [(job["name"], job["row"]) for job in report["jobs"]] == [
         ("workers.jobs.rounds.advance", 7),
-        *[("workers.jobs.sweep.sweep", None)] * (1 + len(OF_BEAT)),
+        *[("workers.jobs.recovery.sweep", None)] * (1 + len(OF_BEAT)),
     ]
     for ours in OF_BEAT:
         here.ended(ours)
@@ -212,16 +212,16 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "torch", half)
     worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
     try:
-        wait_for(roster.is_here)
+        wait_for(worker_status.is_here)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
         wait_for(lambda: "presence goes on after a failure" in caplog.text)
-        roster.leave(here[0].name) if (here := worker.here) else None
+        worker_status.leave(here[0].name) if (here := worker.here) else None
         monkeypatch.delattr(half, "cuda")
         monkeypatch.setattr(here[0], "_last", float("-inf"))
-        wait_for(roster.is_here)
+        wait_for(worker_status.is_here)
     finally:
         worker.gone()
-    assert not roster.is_here()
+    assert not worker_status.is_here()
     assert caplog.text.count("presence goes on after a failure") == 1
 
 
@@ -233,14 +233,14 @@ def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:
         return "No worker seen" not in rail, ">Ready</span>" in overview, ">Ready</span>" in workers
 
     assert says() == (False, False, False)
-    roster.tell("lab:17", REPORT)
+    worker_status.tell("lab:17", REPORT)
     assert says() == (True, True, True)
-    live.redis().expire("maia:worker:lab:17", roster.KEPT_SECONDS - roster.LATE_SECONDS - 5)
+    notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - worker_status.LATE_SECONDS - 5)
     assert says() == (False, False, False)
 
 
 def seen() -> list[dict[str, object]]:
-    return roster.present() or []
+    return worker_status.present() or []
 
 
 def wait_for(condition) -> None:

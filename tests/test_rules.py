@@ -21,13 +21,13 @@ from tests.playback import (
     play,
     programs,
 )
-from workers.agent.events import Conclusion, Limits
 from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import Ask, next_step
 from workers.errors import (
     MachineryError,
 )
 from workers.protocols import Usage
+from workers.record.events import Conclusion, Limits
 
 # --- the rules of a round -------------------------------------------------------------------------
 

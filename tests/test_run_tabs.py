@@ -9,17 +9,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
-from experiments import transcript
+from experiments.core import transcript
+from experiments.display.rounds import Step, step_size, steps
 from experiments.models import Hypothesis, Run
-from experiments.run_page import activations, cost, dots, evidence, hypotheses
-from experiments.run_page.rounds import Step, step_size, steps
-from experiments.run_page.tabs import TABS
+from experiments.runs.page import activations, cost, dots, evidence, hypotheses
+from experiments.runs.page.tabs import TABS
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.long_run import long_run
 from tests.pictures import logged, seen
-from workers.agent import events
-from workers.agent.events import Ended
 from workers.protocols import Observation, Usage
+from workers.record import events
+from workers.record.events import Ended
 
 pytestmark = pytest.mark.django_db
 

@@ -8,10 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import outlines
+from experiments.display import outline, window
+from experiments.display.window import Gap, Span
 from experiments.models import Run
-from experiments.run_page import window
-from experiments.run_page.window import Gap, Span
 from tests.builders import make_run
 from tests.long_run import long_run
 
@@ -144,8 +143,8 @@ def test_a_gap_that_is_none_is_not_found(as_owner: Client, run: Run) -> None:
 def test_the_outline_of_a_long_run_is_short_and_unfolds_where_the_reader_is(
     as_owner: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlines, "SINGLE", 50)
-    monkeypatch.setattr(outlines, "GROUPS", 10)
+    monkeypatch.setattr(outline, "SINGLE", 50)
+    monkeypatch.setattr(outline, "GROUPS", 10)
     opened = as_owner.get(f"/runs/{run.pk}/").content.decode()
     assert "Rounds 1\N{EN DASH}5" in opened
     assert 'data-first="9" data-last="9"' not in opened

@@ -8,13 +8,13 @@ import pytest
 
 from tests.paper_world import Run, never, responds_to
 from workers.agent.conversation import messages
-from workers.agent.events import Limits, Replied
 from workers.agent.reply import parse as parse_reply
-from workers.backbones.scripted import ScriptedScientist, load
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
+from workers.record.events import Limits, Replied
 from workers.toybox.concepts import parse
 from workers.toybox.prompts import read
+from workers.toybox.scientist.backbone import ScriptedScientist, load
 
 
 def no_image(key):

@@ -11,15 +11,16 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
-from experiments import search, transcript
+from experiments.core import transcript
+from experiments.core.search_index import postgres, sqlite, texts, words
+from experiments.core.search_index.texts import PIECE, passage_of
 from experiments.models import Gist, Image, Label, Layer, Model, Observation, Passage, Run, Unit
-from experiments.models.passage import Kind
-from experiments.search import finding, postgres, sqlite
-from experiments.search.passages import PIECE, passage_of
+from experiments.models.search_text import Kind
+from experiments.search import finding, runs
 from tests.builders import as_json, experiment, make_run, replied, started
-from workers.agent.events import Conclusion, Ended, ExperimentEnded, Hypothesis
 from workers.protocols import LogEntry
 from workers.protocols import Observation as Logged
+from workers.record.events import Conclusion, Ended, ExperimentEnded, Hypothesis
 
 pytestmark = pytest.mark.django_db
 
@@ -39,13 +40,13 @@ def run(owner: User) -> Run:
 
 def say(run: Run, *texts: str, kind: str = "title") -> list[int]:
     """Passages of one run, oldest first; their keys."""
-    search.write(passage_of(run, (kind, None, text), seq=1) for text in texts)
+    texts.write(passage_of(run, (kind, None, text), seq=1) for text in texts)
     return list(Passage.objects.order_by("-pk").values_list("pk", flat=True)[: len(texts)])[::-1]
 
 
 def said(typed: str, **scope: Any) -> list[str]:
     """Texts that a search gives, in its order."""
-    found = search.find(search.read(typed).terms, search.Scope(**scope))
+    found = finding.find(words.read(typed).terms, finding.Scope(**scope))
     rows = Passage.objects.in_bulk(found.keys)
     return [rows[key].text for key in found.keys]
 
@@ -88,10 +89,10 @@ PLACES = {
 
 def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> None:
     whole_run(run)
-    for words, place in PLACES.items():
-        (key,) = search.find(search.read(words).terms, search.Scope()).keys
+    for typed, place in PLACES.items():
+        (key,) = finding.find(words.read(typed).terms, finding.Scope()).keys
         passage = Passage.objects.get(pk=key)
-        assert (passage.kind, passage.seq) == place, words
+        assert (passage.kind, passage.seq) == place, typed
     observation = Observation.objects.get()
     assert Passage.objects.get(kind=Kind.TITLE).anchor == observation.pk
 
@@ -154,7 +155,7 @@ def test_parts_of_words_are_found_in_any_language_however_short(
 )
 def test_no_character_is_special(way: str, run: Run, typed: str, found: list[str]) -> None:
     say(run, "100% red", "1000 red", "a_b", "aXb", "2*x", "a\\nb", "'; --", "x OR y", "NEAR(a b)", 'say"')
-    terms = search.read(typed).terms
+    terms = words.read(typed).terms
     assert (said(typed) if terms else []) == found
 
 
@@ -194,13 +195,13 @@ def test_few_are_ranked_whole_words_and_conclusions_first(way: str, run: Run) ->
 
 def test_of_equal_rank_the_newer_comes_first(way: str, run: Run) -> None:
     keys = say(run, "red one", "red two", "red six")
-    assert list(search.find(["red"], search.Scope()).keys) == keys[::-1]
+    assert list(finding.find(["red"], finding.Scope()).keys) == keys[::-1]
 
 
-def all_pages(terms: list[str], scope: search.Scope, limit: int) -> list[search.Found]:
-    pages = [search.find(terms, scope, limit=limit)]
+def all_pages(terms: list[str], scope: finding.Scope, limit: int) -> list[finding.Found]:
+    pages = [finding.find(terms, scope, limit=limit)]
     while pages[-1].cursor:
-        pages.append(search.find(terms, scope, pages[-1].cursor, limit=limit))
+        pages.append(finding.find(terms, scope, pages[-1].cursor, limit=limit))
     return pages
 
 
@@ -210,7 +211,7 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(
 ) -> None:
     monkeypatch.setattr(finding, "RANKED", 100 if ranked else 10)
     keys = say(run, *[f"red {number}" for number in range(25)])
-    pages = all_pages(["red"], search.Scope(), 4)
+    pages = all_pages(["red"], finding.Scope(), 4)
     assert [page.ranked for page in pages] == [ranked] * 7
     assert [page.total for page in pages] == [25 if ranked else None] * 7
     shown = [key for page in pages for key in page.keys]
@@ -220,16 +221,16 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(
 
 def test_what_is_written_meanwhile_does_not_move_later_pages(run: Run) -> None:
     keys = say(run, *[f"red {number}" for number in range(9)])
-    first = search.find(["red"], search.Scope(), limit=3)
+    first = finding.find(["red"], finding.Scope(), limit=3)
     say(run, "red and new")
-    second = search.find(["red"], search.Scope(), first.cursor, limit=3)
+    second = finding.find(["red"], finding.Scope(), first.cursor, limit=3)
     assert [*first.keys, *second.keys] == keys[:2:-1]
 
 
 def test_common_words_come_in_order_of_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "WALKED", 10)
     keys = say(run, *["red and much more than that", "red"] * 20)
-    found = search.find(["red"], search.Scope(), limit=5)
+    found = finding.find(["red"], finding.Scope(), limit=5)
     assert list(found.keys) == keys[:-6:-1]
     assert (found.ranked, found.total) == (False, None)
 
@@ -240,7 +241,7 @@ def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: 
     monkeypatch.setattr(sqlite, "AT_ONCE", 4)
     monkeypatch.setattr(sqlite, "MOST", 8)
     keys = say(run, "red snow", *["red"] * 20, "red snow", *["red"] * 3)
-    pages = all_pages(["red", "o"], search.Scope(), 5)
+    pages = all_pages(["red", "o"], finding.Scope(), 5)
     *before, last = [page.gave_up for page in pages]
     assert (all(before), last) == (True, False)
     assert len(before) in (3, 4), "as the numbers of the passages fall into steps"
@@ -249,10 +250,10 @@ def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: 
 
 def test_a_cursor_that_was_changed_is_refused(run: Run) -> None:
     say(run, *["red"] * 9)
-    cursor = search.find(["red"], search.Scope(), limit=3).cursor
+    cursor = finding.find(["red"], finding.Scope(), limit=3).cursor
     for wrong in ("x", cursor[:-1], "x" + cursor, cursor.replace(":", "")):
-        with pytest.raises(search.WrongCursor):
-            search.find(["red"], search.Scope(), wrong)
+        with pytest.raises(finding.WrongCursor):
+            finding.find(["red"], finding.Scope(), wrong)
 
 
 def test_a_scope_narrows_by_kind_system_and_run(way: str, owner: User, run: Run) -> None:
@@ -270,7 +271,7 @@ def test_a_scope_narrows_by_kind_system_and_run(way: str, owner: User, run: Run)
 def test_a_label_from_elsewhere_is_found_for_each_of_its_units() -> None:
     layer = Layer.objects.create(model=Model.objects.create(name="toybox"), position=0, name="fc", path="fc", units=9)
     label = Label.objects.create(text="striped snowmen", source="import")
-    search.keep_label(label, [Unit.objects.create(layer=layer, number=number) for number in (2, 5)])
+    texts.keep_label(label, [Unit.objects.create(layer=layer, number=number) for number in (2, 5)])
     assert said("snowmen", unit=5) == ["striped snowmen"]
     assert len(said("striped")) == 2
 
@@ -289,7 +290,7 @@ def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_numbe
     say(other, "a purple ball")
 
     def matching(typed: str) -> set[int]:
-        return set(Run.objects.filter(pk__in=search.runs_matching(typed)).values_list("pk", flat=True))
+        return set(Run.objects.filter(pk__in=runs.runs_matching(typed)).values_list("pk", flat=True))
 
     assert matching("snow") == {run.pk}
     assert matching("SNOW purple") == {run.pk}

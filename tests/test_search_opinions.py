@@ -13,17 +13,18 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from experiments import search, tagging, transcript
+from experiments.core import tagging, transcript
+from experiments.core.search_index import words
 from experiments.models import Comment, Observation, Opinions, Passage, Queue, Review, Run, Tag
-from experiments.models.passage import Kind
 from experiments.models.review import State
-from experiments.review import adjudication
+from experiments.models.search_text import Kind
+from experiments.reviews import adjudication
 from experiments.search import finding
 from tests.builders import as_json, make_run
 from tests.conftest import member
 from tests.test_review import queue_of, submit, taken
 from tests.test_transfer import full_run
-from workers.agent.events import Remarked
+from workers.record.events import Remarked
 
 pytestmark = pytest.mark.django_db
 NEW = ("remark", "comment", "review", "final", "tag")
@@ -46,7 +47,7 @@ def second(db: None) -> User:
 
 
 def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:
-    page = search.find(search.read(typed).terms, search.Scope(), viewer=viewer)
+    page = finding.find(words.read(typed).terms, finding.Scope(), viewer=viewer)
     rows = Passage.objects.in_bulk(page.keys)
     return [(rows[key].kind, rows[key].text) for key in page.keys]
 
@@ -133,8 +134,8 @@ def test_what_came_with_an_import_is_found_among_its_comments(owner: User, as_ow
     final = {"corrected_label": "", "reason": "As the lemur says."}
     Opinions.objects.create(run=run, threads=[thread], reviews=[opinion], finals=[final])
     kinds = {"pangolin": "comment", "narwhals": "review", "ibex": "review", "lemur": "final"}
-    for words, kind in kinds.items():
-        assert places(as_owner, words) == [(kind, f"/runs/{run.pk}/?tab=comments")]
+    for typed, kind in kinds.items():
+        assert places(as_owner, typed) == [(kind, f"/runs/{run.pk}/?tab=comments")]
 
 
 # --- by whom ---

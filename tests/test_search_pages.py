@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import get_resolver
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import Contest, Image, Layer, Model, Passage, Run
 from experiments.search import finding
 from tests.builders import as_json, experiment, make_run, replied, result, started

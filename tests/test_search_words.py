@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.search.folding import fold, folded_with_places, grams
-from experiments.search.marking import LENGTH, snippet
-from experiments.search.words import LONGEST, read
+from experiments.core.search_index.normalize import fold, folded_with_places, grams
+from experiments.core.search_index.words import LONGEST, read
+from experiments.search.snippets import LENGTH, snippet
 
 
 @pytest.mark.parametrize(

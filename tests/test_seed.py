@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from experiments import search
 from experiments.models import Experiment, Label, Observation, Passage, Run
+from experiments.search import finding
 from tests.builders import make_run
 from workers.jobs import seeded_images
 
@@ -26,7 +26,7 @@ def test_everything_hangs_together(as_owner: Client, monkeypatch: pytest.MonkeyP
     assert Experiment.objects.filter(best_activation=None).count() == 0
     assert Observation.objects.filter(change=None, origin="edited").count() == 0
     assert Passage.objects.filter(kind="title").count() == 225
-    keys = search.find(("red",), search.Scope(kind="title")).keys
+    keys = finding.find(("red",), finding.Scope(kind="title")).keys
     assert len(keys) == Observation.objects.filter(title__contains="red").count()
     assert Label.objects.filter(units=None).count() == 0
     assert as_owner.get(f"/runs/{run.pk}/").status_code == 200

@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.accounts import seen, throttle
-from experiments.accounts.sessions import VISIT, SessionStore
-from experiments.consumers import listening
+from experiments.accounts import last_seen, throttle
+from experiments.core import sockets
+from experiments.core.sessions import VISIT, SessionStore
 from experiments.models import AuditEntry, Member, Run, Session
 from tests.builders import make_run
 from tests.conftest import member
@@ -77,7 +77,7 @@ def test_a_page_that_is_only_left_open_keeps_no_session_alive(owner: User) -> No
     browser = sign_in(owner)
     age(browser, seen=600)
     before = Session.objects.get().expire_date
-    assert browser.get("/pulse/", headers={seen.BY_ITSELF: "yes"}).status_code == 200
+    assert browser.get("/pulse/", headers={last_seen.BY_ITSELF: "yes"}).status_code == 200
     assert Session.objects.get().expire_date == before
     assert is_in(browser)
     assert Session.objects.get().expire_date > before
@@ -90,8 +90,8 @@ def test_being_seen_is_written_once_a_minute_at_most(owner: User, django_assert_
     assert written
     assert is_in(browser)
     assert Member.objects.get(user=owner).seen == written
-    Member.objects.update(seen=written - timedelta(seconds=seen.EVERY + 5))
-    age(browser, seen=seen.EVERY + 5)
+    Member.objects.update(seen=written - timedelta(seconds=last_seen.EVERY + 5))
+    age(browser, seen=last_seen.EVERY + 5)
     assert is_in(browser)
     assert Member.objects.get(user=owner).seen >= written
 
@@ -257,7 +257,7 @@ def end_sessions(user: User) -> None:
 async def test_an_open_socket_of_somebody_who_is_out_closes(
     redis_url: str, monkeypatch: pytest.MonkeyPatch, leave: Any
 ) -> None:
-    monkeypatch.setattr(listening, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.05)
     owner = await sync_to_async(member)("owner", "RESEARCHER")
     run = await sync_to_async(make_run)(owner)
     browser = await sync_to_async(sign_in)(owner)
@@ -269,6 +269,6 @@ async def test_an_open_socket_of_somebody_who_is_out_closes(
         while not closed:
             message = await viewer.next()
             closed = message["type"] == "closed"
-        assert message["code"] == listening.NOT_YOURS
+        assert message["code"] == sockets.NOT_YOURS
     async with SignedIn(run, owner, session) as again:
-        assert (await again.next())["code"] == listening.NOT_YOURS
+        assert (await again.next())["code"] == sockets.NOT_YOURS

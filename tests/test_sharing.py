@@ -11,14 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from experiments.models import Image, Item, Queue, Run
-from experiments.sharing import pages
+from experiments.sharing import shared_run
 from tests.builders import make_run, replied
 from tests.conftest import member
 from tests.shared_run import NAMES, OPENLY, discuss, eventful_run, keep, link, opened, picture
-from workers.agent.events import (
-    Conclusion,
-    Ended,
-)
+from workers.record.events import Conclusion, Ended
 
 
 @pytest.fixture
@@ -140,7 +137,7 @@ def test_a_long_run_comes_in_pages_and_takes_as_many_queries_each(
     at = link(discussed, **OPENLY)
     with CaptureQueriesContext(connection) as whole:
         opened(at.path)
-    monkeypatch.setattr(pages, "PER_PAGE", 5)
+    monkeypatch.setattr(shared_run, "PER_PAGE", 5)
     with CaptureQueriesContext(connection) as first:
         page = opened(at.path)
     assert "I expect red." in page

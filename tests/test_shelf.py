@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from workers.errors import MachineryError
-from workers.shelf import Place, Shelf, in_batches
+from workers.model_cache import Place, Shelf, in_batches
 from workers.weights import gigabytes, out_of_memory, weight
 
 pytestmark = pytest.mark.usefixtures("little_garbage")

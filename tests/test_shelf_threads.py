@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from tests.test_shelf import KILO, loader, names, network, used
-from workers import shelf as shelves
+from workers import model_cache as shelves
 from workers.errors import MachineryError
-from workers.shelf import Place, Shelf
+from workers.model_cache import Place, Shelf
 
 pytestmark = pytest.mark.usefixtures("little_garbage")
 

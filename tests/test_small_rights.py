@@ -12,8 +12,8 @@ from django.test import Client
 from experiments.api.interface import api
 from experiments.models import ApiToken, Export, Job, SavedView
 from experiments.models.api_token import Scope
+from experiments.models.exchange import Format, What
 from experiments.models.job import JobKind, JobStatus
-from experiments.models.transfer import Format, What
 from tests.builders import make_run
 from tests.conftest import member
 

@@ -16,18 +16,19 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.utils import timezone
 
-from experiments import steering, transcript
+from experiments.core import transcript
 from experiments.models import AuditEntry, Run
 from experiments.models.run import Status
-from experiments.steering import By, Changed, Refused
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By, Changed, Refused
 from tests.builders import as_json, experiment, make_run, replied, result, started
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
-from workers.agent.events import Conclusion, Ended
 from workers.jobs import laboratory as place
-from workers.jobs import lease, sweep
+from workers.jobs import lease, recovery
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.notebook import DatabaseNotebook
+from workers.jobs.run_log import DatabaseNotebook
 from workers.protocols import Reply
+from workers.record.events import Conclusion, Ended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 LIMITS = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
@@ -77,24 +78,24 @@ def verbs(run: Run) -> list[str]:
 
 def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: By) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
-    assert [steering.pause(by, run.pk), steering.pause(by, run.pk)] == [True, False]
+    assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
     run = play(run)
     assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
-    assert sweep.queued() == set()
-    assert [steering.go_on(by, run.pk), steering.go_on(by, run.pk)] == [True, False]
-    assert sweep.queued() == {run.pk}
+    assert recovery.queued() == set()
+    assert [actions.go_on(by, run.pk), actions.go_on(by, run.pk)] == [True, False]
+    assert recovery.queued() == {run.pk}
     assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
     assert verbs(run) == ["run.paused", "run.resumed"]
 
 
 def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: steering.pause(by, run.pk))
+    backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: actions.pause(by, run.pk))
     run = play(tiny_run_with(run, backbone))
     assert kinds(run) == ["started", "reply", "experiment", "result", "paused"]
     assert run.events.get(kind="paused").payload == {"round": 1, "who": "owner"}
     assert (run.status, run.pause_requested, run.lease_worker) == (Status.PAUSED, "", "")
-    steering.go_on(by, run.pk)
+    actions.go_on(by, run.pk)
     assert kinds(play(run))[5:] == ["resumed", "reply", "concluded"]
     assert backbone.asked == [1, 2]
 
@@ -109,22 +110,22 @@ def tiny_run_with(run: Run, backbone: Any) -> Run:
 def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, by: By) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     held(run)
-    assert steering.pause(by, run.pk)
+    assert actions.pause(by, run.pk)
     run.refresh_from_db()
-    assert (run.is_pausing, steering.moves(run)[0]) == (True, "keep-going")
-    assert steering.go_on(by, run.pk)
+    assert (run.is_pausing, actions.moves(run)[0]) == (True, "keep-going")
+    assert actions.go_on(by, run.pk)
     run.refresh_from_db()
-    assert (run.is_pausing, steering.moves(run)[0], kinds(run)) == (False, "pause", [])
+    assert (run.is_pausing, actions.moves(run)[0], kinds(run)) == (False, "pause", [])
 
 
 def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: steering.pause(by, run.pk))))
+    run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(by, run.pk))))
     assert (run.status, run.pause_requested) == (Status.CONCLUDED, "")
     with pytest.raises(Refused, match="has ended"):
-        steering.pause(by, run.pk)
+        actions.pause(by, run.pk)
     with pytest.raises(Refused, match="fork it"):
-        steering.go_on(by, run.pk)
+        actions.go_on(by, run.pk)
 
 
 @pytest.mark.parametrize("kind", ["failed", "cancelled"])
@@ -132,7 +133,7 @@ def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: 
     run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
-    assert steering.go_on(by, run.pk)
+    assert actions.go_on(by, run.pk)
     run = play(run)
     assert kinds(run) == ["started", kind, "resumed", "reply", "experiment", "result", "reply", "concluded"]
     assert (run.status, run.reason, run.cancel_requested) == (Status.CONCLUDED, "", False)
@@ -140,10 +141,10 @@ def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: 
 
 def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    assert [steering.stop(by, run.pk), steering.stop(by, run.pk)] == [True, False]
+    assert [actions.stop(by, run.pk), actions.stop(by, run.pk)] == [True, False]
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
-    assert steering.go_on(by, run.pk)
+    assert actions.go_on(by, run.pk)
     run.refresh_from_db()
     assert (run.status, run.cancel_requested) == (Status.QUEUED, False)
 
@@ -153,7 +154,7 @@ def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
 
 def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    say = lambda: steering.remark(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
+    say = lambda: actions.remark(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_1=say)
     run = play(tiny_run_with(run, backbone))
     assert kinds(run)[:3] == ["started", "remark", "reply"]
@@ -168,7 +169,7 @@ def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User
 
 def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: steering.remark(by, run.pk, "And on snow?"))
+    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.remark(by, run.pk, "And on snow?"))
     run = play(tiny_run_with(run, backbone))
     assert kinds(run) == ["started", "remark", "reply", "note", "reply", "experiment", "result", "reply", "concluded"]
     assert "> And on snow?" in backbone.told[2][-1]
@@ -182,7 +183,7 @@ def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: Us
     assert claimed
     notebook = DatabaseNotebook(claimed, ImagesInDatabase(), Flag())
     assert len(notebook.events()) == 2
-    steering.remark(by, run.pk, "And on snow?")
+    actions.remark(by, run.pk, "And on snow?")
     assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "remark"
     assert kinds(run) == ["started", "reply", "remark"]
     assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
@@ -191,7 +192,7 @@ def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: Us
 def test_a_remark_made_before_the_start_follows_it(owner: User, by: By) -> None:
     backbone = Meanwhile(CONCLUSION)
     run = tiny_run(owner, backbone)
-    steering.remark(by, run.pk, "Mind the snow.")
+    actions.remark(by, run.pk, "Mind the snow.")
     assert kinds(play(run)) == ["remark", "started", "reply", "concluded"]
     assert backbone.heard[0].role == "system"
     assert backbone.told[1][1].endswith("> Mind the snow.")
@@ -199,8 +200,8 @@ def test_a_remark_made_before_the_start_follows_it(owner: User, by: By) -> None:
 
 def test_the_same_remark_sent_twice_is_said_once(owner: User, by: By) -> None:
     run = make_run(owner)
-    assert steering.remark(by, run.pk, " Look.\r\nNow. ").pk == steering.remark(by, run.pk, "Look.\nNow.").pk
-    steering.remark(by, run.pk, "Something else.")
+    assert actions.remark(by, run.pk, " Look.\r\nNow. ").pk == actions.remark(by, run.pk, "Look.\nNow.").pk
+    actions.remark(by, run.pk, "Something else.")
     assert kinds(run) == ["remark", "remark"]
     assert verbs(run) == ["run.remarked", "run.remarked"]
 
@@ -210,14 +211,14 @@ def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: By, kind: 
     run = make_run(owner)
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
     with pytest.raises(Refused, match=f"Nobody would hear this. {says}"):
-        steering.remark(by, run.pk, "And on snow?")
+        actions.remark(by, run.pk, "And on snow?")
     assert kinds(run) == [kind]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
 def test_a_remark_has_some_words_and_not_too_many(owner: User, by: By, text: str) -> None:
     with pytest.raises(Refused):
-        steering.remark(by, make_run(owner).pk, text)
+        actions.remark(by, make_run(owner).pk, text)
 
 
 # --- limits -------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ def test_a_remark_has_some_words_and_not_too_many(owner: User, by: By, text: str
 def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: By) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 2})
     more = LIMITS | {"rounds": 4}
-    backbone = Meanwhile(LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: steering.limit(by, run.pk, more, "It is close."))
+    backbone = Meanwhile(LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, more, "It is close."))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.limits) == (Status.CONCLUDED, 4, more)
     told = run.events.get(kind="limits").payload
@@ -239,7 +240,7 @@ def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: By) ->
 
 def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner: User, by: By) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: steering.limit(by, run.pk, LIMITS))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, LIMITS))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds) == (Status.CONCLUDED, 3)
     assert kinds(run).count("result") == 2
@@ -248,7 +249,7 @@ def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner:
 def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
     fewer = LIMITS | {"rounds": 1}
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: steering.limit(by, run.pk, fewer))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, fewer))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
     assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").latest("seq").payload["text"]
@@ -260,7 +261,7 @@ def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by:
 
     def say() -> None:
         with pytest.raises(Refused) as caught:
-            steering.remark(by, run.pk, "And on snow?")
+            actions.remark(by, run.pk, "And on snow?")
         refused.append(str(caught.value))
 
     play(tiny_run_with(run, Meanwhile(LOOK, CONCLUSION, in_2=say)))
@@ -269,10 +270,10 @@ def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by:
 
 def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: By) -> None:
     run = make_run(owner)
-    assert not steering.limit(by, run.pk, LIMITS)
-    assert steering.limit(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
+    assert not actions.limit(by, run.pk, LIMITS)
+    assert actions.limit(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
     with pytest.raises(Changed, match="They are now: rounds 30"):
-        steering.limit(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
+        actions.limit(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
     assert kinds(run) == ["limits"]
 
 
@@ -281,13 +282,13 @@ def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: 
 
 def test_a_viewer_steers_nothing(owner: User, teammate: User) -> None:
     run, viewer = make_run(owner), By(teammate)
-    for do in (steering.pause, steering.go_on, steering.stop):
+    for do in (actions.pause, actions.go_on, actions.stop):
         with pytest.raises(PermissionDenied):
             do(viewer, run.pk)
     with pytest.raises(PermissionDenied):
-        steering.remark(viewer, run.pk, "Look.")
+        actions.remark(viewer, run.pk, "Look.")
     with pytest.raises(PermissionDenied):
-        steering.limit(viewer, run.pk, {})
+        actions.limit(viewer, run.pk, {})
     assert kinds(run) == []
 
 
@@ -326,13 +327,13 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
 
     def steer(most: int) -> None:
         for number in range(5):
-            steering.remark(by, run.pk, f"Remark {number} of {most}")
-            steering.limit(by, run.pk, LIMITS | {"rounds": most + number})
+            actions.remark(by, run.pk, f"Remark {number} of {most}")
+            actions.limit(by, run.pk, LIMITS | {"rounds": most + number})
 
     def pause() -> None:
         for _ in range(5):
-            steering.pause(by, run.pk)
-            steering.go_on(by, run.pk)
+            actions.pause(by, run.pk)
+            actions.go_on(by, run.pk)
 
     assert in_threads(work, partial(steer, 30), partial(steer, 40), pause) == []
     run.refresh_from_db()
@@ -343,12 +344,12 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
 
 def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> None:
     run = tiny_run(owner, None)
-    assert in_threads(*[lambda: steering.pause(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.pause(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused"]
-    assert in_threads(*[lambda: steering.go_on(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.go_on(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed"]
-    assert sweep.queued() == {run.pk}
-    assert in_threads(*[lambda: steering.stop(by, run.pk)] * 6) == []
+    assert recovery.queued() == {run.pk}
+    assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed", "cancelled"]
     assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]
 
@@ -356,7 +357,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> N
 def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: By) -> None:
     for _ in range(5):
         run = make_run(owner)
-        assert in_threads(partial(lease.claim, run.pk), partial(steering.pause, by, run.pk)) == []
+        assert in_threads(partial(lease.claim, run.pk), partial(actions.pause, by, run.pk)) == []
         run.refresh_from_db()
         paused, asked = run.status == Status.PAUSED, bool(run.pause_requested)
         assert paused != asked, "paused at once, or asked of the worker that was first"

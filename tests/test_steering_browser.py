@@ -13,10 +13,10 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import Page, expect, sync_playwright
 
-from experiments import transcript
+from experiments.core import transcript
 from tests.builders import as_json, make_run, replied, started
 from tests.test_frame_browser import CHROMIUM, FLAGS
-from workers.agent.events import Conclusion, Ended
+from workers.record.events import Conclusion, Ended
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -18,16 +18,16 @@ from tests.tiny_lab import TinyPictures
 from workers import registry
 from workers.agent.instructions import system_name
 from workers.errors import UnknownName
-from workers.lab import surface
+from workers.lab import program_api
 from workers.lab.laboratory import Laboratory
 from workers.lab.system import System
 from workers.protocols import Detection, LabSettings, SystemSpec
+from workers.toybox.neurons import TOYS
 from workers.vision_models import synthetic
 from workers.vision_models.synthetic import GRID, REACH, SyntheticModel
 from workers.vision_models.synthetic_neurons.neuron import Neuron, neurons
 from workers.vision_models.synthetic_neurons.release import RELEASE
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
-from workers.vision_models.synthetic_neurons.toys import TOYS
 
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))
@@ -332,7 +332,7 @@ def test_neither_the_agent_nor_its_programs_are_told_what_a_neuron_responds_to(
 ) -> None:
     named = registry.blind_name("synthetic", "synthetic:corners", layer, 0)
     told = system_name(spec(layer, 0))
-    facts = surface.facts(System(laboratory.subject(spec(layer, 0)), {}))  # type: ignore[arg-type]  # remembers nothing
+    facts = program_api.facts(System(laboratory.subject(spec(layer, 0)), {}))  # type: ignore[arg-type]  # remembers nothing
     assert told == f"{named}, whose network is not named"
     assert facts["system.unit"] == facts["system.neuron_num"] == int(named.removeprefix("neuron "))
     assert "corners" not in f"{told} {facts}"

@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import tagging, transcript
+from experiments.core import tagging, transcript
+from experiments.exchange import export_query
 from experiments.models import AuditEntry, Experiment, Observation, Run, Tag
-from experiments.models.transfer import What
-from experiments.transfer import choosing
+from experiments.models.exchange import What
 from tests.builders import as_json, experiment, make_run, started
 from tests.pictures import logged, seen
 
@@ -61,8 +61,8 @@ def test_the_tag_of_a_run_is_that_of_its_images(as_owner: Client, run: Run) -> N
 
 def test_what_is_exported_is_what_is_shown(run: Run) -> None:
     tagging.put(run.observations.get(title="a blue ball"), "sky")
-    assert [row.title for row in choosing.chosen(What.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
-    assert [row.number for row in choosing.chosen(What.EXPERIMENTS, "tag=sky")] == [2]
+    assert [row.title for row in export_query.chosen(What.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
+    assert [row.number for row in export_query.chosen(What.EXPERIMENTS, "tag=sky")] == [2]
 
 
 def test_a_tag_goes_with_its_last_use(as_owner: Client, run: Run) -> None:

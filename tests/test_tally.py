@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from workers.lab import tally as tallies
-from workers.lab.tally import BINS, FINEST, Histogram, Tally
+from workers.lab import running_stats as tallies
+from workers.lab.running_stats import BINS, FINEST, Histogram, Tally
 
 ROWS = 7
 

@@ -61,7 +61,7 @@ def test_every_script_imports_what_exists() -> None:
 
 
 def test_every_icon_that_a_template_asks_for_is_drawn() -> None:
-    drawn = set(re.findall(r"name == \"(\w+)\"", (ROOT / "templates/pieces/icon.html").read_text()))
+    drawn = set(re.findall(r"name == \"(\w+)\"", (ROOT / "templates/display/icon.html").read_text()))
     asked = {name for path in TEMPLATES for name in re.findall(r"\{% icon \"(\w+)\" %\}", path.read_text())}
     assert asked
     assert asked <= drawn

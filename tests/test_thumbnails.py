@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image as Pillow
 
+from experiments.core.thumbnails import SIZES, Addresses
 from experiments.models import Image
-from experiments.thumbnails import SIZES, Addresses
 from tests.pictures import stored
-from workers.jobs import sweep, thumbnails
+from workers.jobs import recovery, thumbnails
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 
@@ -76,10 +76,10 @@ def test_the_sweeper_asks_for_those_that_are_missing() -> None:
             return connection.default_channel.client.llen("long")
 
     key = stored("red")
-    sweep.sweep()
+    recovery.sweep()
     assert waiting() == 0
     forget(key)
-    sweep.sweep()
+    recovery.sweep()
     assert waiting() == 1
 
 

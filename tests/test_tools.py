@@ -6,10 +6,10 @@ from PIL import Image
 from tests.test_exemplars import index_of
 from tests.tiny_lab import DEAD, GREEN, RED, Bench, square
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
-from workers.lab import surface
+from workers.lab import program_api
+from workers.lab.image_tools import derived
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
-from workers.lab.studio import derived
 from workers.lab.tools import Tools
 from workers.protocols import LogEntry
 
@@ -221,7 +221,7 @@ def test_it_describes_each_image_under_its_title_and_masked_images_as_masked(ben
 
 
 def test_its_table_serves_both_dialects(bench):
-    function, script = (surface.calls(bench.system, bench.tools, dialect) for dialect in ("function", "script"))
+    function, script = (program_api.calls(bench.system, bench.tools, dialect) for dialect in ("function", "script"))
     assert set(function) == set(script)
     activations, images = function["tools.dataset_exemplars"]("system")
     assert script["tools.dataset_exemplars"]("system") == list(zip(activations, images, strict=True))
@@ -231,12 +231,12 @@ def test_its_table_serves_both_dialects(bench):
 
 def test_its_table_serves_the_exemplars_of_a_dead_unit_in_both_dialects(tmp_path):
     bench = Bench(index_of(tmp_path), DEAD)
-    assert surface.calls(bench.system, bench.tools, "function")["tools.dataset_exemplars"]() == ([], [])
-    assert surface.calls(bench.system, bench.tools, "script")["tools.dataset_exemplars"]() == []
+    assert program_api.calls(bench.system, bench.tools, "function")["tools.dataset_exemplars"]() == ([], [])
+    assert program_api.calls(bench.system, bench.tools, "script")["tools.dataset_exemplars"]() == []
 
 
 def test_its_table_serves_every_public_method_and_nothing_else(bench):
-    served = {name.partition(".")[2] for name in surface.calls(bench.system, bench.tools, "function")}
+    served = {name.partition(".")[2] for name in program_api.calls(bench.system, bench.tools, "function")}
     public = {name for name in vars(Tools) if not name.startswith("_")} - {
         *("entries", "best", "measured", "ordinary", "threshold")
     }
@@ -244,7 +244,7 @@ def test_its_table_serves_every_public_method_and_nothing_else(bench):
 
 
 def test_it_shows_the_attributes_of_the_system(bench):
-    assert surface.facts(bench.system) == {
+    assert program_api.facts(bench.system) == {
         "system.model_name": "tiny",
         "system.layer": "patches",
         "system.neuron_num": RED,

@@ -14,9 +14,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from redis.asyncio import Redis
 
-from experiments import access, live
-from experiments.consumers import listening
-from experiments.consumers.topics import MOST_TOPICS
+from experiments.core import access, notify, sockets
+from experiments.core.topics import MOST_TOPICS
 from experiments.models import Member
 from experiments.urls import websocket_urlpatterns
 
@@ -48,7 +47,7 @@ class Page:
 
 
 async def ring(topic: str) -> None:
-    await sync_to_async(live.tell)(topic)
+    await sync_to_async(notify.tell)(topic)
 
 
 async def test_a_page_hears_its_topics_and_no_others(redis_url: str, owner: User) -> None:
@@ -72,7 +71,7 @@ async def test_a_bell_rings_once_what_it_tells_of_is_kept(redis_url: str, owner:
 
 def tell_and_fail() -> None:
     with transaction.atomic():
-        live.tell("runs")
+        notify.tell("runs")
         transaction.set_rollback(True)
 
 
@@ -96,32 +95,32 @@ async def test_what_is_no_topic_or_not_ones_own_is_refused(
 ) -> None:
     known = {"other": teammate.pk, "own": owner.pk}
     async with Page(owner, *(topic.format(**known) for topic in topics)) as page:
-        assert await page.next() == listening.NOT_YOURS
+        assert await page.next() == sockets.NOT_YOURS
 
 
 @pytest.mark.parametrize("who", ["stranger", "anonymous"])
 async def test_a_stranger_hears_nothing(redis_url: str, stranger: User, who: str) -> None:
     async with Page(stranger if who == "stranger" else AnonymousUser(), "runs") as page:
-        assert await page.next() == listening.NOT_YOURS
+        assert await page.next() == sockets.NOT_YOURS
 
 
 async def test_more_topics_than_a_page_has_are_refused(redis_url: str, owner: User) -> None:
     async with Page(owner, *(f"comments.run.{n + 1}" for n in range(MOST_TOPICS + 1))) as page:
-        assert await page.next() == listening.TOO_MUCH
+        assert await page.next() == sockets.TOO_MUCH
 
 
 async def test_it_closes_when_access_is_lost(redis_url: str, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.05)
     async with Page(owner, "runs") as page:
         await page.next()
         await Member.objects.filter(user=owner).adelete()
-        assert await page.next() == listening.NOT_YOURS
+        assert await page.next() == sockets.NOT_YOURS
 
 
 async def test_bells_that_may_be_lost_are_told_by_a_new_beginning(
     redis_url: str, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "JOIN_EVERY", 0.1)
+    monkeypatch.setattr(sockets, "JOIN_EVERY", 0.1)
     async with Page(owner, "runs") as page:
         await page.next()
         async with Redis.from_url(redis_url) as redis:

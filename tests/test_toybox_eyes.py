@@ -11,10 +11,10 @@ import torch
 from PIL import Image
 
 from workers import registry
-from workers.image_models.toybox_eyes import ToyboxDescriber, sentence, summary
 from workers.lab.imaging import masked
 from workers.protocols import LabSettings, Surroundings
 from workers.toybox import nets, prompts, render, splits
+from workers.toybox.describer import ToyboxDescriber, sentence, summary
 from workers.toybox.scenes import Scene, Thing
 from workers.toybox.sight import SeenScene, SeenThing, look, patches, unmask
 

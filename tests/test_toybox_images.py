@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from workers.errors import Cancelled
-from workers.image_models.toybox import load_editor, load_generator
 from workers.lab.imaging import image_key
 from workers.protocols import LabSettings, Picture
+from workers.toybox.images import load_editor, load_generator
 from workers.toybox.scenes import Scene
 
 SETTINGS = LabSettings(state=Path("unused"))

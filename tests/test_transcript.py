@@ -11,13 +11,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from PIL import Image as Pillow
 
-from experiments import live, transcript
+from experiments.core import notify, transcript
 from experiments.models import Event, Hypothesis, Label, Layer, Model, Observation, Run, Unit
 from tests.builders import as_json, experiment, make_run, replied, result, started
-from workers.agent.events import Conclusion, Ended
-from workers.agent.events import Hypothesis as Claim
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
+from workers.record.events import Conclusion, Ended
+from workers.record.events import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -43,7 +43,7 @@ def test_it_rings_only_after_commit_and_never_sends_the_data(owner: User) -> Non
 
     async def hear() -> dict[str, object]:
         channel = await layer.new_channel()
-        await layer.group_add(live.group(run.pk), channel)
+        await layer.group_add(notify.group(run.pk), channel)
         from asgiref.sync import sync_to_async
 
         await sync_to_async(transcript.append)(run.pk, "started", as_json(started()))

@@ -15,7 +15,10 @@ from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
-from experiments import transcript
+from experiments.core import transcript
+from experiments.exchange import export_query, import_bundle, tables
+from experiments.exchange.import_bundle import Source
+from experiments.exchange.safe_zip import Refused
 from experiments.models import (
     Arrival,
     Event,
@@ -29,18 +32,15 @@ from experiments.models import (
     Run,
     Unit,
 )
-from experiments.models.transfer import What
-from experiments.search import runs_matching
-from experiments.transfer import arriving, choosing, tables
-from experiments.transfer.arriving import Source
-from experiments.transfer.reading import Refused
+from experiments.models.exchange import What
+from experiments.search.runs import runs_matching
 from tests.builders import as_json, experiment, make_run, replied, result, started
-from workers.agent.events import Conclusion, Ended
-from workers.agent.events import Hypothesis as Claim
-from workers.jobs import chores, transfer
+from workers.jobs import exchange, job_runner
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Observation as Logged
 from workers.protocols import Provenance
+from workers.record.events import Conclusion, Ended
+from workers.record.events import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -100,12 +100,12 @@ def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
 
 def bundled(*runs: Run, path: Path) -> Path:
     with path.open("wb") as target:
-        transfer.write_bundle([run.pk for run in runs], target, lambda *_: None)
+        exchange.write_bundle([run.pk for run in runs], target, lambda *_: None)
     return path
 
 
-def brought(path: Path, by: User) -> list[arriving.Taken]:
-    return arriving.bundle(path, Source(path.name, by), transfer.laboratory())
+def brought(path: Path, by: User) -> list[import_bundle.Taken]:
+    return import_bundle.bundle(path, Source(path.name, by), exchange.laboratory())
 
 
 def forgotten(*runs: Run) -> None:
@@ -265,7 +265,7 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     """What came of an export, and its file."""
     job = Job.objects.create(kind="export", subject=what, asked_by=owner)
     export = Export.objects.create(job=job, what=what, format=form, query=query)
-    chores.work(job.pk)
+    job_runner.work(job.pk)
     job.refresh_from_db()
     return job, export.path.read_bytes() if export.path.exists() else b""
 
@@ -314,7 +314,7 @@ def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> Non
 )
 def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert choosing.chosen(What.OBSERVATIONS, query).count() == count
+    assert export_query.chosen(What.OBSERVATIONS, query).count() == count
 
 
 @pytest.mark.parametrize(
@@ -322,13 +322,13 @@ def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
 )
 def test_experiments_are_chosen_as_their_page_chooses_them(query: str, numbers: list[int], owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert [each.number for each in choosing.chosen(What.EXPERIMENTS, query)] == numbers
+    assert [each.number for each in export_query.chosen(What.EXPERIMENTS, query)] == numbers
 
 
 @pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
 def test_words_that_cannot_be_looked_for_are_refused(what: What) -> None:
     with pytest.raises(Refused, match="wildcards are ordinary characters"):
-        choosing.chosen(what, "q=%25%25")
+        export_query.chosen(what, "q=%25%25")
 
 
 @pytest.mark.parametrize("query", ["unit=abc", "status=odd", "low=high", "nonsense=1", "run=1e9", "origin=odd"])
@@ -340,11 +340,11 @@ def test_a_filter_that_makes_no_sense_is_refused_with_the_reason(query: str, own
 
 
 def test_a_table_asks_the_database_as_often_for_many_rows(owner: User, django_assert_max_num_queries: Any) -> None:
-    from experiments.models.transfer import Format
+    from experiments.models.exchange import Format
 
     for count in (1, 6):
         for _ in range(count):
             full_run(owner)
         for what, table in tables.TABLES.items():
             with django_assert_max_num_queries(5):
-                tables.write(table, Format.JSONL, choosing.chosen(what, ""), io.BytesIO(), lambda *_: None)
+                tables.write(table, Format.JSONL, export_query.chosen(what, ""), io.BytesIO(), lambda *_: None)

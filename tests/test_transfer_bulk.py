@@ -14,7 +14,11 @@ from django.db import connection, models, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
+from experiments.core.transcript import Step
+from experiments.exchange import import_bundle, validate_bundle
+from experiments.exchange.import_bundle import Source
+from experiments.exchange.safe_zip import Refused
 from experiments.models import (
     Event,
     Experiment,
@@ -29,19 +33,16 @@ from experiments.models import (
     Tag,
     Unit,
 )
-from experiments.search import Scope, find, runs_matching
-from experiments.transcript import Step
-from experiments.transfer import arriving, looking
-from experiments.transfer.arriving import Source
-from experiments.transfer.reading import Refused
+from experiments.search.finding import Scope, find
+from experiments.search.runs import runs_matching
 from tests.builders import as_json, experiment, make_run, replied, result, started
 from tests.long_run import long_run
 from tests.test_transfer import brought, bundled, picture
-from workers.agent.events import Conclusion, Ended, Halted, Handed, Limits, Noted, Relimited, Resumed
-from workers.agent.events import Hypothesis as Claim
-from workers.jobs import transfer
+from workers.jobs import exchange
 from workers.protocols import LogEntry, Usage
 from workers.protocols import Observation as Logged
+from workers.record.events import Conclusion, Ended, Halted, Handed, Limits, Noted, Relimited, Resumed
+from workers.record.events import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -145,7 +146,7 @@ def test_what_the_database_would_refuse_is_refused_before_it_is_asked(
     run = Run(**fields(make_run(owner)))
     events = [Step(kind, payload or logged, timezone.now()) for kind, payload in [*told, more]]
     with pytest.raises(Refused, match=f"Event 4 does not fit what stands before it: .*{reason}"):
-        arriving.gone_through(run, iter(events))
+        import_bundle.gone_through(run, iter(events))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -153,7 +154,7 @@ def test_others_write_while_a_long_run_is_gone_through(owner: User, tmp_path: Pa
     """Another connection writes at one event in every fifty, whenever that is read."""
     path = bundled(run := long_run(owner, 100, images=3), path=tmp_path / "run.zip")
     run.delete()
-    laboratory, seen = transfer.laboratory(), 0
+    laboratory, seen = exchange.laboratory(), 0
 
     def payload(kind: str, data: Any) -> dict[str, Any]:
         nonlocal seen
@@ -163,7 +164,7 @@ def test_others_write_while_a_long_run_is_gone_through(owner: User, tmp_path: Pa
         return laboratory.payload(kind, data)
 
     with ThreadPoolExecutor(1) as others, CaptureQueriesContext(connection) as asked:
-        (taken,) = arriving.bundle(path, Source("run.zip", owner), replace(laboratory, payload=payload))
+        (taken,) = import_bundle.bundle(path, Source("run.zip", owner), replace(laboratory, payload=payload))
     assert (taken.run.last_seq, taken.run.observation_count, seen) == (302, 300, 604)
     assert Tag.objects.count() == seen // 50
     assert len(asked) < 100, "statements, of a run with 302 events"
@@ -231,7 +232,7 @@ def test_events_that_would_fill_the_memory_are_refused(
 ) -> None:
     path = bundled(run := long_run(owner, 3), path=tmp_path / "run.zip")
     run.delete()
-    monkeypatch.setattr(looking, "EVENTS", 1_000)
+    monkeypatch.setattr(validate_bundle, "EVENTS", 1_000)
     with pytest.raises(Refused, match=r"'events.jsonl' is larger than"):
         brought(path, owner)
     assert not Run.objects.exists()

@@ -10,9 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from experiments.exchange import import_labels
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Label, Layer, Model
-from experiments.transfer import label_csv
-from experiments.transfer.reading import Refused
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -31,7 +31,7 @@ def model(db: None) -> Model:
 
 def labelled(path: Path, text: str, **about: Any) -> str:
     path.write_text(text)
-    return label_csv.take(path, "hf:own/net", "theirs", **about)
+    return import_labels.take(path, "hf:own/net", "theirs", **about)
 
 
 def saved() -> list[tuple[str, int, str]]:
@@ -138,7 +138,7 @@ def test_weights_that_publications_do_not_mean_are_told(tmp_path: Path) -> None:
     model = Model.objects.create(name="hf:microsoft/resnet-152")
     Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=8)
     (tmp_path / "x").write_text("layer,unit,label\nlayer4,3,dogs\n")
-    assert "another unit there" in label_csv.take(tmp_path / "x", "hf:microsoft/resnet-152", "milan")
+    assert "another unit there" in import_labels.take(tmp_path / "x", "hf:microsoft/resnet-152", "milan")
 
 
 def test_the_command_takes_layer_and_count(tmp_path: Path, capsys: Any, owner: Any) -> None:

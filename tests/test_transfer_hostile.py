@@ -16,9 +16,9 @@ from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
+from experiments.exchange import safe_zip
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Arrival, Event, Image, Label, Passage, Run
-from experiments.transfer import reading
-from experiments.transfer.reading import Refused
 from tests.test_transfer import brought, bundled, forgotten, full_run
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -116,9 +116,9 @@ def test_a_bundle_that_holds_too_much_is_refused(
     path = packed(files, tmp_path / "x.zip")
     for name, value, words in (("UNPACKED", 200, "GB"), ("MEMBERS", 3, "members"), ("UPLOAD", 5, "MB")):
         with monkeypatch.context() as small:
-            small.setattr(reading, name, value)
+            small.setattr(safe_zip, name, value)
             assert words in refused(path, owner)
-    monkeypatch.setattr(reading, "DIRECTORY", 50)
+    monkeypatch.setattr(safe_zip, "DIRECTORY", 50)
     assert "table of contents" in refused(path, owner)
 
 
@@ -292,7 +292,7 @@ def test_a_line_that_is_too_long_or_cut_off_is_refused(
 ) -> None:
     cut = files | {"events.jsonl": files["events.jsonl"][:-1]}
     assert "ends in the middle of line 6" in refused(packed(cut, tmp_path / "x.zip"), owner)
-    monkeypatch.setattr(reading, "LINE", 2000)
+    monkeypatch.setattr(safe_zip, "LINE", 2000)
     long = files | {"events.jsonl": b"x" * 200_000}
     assert "longer than" in (says := refused(packed(long, tmp_path / "x.zip"), owner)) or "larger than" in says
 

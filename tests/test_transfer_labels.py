@@ -12,11 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 from PIL import Image as Pillow
 
+from experiments.exchange import import_labels, maia_history
+from experiments.exchange.import_bundle import Source
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Arrival, Image, Label, Layer, Model, Observation, Passage, Run, Unit
-from experiments.transfer import label_csv, maia_history
-from experiments.transfer.arriving import Source
-from experiments.transfer.reading import Refused
-from workers.jobs import transfer
+from workers.jobs import exchange
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -32,7 +32,7 @@ def layer(db: None) -> Layer:
 
 def labelled(path: Path, text: str | bytes, source: str = "milan", model: str = "hf:own/net") -> str:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return label_csv.take(path, model, source)
+    return import_labels.take(path, model, source)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ ABOUT = {"model": "hf:own/net", "layer": "layer4", "unit": "7", "agent": "gpt-4"
 
 def told(path: Path, history: Any, by: User, **about: str) -> Run:
     path.write_text(history if isinstance(history, str) else json.dumps(history))
-    return maia_history.take(path, Source(path.name, by), ABOUT | about, transfer.laboratory()).run
+    return maia_history.take(path, Source(path.name, by), ABOUT | about, exchange.laboratory()).run
 
 
 def test_a_published_transcript_becomes_a_run(layer: Layer, owner: User, tmp_path: Path) -> None:
@@ -204,13 +204,13 @@ def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
 ) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps([*HISTORY[:3], *messages, *HISTORY[4:]]))
-    (taken,) = [maia_history.take(path, Source(path.name, owner), ABOUT, transfer.laboratory())]
+    (taken,) = [maia_history.take(path, Source(path.name, owner), ABOUT, exchange.laboratory())]
     keys = {
-        n: maia_history.Pictures(transfer.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "") for n in (1, 2)
+        n: maia_history.Pictures(exchange.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "") for n in (1, 2)
     }
     rows = Observation.objects.order_by("position").values_list("title", "activation", "image")
     assert list(rows) == [(title, activation, keys[shade]) for title, activation, shade in wanted]
-    says = transfer.told([taken])
+    says = exchange.told([taken])
     assert (f"Of its {left + len(wanted)} images {left} are left out" in says) == bool(left)
     assert [each for each in taken.run.events.values_list("kind", flat=True) if each == "note"] == ["note"], "none more"
     words = taken.run.events.get(kind="result").payload["entries"][0]["text"]

@@ -13,7 +13,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments import tagging
+from experiments.core import tagging
+from experiments.exchange.import_bundle import Taken
+from experiments.exchange.opinions import opinions_json
+from experiments.exchange.safe_zip import Refused
 from experiments.models import (
     Adjudication,
     Comment,
@@ -28,13 +31,10 @@ from experiments.models import (
     Thread,
     Wording,
 )
-from experiments.transfer.arriving import Taken
-from experiments.transfer.opinions import opinions_json
-from experiments.transfer.reading import Refused
 from tests.conftest import member
 from tests.test_transfer import brought, bundled, forgotten, full_run
 from tests.test_transfer_hostile import packed, put
-from workers.jobs import transfer
+from workers.jobs import exchange
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -250,4 +250,4 @@ def test_a_bundle_of_earlier_versions_is_taken(run: Run, owner: User, tmp_path: 
         files = {name: source.read(name) for name in source.namelist() if name not in {"manifest.json", "people.json"}}
     gone(run)
     (taken,) = brought(packed(files, tmp_path / "x.zip"), owner)
-    assert transfer.told([taken]) == f"Imported as run {taken.run.pk}."
+    assert exchange.told([taken]) == f"Imported as run {taken.run.pk}."

@@ -16,11 +16,11 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
+from experiments.exchange import form
 from experiments.models import Export, Import, Job, Label, Run
-from experiments.transfer import form
 from tests.builders import make_run
 from tests.test_transfer import HOSTILE, bundled, forgotten, full_run
-from workers.jobs import chores, transfer
+from workers.jobs import exchange, job_runner
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -33,7 +33,7 @@ def run(owner: User) -> Run:
 def worked() -> Job:
     """The newest job, after a worker has done it."""
     job = Job.objects.latest("pk")
-    chores.work(job.pk)
+    job_runner.work(job.pk)
     job.refresh_from_db()
     return job
 
@@ -94,9 +94,9 @@ def test_what_has_expired_is_swept(as_owner: Client, run: Run) -> None:
     export = Export.objects.get()
     Export.objects.update(expires=timezone.now() - timedelta(hours=1))
     assert as_owner.get(f"/exports/{export.pk}/file/").status_code == 404
-    transfer.sweep()
+    exchange.sweep()
     assert not Export.objects.exists()
-    transfer.remove_others(export.path.parent, set())
+    exchange.remove_others(export.path.parent, set())
     assert export.path.exists(), "a file that is an hour old at most may belong to a row that is not saved yet"
 
 

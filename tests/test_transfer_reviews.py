@@ -11,11 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.exchange import export_query, tables
+from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Item, Queue, Review
-from experiments.models.transfer import Format, What
-from experiments.review import writing
-from experiments.transfer import choosing, tables
-from experiments.transfer.reading import Refused
+from experiments.models.exchange import Format, What
+from experiments.reviews import writing
 from tests.builders import make_run
 from tests.conftest import member
 from tests.test_transfer import exported
@@ -44,7 +44,7 @@ def queue(owner: User, reviewers: list[User]) -> Queue:
 
 def written(what: What, viewer: User, form: Format = Format.JSONL, query: str = "") -> str:
     target = io.BytesIO()
-    tables.write(tables.TABLES[what], form, choosing.chosen(what, query, viewer), target, lambda *_: None)
+    tables.write(tables.TABLES[what], form, export_query.chosen(what, query, viewer), target, lambda *_: None)
     return target.getvalue().decode()
 
 
@@ -67,7 +67,7 @@ def test_reviews_are_a_table(queue: Queue, reviewers: list[User]) -> None:
 
 def test_agreement_is_a_table_of_every_measure(queue: Queue, reviewers: list[User]) -> None:
     found = rows(What.AGREEMENT, reviewers[0])
-    assert len(found) == 6 * 3 == choosing.chosen(What.AGREEMENT, "", reviewers[0]).count()
+    assert len(found) == 6 * 3 == export_query.chosen(What.AGREEMENT, "", reviewers[0]).count()
     verdict = {row["measure"]: row for row in found if row["line"] == "verdict"}
     assert verdict["krippendorff_alpha"]["value"] == pytest.approx(1)
     assert (verdict["cohen_kappa"]["one"], verdict["cohen_kappa"]["other"]) == ("first", "second")
@@ -85,7 +85,7 @@ def test_who_has_yet_to_review_exports_nothing_of_others(queue: Queue, reviewers
 @pytest.mark.parametrize("query", ["queue=x", "queue=1e3", "reviewer=first"])
 def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: Queue, owner: User, query: str) -> None:
     with pytest.raises(Refused):
-        choosing.chosen(What.REVIEWS, query, owner)
+        export_query.chosen(What.REVIEWS, query, owner)
 
 
 def test_both_are_asked_for_by_page_and_api(queue: Queue, reviewers: list[User], client: Any) -> None:
@@ -119,7 +119,7 @@ def test_final_verdicts_are_a_table(final: Adjudication, reviewers: list[User]) 
     assert len(rows(What.VERDICTS, reviewers[2], "unit=1")) == 2
     assert rows(What.VERDICTS, reviewers[2], "unit=2") == []
     with pytest.raises(Refused):
-        choosing.chosen(What.VERDICTS, "queue=x", reviewers[2])
+        export_query.chosen(What.VERDICTS, "queue=x", reviewers[2])
 
 
 def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
@@ -133,7 +133,7 @@ def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
     again.closed = timezone.now()
     again.save()
     assert len(rows(What.VERDICTS, reviewers[2])) == 2
-    assert choosing.chosen(What.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
+    assert export_query.chosen(What.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
 
 
 def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, reviewers: list[User], client: Any) -> None:

@@ -13,14 +13,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
+from experiments.exchange import form, import_pages
 from experiments.models import AuditEntry, Import, Job, Member, Run
 from experiments.models.member import Role
-from experiments.transfer import form
-from experiments.views import imports
 from tests.api_world import Script
 from tests.conftest import member
 from tests.test_transfer_labels import HISTORY
-from workers.jobs import chores
+from workers.jobs import job_runner
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -36,7 +35,7 @@ def bring(client: Client, files: dict[str, bytes], **told: Any) -> Any:
 def worked() -> list[Job]:
     """All jobs after a worker has done them, oldest first."""
     for job in Job.objects.order_by("pk"):
-        chores.work(job.pk)
+        job_runner.work(job.pk)
     return list(Job.objects.order_by("pk"))
 
 
@@ -79,7 +78,7 @@ def test_where_no_file_can_be_taken_nothing_is_begun(as_owner: Client, monkeypat
 
 
 def test_the_list_shows_as_many_imports_as_can_be_brought_together() -> None:
-    assert imports.SHOWN >= form.AT_ONCE
+    assert import_pages.SHOWN >= form.AT_ONCE
 
 
 @pytest.mark.parametrize(

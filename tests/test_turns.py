@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import AuditEntry, Backbone, Run, Turn
-from experiments.turns import content, drafts
+from experiments.runs.human import content, drafts
 from tests.conftest import member
 from tests.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
 

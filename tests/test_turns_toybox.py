@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Backbone, Run, Turn
-from experiments.turns.examples import EXAMPLES
+from experiments.runs.human.examples import EXAMPLES
 from tests.builders import make_run
 from tests.conftest import QUICK_IMAGES
 from workers.jobs import laboratory as place
@@ -28,7 +28,7 @@ def laboratory(quick_state_copy: Path, settings: Any) -> None:
 
 def played(run: Run) -> Run:
     """As a worker plays it, until it ends or waits."""
-    from workers.jobs.conduct import play
+    from workers.jobs.run_round import play
 
     while claimed := lease.claim(run.pk):
         with lease.held(claimed):

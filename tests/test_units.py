@@ -13,19 +13,19 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
+from experiments.core.system_names import Names
 from experiments.models import DataSet, Exemplar, Index, Label, Layer, Model, Profile, Run, Unit
-from experiments.network.addresses import decoded, encoded
-from experiments.network.distribution import distribution
-from experiments.network.evidence import content, holds
-from experiments.network.states import State, counted, states
-from experiments.review.names import Names
-from experiments.views.unit import LABELS, RUNS
+from experiments.units.addresses import decoded, encoded
+from experiments.units.distribution import distribution
+from experiments.units.evidence import content, holds
+from experiments.units.states import State, counted, states
+from experiments.units.unit_page import LABELS, RUNS
 from tests.builders import as_json, experiment, make_run, replied
 from tests.pictures import logged, seen, stored
 from tests.test_views_query import waiting_in
-from workers.agent.events import Conclusion, Ended
 from workers.protocols import Observation
+from workers.record.events import Conclusion, Ended
 
 pytestmark = pytest.mark.django_db
 

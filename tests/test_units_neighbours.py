@@ -11,11 +11,11 @@ import pytest
 from experiments.models import Index, Profile, Unit
 from tests.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from tests.tiny_lab import GREEN, RED, TinyModel, TinyPictures
-from workers.jobs import additions, long
+from workers.jobs import long, registration
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.neighbours import FEWEST, compare
-from workers.lab.records import LayerStatistics
-from workers.lab.tally import SAMPLED, Tally
+from workers.lab.index_files import LayerStatistics
+from workers.lab.running_stats import SAMPLED, Tally
+from workers.lab.similar_units import FEWEST, compare
 from workers.protocols import LabSettings
 
 NAMES = [f"{colour} {corner}" for colour in ("red", "green", "blue", "grey", "black") for corner in range(4)] * 2
@@ -90,8 +90,8 @@ def test_the_sample_is_even_and_bounded() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("laboratory")
 def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
-    model, data_set = additions.model(str(checkpoint)), additions.data_set(f"folder:{photographs}")
-    additions.index_layers(data_set, model.name, ["layer1", "layer2"], lambda *_: None)
+    model, data_set = registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
+    registration.index_layers(data_set, model.name, ["layer1", "layer2"], lambda *_: None)
     layer = model.layers.get(name="layer2")
     profile = Profile.objects.create(unit=Unit.objects.create(layer=layer, number=2), data_set=data_set)
     long.write_neighbours(profile.pk)
@@ -107,7 +107,7 @@ def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photograp
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("laboratory")
 def test_without_an_index_a_worker_says_so_and_makes_none(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
-    model, data_set = additions.model(str(checkpoint)), additions.data_set(f"folder:{photographs}")
+    model, data_set = registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
     unit = Unit.objects.create(layer=model.layers.get(name="layer2"), number=2)
     profile = Profile.objects.create(unit=unit, data_set=data_set)
     long.write_neighbours(profile.pk)

@@ -9,11 +9,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments import filters
+from experiments.display import verdicts
+from experiments.exchange import tables
 from experiments.models import Adjudication, AuditEntry, Layer, Model, Notification, Queue, Review, Run
 from experiments.models.review import State
-from experiments.review import adjudication, queues, verdicts, writing
-from experiments.transfer import tables
+from experiments.reviews import adjudication, queues, writing
+from experiments.runs import lists
 from tests.api_world import Script
 from tests.builders import make_run
 from tests.conftest import member
@@ -120,9 +121,9 @@ def test_a_verdict_is_hidden_from_who_is_still_to_review_the_run(owner, first, s
     assert [bool(verdicts.of([run], user)) for user in (owner, teammate, first, admin, second)] == [True] * 4 + [False]
     assert not verdicts.of([run], None), "nobody in particular sees what somebody may not"
     for text in ("reject", "reviewed"):
-        assert list(filters.runs_from({"verdict": text}, owner).runs) == [run]
-        assert list(filters.runs_from({"verdict": text}, second).runs) == []
-    assert list(filters.runs_from({"verdict": "none"}, second).runs) == [run]
+        assert list(lists.runs_from({"verdict": text}, owner).runs) == [run]
+        assert list(lists.runs_from({"verdict": text}, second).runs) == []
+    assert list(lists.runs_from({"verdict": "none"}, second).runs) == [run]
 
 
 def test_who_may_still_take_back_an_opinion_sees_no_verdict_with_those_of_others(owner, first, second):
@@ -140,9 +141,9 @@ def test_who_may_still_take_back_an_opinion_sees_no_verdict_with_those_of_others
 def test_runs_are_sorted_and_filtered_by_verdict(owner, first, second):
     runs = [run_of(reviewed(owner, (first, verdict))) for verdict in ("reject", "accept", "revise")]
     none = run_of(queue_of(owner, runs=1))
-    assert list(filters.runs_from({"sort": "verdict"}, owner).runs) == [runs[1], runs[2], runs[0], none]
-    assert list(filters.runs_from({"verdict": "none"}, owner).runs) == [none]
-    assert "There is no verdict" in filters.runs_from({"verdict": "good"}, owner).problems["verdict"]
+    assert list(lists.runs_from({"sort": "verdict"}, owner).runs) == [runs[1], runs[2], runs[0], none]
+    assert list(lists.runs_from({"verdict": "none"}, owner).runs) == [none]
+    assert "There is no verdict" in lists.runs_from({"verdict": "good"}, owner).problems["verdict"]
 
 
 def test_the_verdict_stands_on_run_unit_list_comparison_and_search(owner, first, second):

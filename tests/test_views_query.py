@@ -12,12 +12,12 @@ from django.test import Client
 from django.utils import timezone
 from redis import Redis
 
-from experiments import live, transcript
+from experiments.core import notify, transcript
 from experiments.models import Backbone, DataSet, Exemplar, Layer, Model, Profile, Run, ToolSet, Unit
 from tests.builders import as_json, make_run
 from tests.pictures import stored
 from tests.test_forms import GOOD
-from workers.agent.events import Conclusion, Ended
+from workers.record.events import Conclusion, Ended
 
 pytestmark = pytest.mark.django_db
 
@@ -126,7 +126,7 @@ def test_it_asks_again_once_the_first_request_may_be_lost(
 
 def test_it_shows_how_far_the_worker_is(as_owner: Client, layer: Layer, redis_url: str) -> None:
     picker(as_owner)
-    live.report(f"profile:{Profile.objects.get().pk}", "Indexing layer4", 40, 200)
+    notify.report(f"profile:{Profile.objects.get().pk}", "Indexing layer4", 40, 200)
     assert "Indexing layer4: 40 of 200" in picker(as_owner)
 
 

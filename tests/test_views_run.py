@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
 from experiments.models import Run
 from experiments.models.run import Status
 from tests.builders import as_json, experiment, make_run, replied, started
 from tests.pictures import logged, seen
-from workers.agent.events import Conclusion, Ended
+from workers.record.events import Conclusion, Ended
 
 pytestmark = pytest.mark.django_db
 

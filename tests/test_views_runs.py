@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments import roster, transcript
+from experiments.core import transcript, worker_status
 from experiments.models import Model, Run
 from tests.builders import as_json, make_run
-from workers.agent.events import Conclusion, Ended
+from workers.record.events import Conclusion, Ended
 
 pytestmark = pytest.mark.django_db
 
@@ -97,7 +97,7 @@ def test_the_pulse_says_whether_a_worker_is_there(as_owner: Client, owner: User,
         return as_owner.get("/pulse/").content.decode()
 
     assert "No worker seen" in pulse()
-    roster.tell("lab:17", {"name": "lab:17", "jobs": []})
+    worker_status.tell("lab:17", {"name": "lab:17", "jobs": []})
     assert "loading models" in pulse()
     Model.objects.create(name="toybox", revision="1")
     make_run(owner)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from redis import Redis
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import Backbone, DataSet, Index, Job, Layer, Model, ToolSet
 from experiments.models.job import JobStatus
 from tests.conftest import member
@@ -161,7 +161,7 @@ def test_a_researcher_starts_stops_and_resumes_an_index(
     job = Job.objects.get()
     assert (job.options, job.asked_by) == ({"model": "hf:own/0", "layers": ["layer1", "layer4"]}, owner)
     Job.objects.update(status=JobStatus.RUNNING)
-    live.report(job.topic, "Indexing (2 images a second, 3 min left)", 40, 400)
+    notify.report(job.topic, "Indexing (2 images a second, 3 min left)", 40, 400)
     page = text(as_owner, DATA_SETS, **{"HX-Target": "work"})
     assert "3 min left): 40 of 400" in page
     assert "every 1s" in page
@@ -226,7 +226,7 @@ def test_looking_again_is_asked_of_a_worker_and_shows_how_far_it_is(
     with django_capture_on_commit_callbacks(execute=True):
         as_owner.post(f"{MODELS}look/")
     assert [task for task, _ in waiting(redis_url)] == ["workers.jobs.long.write_catalogue"]
-    live.report("catalogue", "Looking at toybox", 3, 9)
+    notify.report("catalogue", "Looking at toybox", 3, 9)
     assert "Looking at toybox" in text(as_owner, MODELS)
-    live.report("catalogue", "Looked at everything", 9, 9)
+    notify.report("catalogue", "Looked at everything", 9, 9)
     assert "every 1s" not in text(as_owner, MODELS)

@@ -15,7 +15,7 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import LabSettings
 from workers.toybox import nets
-from workers.vision_models.toybox import ToyboxModel
+from workers.toybox.model import ToyboxModel
 
 LAYERS = ["conv1", "layer1", "layer2", "layer3", "layer4", "logits"]
 model: ToyboxModel = registry.load(registry.VISION_MODELS, "toybox")(LabSettings(Path("unused"), batch_size=4))

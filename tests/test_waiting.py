@@ -14,17 +14,18 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from experiments import live, rendering, transcript
+from experiments.core import notify, transcript
+from experiments.display import events
 from experiments.models import Run
 from experiments.models.run import Status
 from tests.builders import as_json, started
 from tests.provider import Provider, prices, refuses, says
 from tests.tiny_run import CONCLUSION, LOOK, Seeing, here, install, kinds, play, tiny_run
-from workers.agent.events import Halted
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MissingPart
 from workers.jobs import laboratory as place
-from workers.jobs import sweep
+from workers.jobs import recovery
 from workers.protocols import Usage
+from workers.record.events import Halted
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 NO_CREDIT = BackboneRefused("The provider has no credit left for this key. Top up the account.")
@@ -36,7 +37,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
     install(monkeypatch, settings, tmp_path)
     yield
     place.build_laboratory.cache_clear()
-    live.muted.clear()
+    notify.muted.clear()
 
 
 def shown(client: Client, run: Run) -> str:
@@ -59,8 +60,8 @@ def test_a_refusal_has_the_run_wait_without_a_worker_and_nobody_enqueues_it(owne
     assert kinds(run) == ["started", "halted"]
     assert (run.status, run.reason) == (Status.WAITING, str(NO_CREDIT))
     assert (run.lease_worker, run.lease_expires, run.ended, run.conclusion) == ("", None, None, {})
-    sweep.sweep()
-    assert sweep.queued() == set()
+    recovery.sweep()
+    assert recovery.queued() == set()
 
 
 def overloaded() -> BackboneUnavailable:
@@ -78,7 +79,7 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
     assert "4k" in as_owner.get(f"/runs/{run.pk}/", {"tab": "cost"}).content.decode()
     assert as_owner.post(f"/runs/{run.pk}/try-again/")["Location"] == run.get_absolute_url()
     assert as_owner.post(f"/runs/{run.pk}/try-again/", headers={"HX-Request": "true"}).status_code == 204
-    assert sweep.queued() == {run.pk}
+    assert recovery.queued() == {run.pk}
     run = play(run)
     assert kinds(run)[-4:] == ["halted", "resumed", "reply", "concluded"]
     assert (run.status, run.reason, run.labels) == (Status.CONCLUDED, "", ["red squares"])
@@ -135,7 +136,7 @@ def test_the_page_says_why_it_waits_and_offers_to_try_again(owner: User, as_owne
     assert "Top up the account." in page
     assert f'hx-post="/runs/{run.pk}/try-again/"' in page
     assert "data-complete" not in page, "a viewer hears it go on"
-    assert rendering.render_event(run.events.get(kind="halted"), run) in page, "the stream draws the same"
+    assert events.render_event(run.events.get(kind="halted"), run) in page, "the stream draws the same"
     assert "Waiting for a person" in as_owner.get("/runs/?status=waiting").content.decode()
 
 

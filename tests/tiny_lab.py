@@ -12,9 +12,9 @@ import torch
 from PIL import Image
 
 from workers.errors import UnknownName
+from workers.lab.image_tools import Equipment, Seeds, Studio
 from workers.lab.imaging import undrawn
 from workers.lab.memory import ImagesInMemory
-from workers.lab.studio import Equipment, Seeds, Studio
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import LayerInfo, Picture, SystemSpec, silent

@@ -95,7 +95,7 @@ def tiny_run(owner: User, backbone: Any, key: str = "tiny", **fields: Any) -> Ru
 
 def play(run: Run) -> Run:
     """Claim and play as a worker does, until the run ends or waits; trouble is tried again at once."""
-    from workers.jobs.conduct import play as play_round
+    from workers.jobs.run_round import play as play_round
 
     place.build_laboratory.cache_clear()
     while claimed := lease.claim(run.pk):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.agent.events import Event, ExperimentEnded, Limits, Task
 from workers.agent.loop import Outcome, play_round, start
 from workers.agent.memory import NotebookInMemory
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import reference
 from workers.protocols import Bounds, LogEntry, Sandbox, SystemSpec
+from workers.record.events import Event, ExperimentEnded, Limits, Task
 from workers.sandbox.program import dialect
 
 QUESTION = "What does this unit respond to?"

@@ -24,7 +24,7 @@ PAPER_RESNET = "torchvision:timm/resnet152.tv_in1k"
 """The ResNet-152 that MAIA's paper studies."""
 
 VISION_MODELS: Plugins = {
-    "toybox": ("toybox-net, a small network trained on toy scenes", "workers.vision_models.toybox.load"),
+    "toybox": ("toybox-net, a small network trained on toy scenes", "workers.toybox.model.load"),
     PAPER_RESNET: (
         "ResNet-152 of the paper: torchvision's IMAGENET1K_V1",
         "workers.vision_models.torchvision_resnet.load",
@@ -56,25 +56,25 @@ VISION_MODELS: Plugins = {
 
 DATA_SETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
-    "folder:": ("A folder of images", "workers.data_sets.folder.load"),
-    "saved:": ("An image dataset saved by the library `datasets`", "workers.data_sets.saved.load"),
-    "published:": ("Exemplars that others have published", "workers.data_sets.published.load"),
+    "folder:": ("A folder of images", "workers.datasets.folder.load"),
+    "saved:": ("An image dataset saved by the library `datasets`", "workers.datasets.saved.load"),
+    "published:": ("Exemplars that others have published", "workers.datasets.published.load"),
 }
 
 IMAGE_GENERATORS: Plugins = {
-    "toybox": ("toybox renderer", "workers.image_models.toybox.load_generator"),
+    "toybox": ("toybox renderer", "workers.toybox.images.load_generator"),
     "diffusion": ("The text-to-image pipeline of the settings", "workers.image_models.diffusion.generator.load"),
     "diffusion:": ("Any text-to-image pipeline, by hub id or folder", "workers.image_models.diffusion.generator.load"),
 }
 
 IMAGE_EDITORS: Plugins = {
-    "toybox": ("toybox scene editor", "workers.image_models.toybox.load_editor"),
+    "toybox": ("toybox scene editor", "workers.toybox.images.load_editor"),
     "diffusion": ("The editing pipeline of the settings", "workers.image_models.diffusion.editor.load"),
     "diffusion:": ("Any editing pipeline, by hub id or folder", "workers.image_models.diffusion.editor.load"),
 }
 
 DESCRIBERS: Plugins = {
-    "toybox": ("toybox-eyes, a small segmentation network", "workers.image_models.toybox_eyes.load"),
+    "toybox": ("toybox-eyes, a small segmentation network", "workers.toybox.describer.load"),
     "nobody": ("Nobody", "workers.image_models.nobody.load"),
 }
 
@@ -85,7 +85,7 @@ TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
 """Toolsets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
 
 DETECTORS: Plugins = {
-    "toybox-eyes": ("toybox-eyes", "workers.detectors.toybox_eyes.load"),
+    "toybox-eyes": ("toybox-eyes", "workers.toybox.detector.load"),
     "grounding-dino": ("Grounding DINO and SAM", "workers.detectors.grounding_dino.load"),
     "grounding-dino:paper": ("Grounding DINO and SAM of MAIA's code", "workers.detectors.grounding_dino.load"),
     "grounding-dino:": ("Any Grounding DINO and SAM: two hub ids or folders", "workers.detectors.grounding_dino.load"),
@@ -109,7 +109,7 @@ SCALES: Mapping[str, str] = {
 
 # Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
-    "scripted": ("Scripted scientist (no language model)", "workers.backbones.scripted.load"),
+    "scripted": ("Scripted scientist (no language model)", "workers.toybox.scientist.backbone.load"),
     "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.load"),
     "person": ("A person", "workers.backbones.person.load"),
 }

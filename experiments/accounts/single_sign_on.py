@@ -27,7 +27,7 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from requests import RequestException
 
-from experiments.accounts import arriving, refusals
+from experiments.accounts import provisioning, refusals
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class Adapter(DefaultSocialAccountAdapter):
         return Provider(request, app())
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> Never:
-        raise ImmediateHttpResponse(arriving.arrive(request, sociallogin))
+        raise ImmediateHttpResponse(provisioning.arrive(request, sociallogin))
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> Never:  # noqa: ARG002
         log.warning("Single sign-on failed (%s): %s", told.get("error"), told.get("exception"))

@@ -8,8 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 
-from experiments import audit
-from experiments.accounts import sessions
+from experiments.core import audit, sessions
 from experiments.models import Invitation, LoginLink, Member
 from experiments.models.member import Role
 

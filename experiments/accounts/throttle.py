@@ -34,7 +34,7 @@ from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import now as clock
 
-from experiments import whence
+from experiments.core import client_ip
 from experiments.models import Attempts
 
 FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
@@ -85,7 +85,7 @@ def kinds(account: str, address: str) -> Iterable[tuple[str, str]]:
 
 def origin(request: HttpRequest) -> str:
     """The network that the request comes from, "" if it cannot be known."""
-    found = whence.address(request)
+    found = client_ip.address(request)
     if found is None:
         return ""
     return str(ip_network(f"{found}/{NETWORK[6 if ':' in found else 4]}", strict=False))

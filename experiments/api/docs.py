@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from experiments import access
 from experiments.api import document, problems
 from experiments.api.example import curl
+from experiments.core import access
 from experiments.models.api_token import Scope
 
 Json = Mapping[str, Any]

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
-from experiments import access
+from experiments.core import access
 from experiments.models import ApiToken
 from experiments.models.api_token import Scope
 from experiments.models.member import Role

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.forms import COMMAND_DEFAULTS
 from experiments.models.run import LIMITS
+from experiments.runs.asking.form import COMMAND_DEFAULTS
 
 TOKEN = "$MAIA_TOKEN"  # noqa: S105 - a variable of the shell
 

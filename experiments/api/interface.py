@@ -18,44 +18,27 @@ from django.views.generic import RedirectView
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
-from experiments import bodies
-from experiments.api import (
-    asking,  # noqa: F401 - its operations are those of runs
-    catalogue,
-    comments,
-    comparing,
-    contests,
-    docs,
-    document,
-    events,
-    experiments,
-    exports,
-    forks,  # noqa: F401 - so are these
-    images,
-    imports,
-    jobs,
-    labels,
-    me,
-    neighbours,  # noqa: F401 - its operation is one of units
-    notifications,
-    observations,
-    parameters,
-    problems,
-    rates,
-    review_queues,  # noqa: F401 - its operations are among those of reviews
-    reviews,
-    runs,
-    saved_views,
-    search,
-    shares,
-    steering,  # noqa: F401 - so are these
-    tags,  # noqa: F401 - and these
-    turns,  # noqa: F401 - and these
-    units,
-)
+from experiments.accounts import api as me
+from experiments.api import docs, document, parameters, problems, rates
 from experiments.api.entry import Session, Token, allow
 from experiments.api.versions import tag
-from experiments.transfer.reading import UPLOAD
+from experiments.comments import api as comments
+from experiments.comments import notifications_api
+from experiments.core import bodies
+from experiments.exchange import export_api, import_api
+from experiments.exchange.safe_zip import UPLOAD
+from experiments.gallery import experiments_api, images_api, observations_api
+from experiments.installation import catalogue_api, jobs_api
+from experiments.pairwise import api as contests
+from experiments.reviews import api as reviews
+from experiments.runs import api as runs
+from experiments.runs.comparing import api as comparing
+from experiments.runs.events import api as events
+from experiments.runs.saved_views import api as saved_views
+from experiments.search import api as search
+from experiments.sharing import api as shares
+from experiments.units import api as units
+from experiments.units import labels_api
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (
@@ -64,9 +47,9 @@ DESCRIPTION = (
     "problems (RFC 9457)."
 )
 NOUNS = (
-    *(me, notifications, comments),
-    *(runs, shares, saved_views, comparing, events, experiments, observations, images),
-    *(catalogue, units, labels, search, reviews, contests, exports, imports, jobs),
+    *(me, notifications_api, comments),
+    *(runs, shares, saved_views, comparing, events, experiments_api, observations_api, images_api),
+    *(catalogue_api, units, labels_api, search, reviews, contests, export_api, import_api, jobs_api),
 )
 
 View = Callable[..., HttpResponseBase]

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja.throttling import BaseThrottle
 from redis import RedisError
 
-from experiments import live
 from experiments.api.entry import who
+from experiments.core import notify
 
 LIMIT, WINDOW = 600, 60
 """Requests, and the seconds in which they are counted."""
@@ -50,7 +50,7 @@ def count(asker: str) -> Rate | None:
     now = time.time()
     key = f"maia:rate:{asker}:{int(now) // WINDOW}"
     try:
-        with live.redis().pipeline() as pipe:
+        with notify.redis().pipeline() as pipe:
             pipe.incr(key)
             pipe.expire(key, WINDOW)
             used = int(pipe.execute()[0])

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.html import strip_tags
 
-from experiments import rendering
+from experiments.display import events as rendering
 from experiments.models import Event, Experiment, Observation, Run, Thread
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
 

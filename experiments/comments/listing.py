@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from experiments import access
-from experiments.comments import anchors, brought, reading
+from experiments.comments import anchors, imported, reading
 from experiments.comments.anchors import Anchor, Nowhere
+from experiments.core import access
+from experiments.display import window
+from experiments.display.tab_pages import Page
 from experiments.models import Event, Opinions, Run, Tag
 from experiments.models.member import Role
-from experiments.run_page import window
-from experiments.run_page.pages import Page
 
 PER_PAGE = 30
 SHOWS = {"open": "Open", "resolved": "Resolved", "all": "All"}
@@ -39,7 +39,7 @@ def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
         "talks": reading.talks(run, rows),
         "brought": came,
-        "brought_threads": brought.places(run, came),
+        "brought_threads": imported.places(run, came),
         **standing(user),
     }
 

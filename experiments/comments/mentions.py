@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments import prose
+from experiments.display import prose
 
 MOST = 20
 """People that one comment mentions; names after those stay plain text."""

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from experiments.comments import anchors
+from experiments.core import blindness
 from experiments.models import Comment, Event, Run, Thread
 from experiments.models.comment import On
-from experiments.review import blindness
 
 OF_AN_IMAGE = 20
 """Threads that the page of an image shows."""

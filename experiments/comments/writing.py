@@ -10,14 +10,14 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from experiments import audit, live, notifications
 from experiments.comments import mentions, reading
 from experiments.comments.anchors import Anchor
 from experiments.comments.mentions import Mentions
+from experiments.core import audit, notifications, notify
+from experiments.core.display_name import person
 from experiments.models import Comment, Run, Thread
 from experiments.models.comment import TEXT_CHARS
 from experiments.models.notification import Kind
-from experiments.people import person
 
 
 class Unfit(ValueError):
@@ -63,7 +63,7 @@ def say(request: HttpRequest, user: User, thread: Thread, text: str) -> Said:
     meant = mentions.read(text)
     comment.mentions.set(meant.members)
     tell(comment, meant.members)
-    live.tell(topic(thread.run_id))
+    notify.tell(topic(thread.run_id))
     return Said(comment, told(meant, comment))
 
 
@@ -82,7 +82,7 @@ def edit(request: HttpRequest, user: User, comment: Comment, text: str) -> Said:
     meant = mentions.read(text)
     held.mentions.set(meant.members)
     tell(held, [member for member in meant.members if member.pk not in before], replied=False)
-    live.tell(topic(held.thread.run_id))
+    notify.tell(topic(held.thread.run_id))
     return Said(held, told(meant, held))
 
 
@@ -95,7 +95,7 @@ def delete(request: HttpRequest, user: User, comment: Comment) -> Comment:
     held.text, held.deleted = "", timezone.now()
     held.save(update_fields=["text", "deleted"])
     audit.record(request, "comment.deleted", held, run=held.thread.run_id)
-    live.tell(topic(held.thread.run_id))
+    notify.tell(topic(held.thread.run_id))
     return held
 
 
@@ -106,7 +106,7 @@ def resolve(request: HttpRequest, user: User, thread: Thread, resolved: bool) ->
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if (held.resolved is not None) != resolved:
         settle(request, user, held, resolved)
-        live.tell(topic(held.run_id))
+        notify.tell(topic(held.run_id))
     return held
 
 

@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-from experiments.search import backend, passages, sqlite
+from experiments.core.search_index import backend, texts as passages, sqlite
 
 
 def create_index(apps, schema_editor):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.db import migrations, models
 from django.db.migrations.operations.base import Operation
 
-from experiments.search import opinions, passages, sqlite
+from experiments.core.search_index import opinions, texts as passages, sqlite
 
 KINDS = ("remark", "comment", "review", "final", "tag")
 AT_ONCE = 200

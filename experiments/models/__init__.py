@@ -4,11 +4,12 @@ from experiments.models.api_token import ApiToken
 from experiments.models.attempts import Attempts
 from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Layer, Model, Unit
-from experiments.models.choice import Choice, Contest, Judge, Pair
 from experiments.models.comment import Comment, Thread, Wording
-from experiments.models.data_set import DataSet, Exemplar, Index, Profile
+from experiments.models.dataset import DataSet, Exemplar, Index, Profile
 from experiments.models.event import Event
+from experiments.models.exchange import Arrival, Export, Import, Opinions
 from experiments.models.experiment import Experiment, Observation
+from experiments.models.human_reply import Turn
 from experiments.models.hypothesis import Hypothesis
 from experiments.models.idempotency_key import IdempotencyKey
 from experiments.models.image import Image
@@ -18,16 +19,15 @@ from experiments.models.label import Label
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
 from experiments.models.notification import Notification
-from experiments.models.part import Backbone, ToolSet
-from experiments.models.passage import Gist, Passage
+from experiments.models.pairwise import Choice, Contest, Judge, Pair
+from experiments.models.plugin import Backbone, ToolSet
 from experiments.models.review import Adjudication, Item, Queue, Review
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
+from experiments.models.search_text import Gist, Passage
 from experiments.models.session import Session
 from experiments.models.share import Share
 from experiments.models.tag import Tag
-from experiments.models.transfer import Arrival, Export, Import, Opinions
-from experiments.models.turn import Turn
 
 __all__ = [
     "Adjudication",

@@ -1,4 +1,4 @@
-"""Who did what, when, to which row, from where. Written by `experiments.audit` alone, and never changed."""
+"""Who did what, when, to which row, from where. Written by `experiments.core.audit` alone, and never changed."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from experiments.models import stored
-from experiments.models.part import Part
+from experiments.models.plugin import Part
 from workers import registry
 
 

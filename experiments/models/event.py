@@ -1,6 +1,6 @@
 """One thing that happened in a run. Append-only; written by `transcript.append` alone.
 
-Kinds and the fields of each payload are the dataclasses of `workers/agent/events.py`.
+Kinds and the fields of each payload are the dataclasses of `workers/record/events.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.db import models
 from django.utils import timezone
 
-from workers.agent.payloads import readable
+from workers.record.payloads import readable
 
 
 class Event(models.Model):

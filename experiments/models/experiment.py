@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from experiments.figures import figure
+from experiments.display.number_format import figure
 from experiments.models import stored
 
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers, in a table that knows whose they are. Written by `experiments.accounts.sessions` alone."""
+"""Sessions of browsers, in a table that knows whose they are. Written by `experiments.core.sessions` alone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
-        from experiments.accounts.sessions import SessionStore
+        from experiments.core.sessions import SessionStore
 
         return SessionStore

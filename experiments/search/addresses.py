@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from django.urls import NoReverseMatch, reverse
 
 from experiments.models import Adjudication, Passage, Review, Run
-from experiments.models.passage import OPINIONS, Kind
+from experiments.models.search_text import OPINIONS, Kind
 
 THUMBNAIL = 160
 

@@ -16,10 +16,11 @@ from django.core import signing
 from django.db.models import QuerySet, Value
 from django.db.models.functions import StrIndex
 
+from experiments.core.search_index import backend
+from experiments.core.system_names import Names
 from experiments.models import Passage
-from experiments.models.passage import Kind
-from experiments.review.names import Names
-from experiments.search import backend, sight
+from experiments.models.search_text import Kind
+from experiments.search import permissions
 
 WALKED = 5_000
 """Newest passages that are compared one by one."""
@@ -89,7 +90,7 @@ def find(
     Raises WrongCursor.
     """
     page = look(terms, scope, cursor, limit, viewer)
-    sight.note_shown(viewer, page.keys)
+    permissions.note_shown(viewer, page.keys)
     return page
 
 
@@ -115,7 +116,7 @@ def newest(
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if scope.names_a_system and viewer:
         passages = passages.exclude(Names(viewer).are_hidden())
-    matching = holding(passages, terms).filter(sight.seen_by(viewer))
+    matching = holding(passages, terms).filter(permissions.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:

@@ -9,17 +9,18 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 
-from experiments import context
-from experiments.agreement import sight
+from experiments.core.search_index import words
+from experiments.core.search_index.normalize import fold
+from experiments.core.system_names import Names
+from experiments.display import layout
 from experiments.models import Contest, Layer, Model, Passage, Queue, Run
 from experiments.models.member import Role
-from experiments.models.passage import Kind
-from experiments.review.names import Names
-from experiments.search import addresses, words
+from experiments.models.search_text import Kind
+from experiments.reviews.agreement import permissions
+from experiments.search import addresses
 from experiments.search.finding import Scope, find
-from experiments.search.folding import fold
-from experiments.search.marking import Piece, snippet
 from experiments.search.runs import runs_matching
+from experiments.search.snippets import Piece, snippet
 
 FEW = 5
 """Of each sort so many are offered."""
@@ -70,8 +71,8 @@ def plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
 
 def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
     """Those that this role opens and whose names hold the words."""
-    ask = context.Place("query", "New query", "n", least=Role.RESEARCHER)
-    for place in [ask, *context.PLACES, *context.ELSEWHERE]:
+    ask = layout.Place("query", "New query", "n", least=Role.RESEARCHER)
+    for place in [ask, *layout.PLACES, *layout.ELSEWHERE]:
         if place.url and role >= place.least and holds(f"{place.label} {place.words}", terms):
             yield Option(plain(place.label, terms), place.url)
 
@@ -86,7 +87,7 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     for queue in queues:
         if not set(terms) & AGREEMENT:
             yield Option(plain(queue.name, terms), queue.get_absolute_url(), "review queue")
-        elif sight.may_see(user, queue):
+        elif permissions.may_see(user, queue):
             where = addresses.address("review-agreement", queue.pk)
             yield Option(plain(f"Agreement in {queue.name}", terms), where, "agreement")
     contests = [each for each in Contest.objects.all()[:LISTED] if holds(f"{each.name} contest", terms)][:FEW]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from experiments.models import Observation, Passage, Run
-from experiments.models.passage import Kind
+from experiments.models.search_text import Kind
 from experiments.search import addresses
 from experiments.search.finding import Found
-from experiments.search.marking import Piece, snippet
+from experiments.search.snippets import Piece, snippet
 
 OF_IMAGES = frozenset({Kind.TITLE, Kind.TAG})
 SHOWN = 6

@@ -8,10 +8,10 @@ from typing import Any
 from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Replace, StrIndex
 
+from experiments.core.search_index import words
+from experiments.core.search_index.normalize import fold
+from experiments.core.system_names import Names
 from experiments.models import Gist
-from experiments.review.names import Names
-from experiments.search import words
-from experiments.search.folding import fold
 
 
 def runs_matching(typed: str, names: Names | None = None) -> QuerySet[Gist, int]:

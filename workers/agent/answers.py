@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workers.agent.events import Conclusion, Event, ExperimentStarted, Noted, Replied, Task
+from workers.record.events import Conclusion, Event, ExperimentStarted, Noted, Replied, Task
 
 WANTED: Mapping[Task, tuple[tuple[str, ...], ...]] = {
     "describe": (("DESCRIPTION", "BIAS"), ("LABEL",)),

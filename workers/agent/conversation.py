@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workers.agent import measurements
-from workers.agent.events import (
+from workers.agent.instructions import quoted, rounds_told
+from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, figure
+from workers.record.events import (
     Event,
     ExperimentEnded,
     Forked,
@@ -22,8 +24,6 @@ from workers.agent.events import (
     Replied,
     Started,
 )
-from workers.agent.instructions import quoted, rounds_told
-from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, figure
 
 Part = str | ImagePart
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from string import Template
 
 from workers import registry
-from workers.agent.events import Limits, Task
 from workers.errors import RequestError
 from workers.protocols import SystemSpec
+from workers.record.events import Limits, Task
 
 MOST_QUESTION_CHARS = 4_000
 MOST_NAME_CHARS = 200

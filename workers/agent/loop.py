@@ -18,22 +18,7 @@ from typing import Protocol, TypeVar
 from PIL.Image import Image
 
 from workers.agent.conversation import messages
-from workers.agent.events import (
-    Awaited,
-    Ended,
-    Event,
-    ExperimentEnded,
-    Halted,
-    Limits,
-    Notebook,
-    Paused,
-    Replied,
-    Started,
-    Task,
-    Troubled,
-)
 from workers.agent.instructions import Known, assignment, render
-from workers.agent.limits import check, without_price
 from workers.agent.reply import parse
 from workers.agent.rules import (
     ATTEMPTS,
@@ -63,6 +48,21 @@ from workers.errors import (
     UnknownName,
 )
 from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, Ordinary, SystemSpec, Usage, spent_before
+from workers.record.events import (
+    Awaited,
+    Ended,
+    Event,
+    ExperimentEnded,
+    Halted,
+    Limits,
+    Notebook,
+    Paused,
+    Replied,
+    Started,
+    Task,
+    Troubled,
+)
+from workers.record.limits import check, without_price
 from workers.registry import TASKS
 
 log = logging.getLogger(__name__)

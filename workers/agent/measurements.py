@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
-from workers.agent.events import ExperimentEnded
 from workers.protocols import LogEntry, Observation, figure
+from workers.record.events import ExperimentEnded
 
 MOST_ROWS = 20
 MOST_MARKED = 5

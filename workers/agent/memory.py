@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from workers.agent.events import Event, Payload, from_json, to_json
 from workers.errors import Cancelled
+from workers.record.events import Event, Payload, from_json, to_json
 
 
 class NotebookInMemory:

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.agent.blocks import CONCLUDING, THINKING, cut
-from workers.agent.events import Conclusion, Fate, Hypothesis
 from workers.agent.programs import find_program
+from workers.record.events import Conclusion, Fate, Hypothesis
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20

@@ -24,7 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.agent.answers import answer_of, named, was_asked_for_more
-from workers.agent.events import (
+from workers.agent.instructions import render, rounds_told
+from workers.protocols import Usage, figure
+from workers.record.events import (
     ENDS,
     Awaited,
     Conclusion,
@@ -44,9 +46,7 @@ from workers.agent.events import (
     Started,
     Troubled,
 )
-from workers.agent.instructions import render, rounds_told
-from workers.agent.limits import exceeded
-from workers.protocols import Usage, figure
+from workers.record.limits import exceeded
 
 ATTEMPTS = 3
 """How often a step is tried before trouble ends the run."""

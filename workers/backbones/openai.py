@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from PIL.Image import Image
 
-from workers.backbones.openai_chat import account
+from workers.backbones.openai_chat import pricing
 from workers.backbones.openai_chat.asking import Asking
-from workers.backbones.openai_chat.patience import Patience
+from workers.backbones.openai_chat.messages import keys
 from workers.backbones.openai_chat.pictures import Picture, picture
-from workers.backbones.openai_chat.turns import keys
+from workers.backbones.openai_chat.retry import Patience
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Provider, Reply
 
@@ -35,7 +35,7 @@ class OpenAIChat:
 
     @property
     def price_known(self) -> bool:
-        return account.price(self._provider.prices, self.label) is not None
+        return pricing.price(self._provider.prices, self.label) is not None
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.label!r})"
@@ -79,7 +79,7 @@ def models(settings: LabSettings) -> tuple[str, ...]:
 
 def prices(settings: LabSettings) -> dict[str, tuple[float, float]]:
     """US dollars for a million prompt and completion tokens, of those models to offer whose price is known."""
-    found = {model: account.price(settings.provider.prices, model) for model in settings.provider.models}
+    found = {model: pricing.price(settings.provider.prices, model) for model in settings.provider.models}
     return {model: price for model, price in found.items() if price is not None}
 
 

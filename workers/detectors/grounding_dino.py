@@ -23,8 +23,8 @@ from PIL.Image import Image, Resampling
 
 from workers import hub
 from workers.errors import MissingPart, UnknownName
+from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
-from workers.shelf import in_batches
 
 DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
 PAPER = "paper"

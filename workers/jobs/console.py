@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass, field
 from threading import Event as Flag
 from typing import TextIO
 
-from experiments import limits
 from experiments.models import Run
-from workers.agent.events import (
+from experiments.runs import limits
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.run_log import DatabaseNotebook
+from workers.protocols import Observation, figure
+from workers.record.events import (
     Awaited,
     Ended,
     Event,
@@ -29,9 +32,6 @@ from workers.agent.events import (
     Started,
     Troubled,
 )
-from workers.jobs.images import ImagesInDatabase
-from workers.jobs.notebook import DatabaseNotebook
-from workers.protocols import Observation, figure
 
 WIDTH = 100
 

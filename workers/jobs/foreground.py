@@ -11,9 +11,9 @@ from contextlib import suppress
 from functools import partial
 from threading import Event as Flag
 
-from experiments import live, transcript
+from experiments.core import notify, transcript
+from experiments.core.display_name import person
 from experiments.models import DataSet, Model, Run
-from experiments.people import person
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.console import Console, ConsoleNotebook
@@ -23,7 +23,7 @@ RETRY_SECONDS = 1.0
 
 def check(run: Run) -> None:
     """Raises RequestError if what the run asks for cannot be done. Saves nothing."""
-    from workers.jobs.conduct import first_event
+    from workers.jobs.run_round import first_event
 
     first_event(run)
 
@@ -44,7 +44,7 @@ def investigate(run: Run, console: Console) -> Run:
 
     KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
     """
-    live.muted.set()
+    notify.muted.set()
     transcript.resume(run.pk, person(run.owner))
     claimed = lease.claim(run.pk)
     if claimed is None:
@@ -76,7 +76,7 @@ def rest(claimed: Run) -> None:
 
 def play_on(claimed: Run, lost: Flag, console: Console) -> bool:
     """One round; trouble is tried again after a moment."""
-    from workers.jobs.conduct import play
+    from workers.jobs.run_round import play
 
     try:
         current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)

@@ -13,12 +13,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from experiments import transcript
+from experiments.core import transcript
+from experiments.core.transcript import Step
 from experiments.models import Event, Run
-from experiments.transcript import Step
-from workers.agent.events import Forked, Payload, Remarked, Started, to_json
 from workers.errors import LeaseLost, RequestError
-from workers.jobs.notebook import DatabaseNotebook
+from workers.jobs.run_log import DatabaseNotebook
+from workers.record.events import Forked, Payload, Remarked, Started, to_json
 
 COPIED = ("reply", "experiment", "result", "note", "remark")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from experiments import live
+from experiments.core import notify
 
 if TYPE_CHECKING:
     from workers.sandbox.jail import Layer
@@ -52,12 +52,12 @@ def warning() -> str:
 def announce() -> None:
     """Tell the pages; kept for some minutes, so a worker repeats it."""
     found = layers()
-    live.report(TOPIC, warning(), sum(layer.state == "on" for layer in found), len(found))
+    notify.report(TOPIC, warning(), sum(layer.state == "on" for layer in found), len(found))
 
 
 def banner() -> str:
     """The warning that pages show, as a worker told it last; what this process knows of it if none did."""
-    told = live.reported(TOPIC)
+    told = notify.reported(TOPIC)
     if told is not None:
         return str(told["what"])
     return "MAIA_SANDBOX_OVERRIDE is on: programs may run in a sandbox with holes." if settings.SANDBOX_OVERRIDE else ""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from experiments.choices import evidence, judging
 from experiments.models import Choice, Contest, Job, Judge, Pair
-from experiments.models.choice import Answer
+from experiments.models.pairwise import Answer
+from experiments.pairwise import evidence, judging
 from workers.errors import ContentRefused, RequestError
-from workers.evaluations import two_way
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
+from workers.metrics import two_way
 from workers.protocols import Aside, Backbone, Emit, Message, Progress, Reply, Usage, spent_before
 
 ATTEMPTS = 2

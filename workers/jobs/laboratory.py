@@ -16,10 +16,10 @@ from django.conf import settings
 from workers import hub
 from workers.device import device_for
 from workers.lab.laboratory import Laboratory
+from workers.model_cache import Shelf
 from workers.prices import PriceList
 from workers.protocols import LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
-from workers.shelf import Shelf
 
 building = threading.Lock()
 

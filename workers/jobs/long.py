@@ -7,7 +7,7 @@ import time
 
 from celery import shared_task
 
-from experiments import live
+from experiments.core import notify
 from experiments.models import Profile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
@@ -35,7 +35,7 @@ def write_catalogue() -> None:
 @shared_task(name="workers.jobs.long.write_exemplars")
 def write_exemplars(profile_id: int) -> None:
     """Write the exemplars of one unit over one dataset, raw and masked; the index is built if need be."""
-    from workers.jobs.profiles import write
+    from workers.jobs.unit_profiles import write
 
     profile = Profile.objects.filter(pk=profile_id, written=None).first()
     if profile is None:
@@ -54,10 +54,10 @@ def write_exemplars(profile_id: int) -> None:
 @shared_task(name="workers.jobs.long.write_neighbours")
 def write_neighbours(profile_id: int) -> None:
     """Write down which units are most like one, over one dataset. Takes a moment: the index knows it all."""
-    from workers.jobs import neighbours
+    from workers.jobs import similar_units
 
     if profile := Profile.objects.select_related("unit__layer__model", "data_set").filter(pk=profile_id).first():
-        neighbours.write(profile)
+        similar_units.write(profile)
 
 
 @shared_task(name="workers.jobs.long.write_thumbnails")
@@ -71,9 +71,9 @@ def write_thumbnails() -> None:
 @shared_task(name="workers.jobs.long.work")
 def work(job_id: int) -> None:
     """Do what somebody asked for on a settings page. A second delivery of the same message finds nothing to do."""
-    from workers.jobs import chores
+    from workers.jobs import job_runner
 
-    chores.work(job_id)
+    job_runner.work(job_id)
 
 
 def reporter(topic: str) -> Progress:
@@ -87,6 +87,6 @@ def reporter(topic: str) -> Progress:
         now = time.monotonic()
         if done >= total or now - told >= TELL_EVERY:
             told = now
-            live.report(topic, what, done, total, seconds=120)
+            notify.report(topic, what, done, total, seconds=120)
 
     return report

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.transfer.laboratory import Progress
-from experiments.transfer.tables import Table
+from experiments.exchange.laboratory import Progress
+from experiments.exchange.tables import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa

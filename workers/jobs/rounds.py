@@ -6,9 +6,9 @@ import logging
 
 from celery import shared_task
 
+from experiments.core.queue import enqueue
 from workers.errors import LeaseLost, MachineryError
 from workers.jobs import lease
-from workers.jobs.queue import enqueue
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ RETRY_SECONDS = 5
 @shared_task(name="workers.jobs.rounds.advance")
 def advance(run_id: int) -> None:
     """Claim the run and play one round. A second delivery of the same message finds nothing to claim."""
-    from workers.jobs.conduct import play
+    from workers.jobs.run_round import play
 
     run = lease.claim(run_id)
     if run is None:

@@ -10,9 +10,11 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from experiments.models import Event, Experiment, Observation, Run, Unit
-from experiments.models.passage import Kind
 from experiments.models.run import Status
-from workers.agent.events import (
+from experiments.models.search_text import Kind
+from workers.protocols import ExperimentStatus, LogEntry, SystemSpec, ToolCall
+from workers.protocols import Observation as Logged
+from workers.record.events import (
     Conclusion,
     Ended,
     ExperimentEnded,
@@ -24,8 +26,6 @@ from workers.agent.events import (
     Started,
     to_json,
 )
-from workers.protocols import ExperimentStatus, LogEntry, SystemSpec, ToolCall
-from workers.protocols import Observation as Logged
 
 TOLD = 100
 """Runs, the newest, that have a transcript."""

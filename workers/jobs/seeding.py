@@ -16,11 +16,10 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from experiments import search
+from experiments.core.search_index import backend, texts
+from experiments.core.search_index.normalize import fold
 from experiments.models import Experiment, Image, Label, Layer, Model, Observation, Passage, Run, Unit
-from experiments.models.passage import Kind
-from experiments.search import backend
-from experiments.search.folding import fold
+from experiments.models.search_text import Kind
 from workers.jobs import bulk, seeded_stories
 from workers.jobs.seeded_images import draw_images
 from workers.protocols import Progress
@@ -76,7 +75,7 @@ def seed(observations: int, runs: int, progress: Progress) -> Seeded:
     settle_figures(asked)
     with transaction.atomic():
         keep([passage for run in asked for passage in seeded_stories.passages(run)])
-        search.keep_gists(asked)
+        texts.keep_gists(asked)
     bulk.renumber(Observation, Passage)
     if connection.vendor == "postgresql":
         index.create(connection)

@@ -6,7 +6,7 @@ import time
 
 from experiments.models import Run
 from workers.errors import Cancelled
-from workers.jobs.notebook import LOOK_EVERY, DatabaseNotebook
+from workers.jobs.run_log import LOOK_EVERY, DatabaseNotebook
 from workers.protocols import ExperimentResult
 
 

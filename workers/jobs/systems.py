@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from experiments.core.unit_names import unit_number
 from experiments.models import DataSet
-from experiments.units import unit_number
 from workers import registry
 from workers.errors import RequestError, UnknownName
-from workers.jobs import keys
+from workers.jobs import plugin_keys
 from workers.jobs.laboratory import laboratory
 from workers.protocols import LayerInfo, SystemSpec
 
 
 def system_named(model: str, layer: str, unit: str, data_set: str = "") -> SystemSpec:
     """The system; what kind it is follows from its layer. Raises RequestError if something does not exist."""
-    key = keys.absolute(model)
+    key = plugin_keys.absolute(model)
     layers = {info.name: info for info in laboratory().layers(key)}
     if layer not in layers:
         raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")
@@ -40,7 +40,7 @@ def data_set_named(name: str) -> str:
     if row := find_data_set(name):
         return row.key
     try:
-        return keys.data_set_key(name)
+        return plugin_keys.data_set_key(name)
     except RequestError:
         there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "toybox"
         raise UnknownName(f"There is no dataset or folder {name!r}. Choose one of: {there}.") from None

@@ -12,10 +12,10 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
+from experiments.core.queue import ask_for_thumbnails
+from experiments.core.thumbnails import SIZES
 from experiments.models import Image
-from experiments.thumbnails import SIZES
 from workers.jobs import lease
-from workers.jobs.queue import ask_for_thumbnails
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Any
 from celery.signals import task_postrun, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
+from experiments.core.queue import ask_for_catalogue, send
 from workers.jobs import lease
-from workers.jobs.presence import Presence
-from workers.jobs.queue import ask_for_catalogue, send
+from workers.jobs.heartbeat import Presence
 
 here: list[Presence] = []
 """This worker's place on the Workers page, once it is ready."""
@@ -22,7 +22,7 @@ def begin(sender: Any = None, **_: Any) -> None:
     threads = getattr(getattr(sender, "controller", None), "concurrency", None)
     here[:] = [Presence(threads or settings.WORKER_THREADS)]
     here[0].start()
-    send("workers.jobs.sweep.sweep")
+    send("workers.jobs.recovery.sweep")
     ask_for_catalogue()
 
 

@@ -10,8 +10,8 @@ from PIL import Image
 
 from workers.errors import ToolMisuse
 from workers.lab import arguments
+from workers.lab.experiment_log import Logged
 from workers.lab.imaging import image_in
-from workers.lab.journal import Logged
 from workers.lab.memory import look_up, texts
 from workers.protocols import ImageMemory
 

@@ -25,8 +25,7 @@ import numpy as np
 
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.lab.comparison import compare
-from workers.lab.indexing import Pass, Work, named
-from workers.lab.records import (
+from workers.lab.index_files import (
     LayerStatistics,
     Skipped,
     UnitRecord,
@@ -36,6 +35,7 @@ from workers.lab.records import (
     whole,
     with_published,
 )
+from workers.lab.indexing import Pass, Work, named
 from workers.protocols import DataSet, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
 
 if TYPE_CHECKING:

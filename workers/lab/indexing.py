@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
-from workers.lab.records import Problem, Skipped, whole
-from workers.lab.tally import Tally
+from workers.lab.index_files import Problem, Skipped, whole
+from workers.lab.running_stats import Tally
 from workers.protocols import DataSet, LabSettings, LayerInfo, Progress, VisionModel, probabilities
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 
 from workers import registry
 from workers.errors import UnknownName
-from workers.lab import surface
+from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.studio import Equipment, Seeds, Studio
+from workers.lab.image_tools import Equipment, Seeds, Studio
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import (
@@ -48,14 +48,14 @@ class Bench:
     system: System
     tools: Tools
 
-    def calls(self, dialect: surface.Dialect) -> dict[str, Callable[..., Any]]:
+    def calls(self, dialect: program_api.Dialect) -> dict[str, Callable[..., Any]]:
         """The functions the program may call."""
-        return surface.calls(self.system, self.tools, dialect)
+        return program_api.calls(self.system, self.tools, dialect)
 
     @property
     def facts(self) -> Mapping[str, Json]:
         """The attributes the program may read."""
-        return surface.facts(self.system)
+        return program_api.facts(self.system)
 
 
 class Laboratory:

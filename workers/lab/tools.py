@@ -14,10 +14,10 @@ from PIL import Image
 
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
+from workers.lab.experiment_log import Journal, Logged
+from workers.lab.image_tools import Studio
 from workers.lab.imaging import image_in
-from workers.lab.journal import Journal, Logged
 from workers.lab.memory import Kept, is_made, keep_all, look_up, raw_key, texts, unmasked
-from workers.lab.studio import Studio
 from workers.lab.system import System
 from workers.protocols import Exemplar, ImageMemory, LogEntry, Ordinary, Progress, Provenance, silent
 

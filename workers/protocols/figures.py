@@ -1,6 +1,6 @@
 """Activations as text: rounding is for showing, and only as far as no small number becomes none.
 
-Pages have the same format, with a real minus sign (`experiments/figures.py`).
+Pages have the same format, with a real minus sign (`experiments/display/number_format.py`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from workers.shelf import Shelf
+from workers.model_cache import Shelf
 
 Precision = Literal["float32", "float16", "bfloat16"]
 Surroundings = Literal["dim", "dark"]

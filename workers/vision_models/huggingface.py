@@ -17,8 +17,8 @@ import torch
 from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
+from workers.model_cache import Place, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo
-from workers.shelf import Place, in_batches
 from workers.vision_models.huggingface_parts import soundness
 from workers.vision_models.huggingface_parts.checkpoint import Checkpoint
 from workers.vision_models.huggingface_parts.layers import Layout, find

@@ -17,8 +17,8 @@ from PIL import Image
 
 from workers import hub
 from workers.errors import MachineryError, UnknownName
+from workers.model_cache import Place, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo
-from workers.shelf import Place, in_batches
 from workers.vision_models.centre_crop import CentreCrop
 
 Network = TypeVar("Network", bound=torch.nn.Module)

@@ -20,10 +20,10 @@ from PIL.Image import Image
 from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import Detection, Detector, LabSettings, LayerInfo
+from workers.toybox.neurons import TOYS
 from workers.vision_models.synthetic_neurons.neuron import Neuron, Seen, Table
 from workers.vision_models.synthetic_neurons.release import RELEASE
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
-from workers.vision_models.synthetic_neurons.toys import TOYS
 
 PAPER = "grounding-dino:paper"
 """The detectors of the published code, with its thresholds; the masks are dilated as there."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments import kit
-from experiments.figures import figure
-from experiments.management import choices
+from experiments.core import compatibility
+from experiments.display.number_format import figure
+from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import Cancelled, MaiaError
@@ -41,7 +41,7 @@ class Command(FetchingCommand):
         program, line = text_of(options["file"]), ProgressLine()
         try:
             spec = choices.system_of(options)
-            if advice := kit.advice(spec.model, options["tool_set"]):
+            if advice := compatibility.advice(spec.model, options["tool_set"]):
                 self.stderr.write(advice)
             named = {name: options[name] for name in ("seed", "seconds", "tool_set")}
             with line.until_ctrl_c():

@@ -37,13 +37,13 @@ class Command(PreparedCommand):
 
 def write(keys: list[int], target: Path) -> None:
     """The file, whole or not at all. Raises CommandError at Ctrl+C."""
-    from workers.jobs import transfer
+    from workers.jobs import exchange
 
     line = ProgressLine()
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
         try:
             with line.until_ctrl_c():
-                transfer.write_bundle(keys, part, line)
+                exchange.write_bundle(keys, part, line)
             part.flush()
             Path(part.name).replace(target)
         except Cancelled:

@@ -8,11 +8,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from experiments import live
+from experiments.core import notify
+from experiments.exchange import form
 from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
-from experiments.models.transfer import Brought
-from experiments.transfer import form
+from experiments.models.exchange import Brought
 from workers.errors import Cancelled, MaiaError
 
 KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
@@ -38,7 +38,7 @@ class Command(PreparedCommand):
         parser.add_argument("--units-from", choices=("0", "1"), default="0", help=first)
 
     def handle(self, **options: Any) -> None:
-        live.muted.set()  # works without Redis
+        notify.muted.set()  # works without Redis
         line, owner, failed = ProgressLine(), importer(options["owner"]), 0
         told = {name: options[name] for name in NAMES}
         many = len(options["files"]) > 1
@@ -58,13 +58,13 @@ class Command(PreparedCommand):
 
 def taken_in(path: Path, owner: User, told: dict[str, str], line: ProgressLine) -> str:
     """Take one file in; what came of it, in words. Raises CommandError."""
-    from experiments.transfer.arriving import Source
-    from workers.jobs import transfer
+    from experiments.exchange.import_bundle import Source
+    from workers.jobs import exchange
 
     try:
         kind, said = about(path, told)
         with line.until_ctrl_c():
-            return transfer.take(path, kind, Source(path.name, owner), said, line)
+            return exchange.take(path, kind, Source(path.name, owner), said, line)
     except Cancelled:
         raise CommandError("Stopped. Runs that were whole by then are kept.", returncode=STOPPED) from None
     except MaiaError as error:

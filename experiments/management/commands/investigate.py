@@ -10,13 +10,16 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from experiments import audit, forks, forms, kit, steering, transcript
-from experiments.fork_form import ForkForm
-from experiments.management import choices
+from experiments.core import audit, compatibility, transcript
+from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Run
 from experiments.models.run import LIMITS, Status
+from experiments.runs.asking import form as forms
+from experiments.runs.forks import relatives
+from experiments.runs.forks.form import ForkForm
+from experiments.runs.steering import actions
 from workers import registry
 from workers.errors import MaiaError
 
@@ -89,7 +92,7 @@ class Command(FetchingCommand):
         if options["fork"] is not None:
             return forked(options)
         run = asked(options)
-        if advice := kit.advice(run.model, run.tool_set):
+        if advice := compatibility.advice(run.model, run.tool_set):
             self.stderr.write(advice)
         return run
 
@@ -103,10 +106,10 @@ def forked(options: dict[str, Any]) -> Run:
     defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
     given = {name: options[name] for name, value in defaults.items() if options[name] != value}
     given |= {name: options[f"max_{name}"] for name, value in LIMITS.items() if options[f"max_{name}"] != value}
-    number = forks.latest(source) if options["round"] is None else options["round"]
+    number = relatives.latest(source) if options["round"] is None else options["round"]
     try:
-        form = ForkForm(source, forks.cut(source, number), given | {"remark": options["remark"]})
-    except steering.Refused as refused:
+        form = ForkForm(source, relatives.cut(source, number), given | {"remark": options["remark"]})
+    except actions.Refused as refused:
         raise CommandError(str(refused)) from refused
     if not form.is_valid():
         raise CommandError(" ".join(str(each) for told in form.errors.values() for each in told))
@@ -122,7 +125,7 @@ def asked(options: dict[str, Any]) -> Run:
     from workers.jobs import foreground
 
     spec = choices.system_of(options)
-    if problem := kit.misfit(options["backbone"], options["tool_set"]):
+    if problem := compatibility.misfit(options["backbone"], options["tool_set"]):
         raise CommandError(problem)
     question = options["question"]
     run = Run(

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.urls import reverse
 
-from experiments import audit
+from experiments.core import audit
 from experiments.management.prepared import PreparedCommand
 from experiments.models import Invitation
 from experiments.models.invitation import NOTE_CHARS

@@ -56,16 +56,16 @@ def listed() -> list[dict[str, Any]]:
 
 def layers_of(name: str) -> list[Layer]:
     """The layers of a model, which is loaded if they are not known yet. Raises RequestError."""
-    from workers.jobs import additions
+    from workers.jobs import registration
 
-    return list(additions.model(name).layers.all())
+    return list(registration.model(name).layers.all())
 
 
 def removed(name: str) -> str:
     """Raises CommandError for a model that nobody added."""
-    from workers.jobs import keys
+    from workers.jobs import plugin_keys
 
-    row = Model.objects.filter(name__in=[name, keys.absolute(name), f"hf:{name}"], added__isnull=False).first()
+    row = Model.objects.filter(name__in=[name, plugin_keys.absolute(name), f"hf:{name}"], added__isnull=False).first()
     if row is None:
         raise CommandError(f"No model {name!r} was added. Those of the registry stay; manage.py models lists all.")
     row.delete()

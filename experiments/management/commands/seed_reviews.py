@@ -20,7 +20,7 @@ class Command(PreparedCommand):
         parser.add_argument("--force", action="store_true", help="even beside real runs")
 
     def handle(self, **options: Any) -> None:
-        from experiments.review import seeding
+        from experiments.reviews import seeding
         from workers.jobs import bulk
         from workers.jobs.seeding import is_real
 

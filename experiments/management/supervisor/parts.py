@@ -17,7 +17,7 @@ def web(port: int) -> Child:
     """Pages, API and WebSockets, by the ASGI server."""
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
     quiet = ["--log-level", "warning", "--no-access-log", "--ws-max-size", "4096"]
-    plain = ["--no-proxy-headers"]  # experiments/whence.py reads them, and knows which to believe
+    plain = ["--no-proxy-headers"]  # experiments/core/client_ip.py reads them, and knows which to believe
     return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *plain, opens=True)
 
 

@@ -6,10 +6,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
 
+from experiments.core.queue import enqueue
 from experiments.models import Member, Run
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Role
-from workers.jobs.queue import enqueue
 
 EXAMPLE = ("toybox", "layer4", 87)
 """Model, layer and unit that the first query asks about."""

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from workers.backbones.openai_chat import account
-from workers.backbones.openai_chat.hearing import Heard
-from workers.backbones.openai_chat.line import Line
-from workers.backbones.openai_chat.patience import Patience, wait
+from workers.backbones.openai_chat import pricing
+from workers.backbones.openai_chat.connection import Line
+from workers.backbones.openai_chat.messages import turns, without_system
 from workers.backbones.openai_chat.pictures import Picture, text_tokens
-from workers.backbones.openai_chat.setbacks import (
+from workers.backbones.openai_chat.provider_errors import (
     SYSTEM,
     CutShort,
     Echo,
@@ -22,7 +21,8 @@ from workers.backbones.openai_chat.setbacks import (
     host,
     meant,
 )
-from workers.backbones.openai_chat.turns import turns, without_system
+from workers.backbones.openai_chat.retry import Patience, wait
+from workers.backbones.openai_chat.stream import Heard
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
 from workers.protocols import Aside, Emit, Message, Provider, Reply, Usage
 
@@ -184,7 +184,7 @@ class Asking:
         if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
             prompt = heard.prompt_tokens or self.said.tokens
             completion = heard.completion_tokens or text_tokens(heard.text + heard.thought)
-            self.spent = account.both(self.spent, account.usage(self.provider.prices, self.model, prompt, completion))
+            self.spent = pricing.both(self.spent, pricing.usage(self.provider.prices, self.model, prompt, completion))
 
 
 def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:

@@ -24,8 +24,8 @@ from workers.image_models.diffusion.source import Source
 from workers.image_models.diffusion.store import Store, request_key
 from workers.image_models.diffusion.tokens import cut
 from workers.lab.imaging import image_key, undrawn
+from workers.model_cache import in_batches
 from workers.protocols import LabSettings, Picture, Progress
-from workers.shelf import in_batches
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,152 @@
+"""The audit as admins read it: what the address filters, a page of it, and the whole as a file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from experiments.exchange.tables import cell, csv_line, json_line
+from experiments.models import AuditEntry, Run
+from experiments.runs.lists import Senseless, day, next_day
+
+PER_PAGE = 50
+CHUNK = 500
+"""Entries of a file that are held at once."""
+COLUMNS = ("time", "name", "verb", "row_kind", "row_pk", "row_words", "details", "address", "agent", "token")
+
+
+@dataclass(frozen=True)
+class Trail:
+    """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
+
+    entries: QuerySet[AuditEntry]
+    values: dict[str, str]
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def query(self) -> str:
+        return urlencode(self.values)
+
+
+def read(params: Mapping[str, str]) -> Trail:
+    """The entries that the parameters of an address choose, the newest first."""
+    entries, values, problems = AuditEntry.objects.all(), {}, {}
+    for name, condition in FILTERS.items():
+        text = params.get(name, "").strip().replace("\x00", "")
+        if not text:
+            continue
+        try:
+            entries = entries.filter(condition(text))
+            values[name] = text
+        except Senseless as error:
+            problems[name] = str(error)
+    return Trail(entries, values, problems)
+
+
+def whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Senseless(f"“{text[:40]}” is no number of a row.")
+    return int(text)
+
+
+SYSTEM = "-"
+"""What stands in the address for entries without a person."""
+FILTERS: Mapping[str, Callable[[str], Q]] = {
+    "who": lambda text: Q(name="" if text == SYSTEM else text),
+    "verb": lambda text: Q(verb=text),
+    "kind": lambda text: Q(row_kind=text),
+    "row": lambda text: Q(row_pk=whole(text)),
+    "since": lambda text: Q(time__gte=day(text)),
+    "until": lambda text: Q(time__lt=next_day(text)),
+}
+
+
+# --- a page ---
+
+
+@dataclass(frozen=True)
+class Page:
+    """Entries and, if there are older ones, the query string that leads to them."""
+
+    entries: list[AuditEntry]
+    older: str
+    is_newest: bool
+
+
+def page(trail: Trail, before: str) -> Page:
+    """Those older than the entry with the key `before`; the newest for none, or a key that there is not.
+
+    A cursor, not a number: deep pages cost what the first one does, and new entries move nothing.
+    """
+    mark = AuditEntry.objects.filter(pk=int(before)).first() if is_key(before) else None
+    entries = older_than(trail.entries, mark) if mark else trail.entries
+    found = list(entries[: PER_PAGE + 1])
+    older = urlencode({**trail.values, "before": found[PER_PAGE - 1].pk}) if len(found) > PER_PAGE else ""
+    return Page(found[:PER_PAGE], older, mark is None)
+
+
+def is_key(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
+    """The first condition is implied by the second; an index can use it."""
+    return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
+
+
+def runs_among(entries: list[AuditEntry]) -> set[int]:
+    """Keys of the runs that entries are about and that there still are."""
+    keys = [each.row_pk for each in entries if each.row_kind == "run" and each.row_pk]
+    return set(Run.objects.filter(pk__in=keys).order_by().values_list("pk", flat=True))
+
+
+def distinct(column: str) -> list[str]:
+    """The values of an indexed column, found by leaps along its index: there may be a million entries."""
+    table, name = connection.ops.quote_name(AuditEntry._meta.db_table), connection.ops.quote_name(column)
+    leaps = f"""WITH RECURSIVE leap(value) AS (
+        SELECT MIN({name}) FROM {table}
+        UNION ALL SELECT (SELECT MIN({name}) FROM {table} WHERE {name} > leap.value) FROM leap
+        WHERE leap.value IS NOT NULL
+    ) SELECT value FROM leap WHERE value <> ''"""  # noqa: S608 - names of our own
+    with connection.cursor() as cursor:
+        cursor.execute(leaps)
+        return [row[0] for row in cursor.fetchall()]
+
+
+# --- a file ---
+
+
+def told(entry: AuditEntry) -> dict[str, Any]:
+    """An entry as a file has it."""
+    return {name: getattr(entry, name) for name in COLUMNS}
+
+
+def as_csv(entry: AuditEntry) -> bytes:
+    return csv_line([cell(value) for value in told(entry).values()])
+
+
+def as_json(entry: AuditEntry) -> bytes:
+    return json_line(told(entry))
+
+
+FORMATS: Mapping[str, tuple[str, bytes, Callable[[AuditEntry], bytes]]] = {
+    "csv": ("text/csv; charset=utf-8", csv_line(COLUMNS), as_csv),
+    "jsonl": ("application/jsonl; charset=utf-8", b"", as_json),
+}
+"""Ending of a file -> its type, its first line, and how an entry is written."""
+
+
+async def pieces(trail: Trail, form: str) -> AsyncIterator[bytes]:
+    """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
+    holds no transaction open."""
+    _, head, write = FORMATS[form]
+    yield head
+    entries = trail.entries
+    while found := [each async for each in entries[:CHUNK]]:
+        yield b"".join(write(each) for each in found)
+        entries = older_than(trail.entries, found[-1])

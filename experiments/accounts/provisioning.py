@@ -1,0 +1,123 @@
+"""What becomes of an identity that the provider of single sign-on vouches for: a person we know, one who connects it
+to their account, or a newcomer.
+
+An identity is never taken for somebody's because the e-mail addresses are the same: whoever can write an address into
+either system could take the account over. The person connects the two while signed in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from django.conf import settings
+from django.contrib.auth import login as sign_in
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from experiments.accounts import names, refusals
+from experiments.accounts.team import admit
+from experiments.core import audit
+from experiments.models import Invitation, Member
+from experiments.models.member import Role
+
+
+def arrive(request: HttpRequest, login: SocialLogin) -> HttpResponse:
+    """The page for whom the provider names. What the browser began with comes back: `connect`, `join` or nothing."""
+    began = login.state.get("data") or {}
+    account: SocialAccount = login.account
+    known = account.user if account.pk else None
+    if "connect" in began:
+        return connect(request, account, known, began["connect"])
+    invitation = Invitation.objects.filter(pk=began.get("join", 0)).first()
+    try:
+        with transaction.atomic():
+            person = known or newcomer(request, account, invitation)
+            if isinstance(person, HttpResponse):
+                return person
+            return enter(request, person, invitation, login.state.get("next"))
+    except IntegrityError:
+        return refusals.interrupted(request)
+
+
+def enter(request: HttpRequest, person: User, invitation: Invitation | None, further: str | None) -> HttpResponse:
+    """Sign somebody in, and take the invitation that they came with."""
+    if not person.is_active:
+        return refusals.inactive(request)
+    request.came_by = "single sign-on"  # type: ignore[attr-defined]
+    sign_in(request, person)
+    if invitation is not None:
+        admit(request, person, invitation)
+    if not Member.objects.filter(user=person).exists():
+        return render(request, "accounts/no_role.html")
+    return redirect(further or "overview")
+
+
+def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
+    """From now on the identity is one more way into the account of who is signed in."""
+    user = request.user
+    if not isinstance(user, User) or user.pk != user_id:
+        return refusals.interrupted(request)
+    if known is not None and known != user:
+        return refusals.of_another(request)
+    if known is None:
+        account.user = user
+        try:
+            with transaction.atomic():
+                account.save()
+                audit.record(request, "sign-on.connected", user)
+        except IntegrityError:
+            return refusals.interrupted(request)
+    return redirect("settings-you")
+
+
+def newcomer(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
+    """A new account for an identity, in the role that newcomers get; a page that says why not."""
+    told = account.extra_data
+    email = verified_email(told)
+    invited = invitation is not None and invitation.state == "open"
+    if settings.OIDC_DOMAINS and not invited and not is_ours(email):
+        return refusals.foreign(request)
+    if email and User.objects.filter(email__iexact=email).exists():
+        return refusals.taken(request)
+    person = User(
+        username=names.free(wanted_name(told)), email=email, first_name=names.plain(str(told.get("name", "")))
+    )
+    person.set_unusable_password()
+    person.save()
+    account.user = person
+    account.save()
+    if settings.OIDC_ROLE != "none" and not invited:
+        member = Member.objects.create(user=person, role=Role[settings.OIDC_ROLE.upper()])
+        audit.record_from(request, person, "person.admitted", person, role=Role(member.role).label, by="single sign-on")
+    return person
+
+
+def verified_email(told: dict[str, Any]) -> str:
+    """The address, if the provider has seen that it is theirs; else ""."""
+    email = told.get("email")
+    if not isinstance(email, str) or told.get("email_verified") not in (True, "true") or len(email) > 254:
+        return ""
+    try:
+        validate_email(email)
+    except ValidationError:
+        return ""
+    return email
+
+
+def is_ours(email: str) -> bool:
+    return email.rpartition("@")[2].casefold() in {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
+
+
+def wanted_name(told: dict[str, Any]) -> str:
+    """What the provider calls the person, as far as a user name may hold it."""
+    for key in ("preferred_username", "email", "name"):
+        found = re.sub(r"[^\w.+-]+", "-", str(told.get(key, "")).partition("@")[0]).strip("-")
+        if found:
+            return found
+    return "newcomer"

@@ -1,0 +1,33 @@
+"""People who come and go are recorded, whichever way they sign in. Loaded by the app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from experiments.core import audit
+
+KNOWN, UNKNOWN = "of an account", "of no account"
+
+
+@receiver(user_logged_in)
+def came(request: HttpRequest, user: User, **_: Any) -> None:
+    audit.record_from(request, user, "person.signed-in", user)
+
+
+@receiver(user_logged_out)
+def went(request: HttpRequest, user: User | None, **_: Any) -> None:
+    """Signing out without having signed in is nothing."""
+    if user is not None:
+        audit.record_from(request, user, "person.signed-out", user)
+
+
+@receiver(user_login_failed)
+def refused(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+    """A name is told only if it is somebody's: people type passwords into the wrong field."""
+    tried = User.objects.filter(username=str(credentials.get("username", ""))[:150]).first()
+    audit.record_from(request, None, "sign-in.failed", tried, name=KNOWN if tried else UNKNOWN)

@@ -1,1 +1,0 @@
-"""How far reviewers of a queue agree."""

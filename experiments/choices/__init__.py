@@ -1,1 +1,0 @@
-"""Blind two-way choices between labels."""

@@ -1,0 +1,259 @@
+"""Threads of comments on runs, and what the person who asks was told of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+from pydantic import StringConstraints
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, UnitNumber, find
+from experiments.api.once import once
+from experiments.api.problems import FieldError, Refusal
+from experiments.api.versions import must_match
+from experiments.comments import anchors, reading, writing
+from experiments.comments.anchors import Nowhere
+from experiments.comments.writing import Unfit
+from experiments.exchange.opinions import opinions_of
+from experiments.models import Comment, Run, Thread
+from experiments.models.api_token import Scope
+from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
+from experiments.models.member import Role
+
+router = Router(tags=["Comments"])
+
+
+class OpinionsOut(Schema):
+    """What people said of an imported run where it took place. Their names are no accounts here."""
+
+    threads: list[dict[str, Any]]
+    reviews: list[dict[str, Any]]
+    finals: list[dict[str, Any]]
+
+
+@router.get("/runs/{pk}/opinions", response=OpinionsOut, summary="Read what came with an imported run")
+def read_opinions(request: HttpRequest, pk: Id) -> OpinionsOut:
+    """Comments and reviews as they stand in the bundle; empty lists for a run of this place."""
+    user = allow(request)
+    run = find(Run.objects.all(), pk=pk)
+    if reading.hides(user, run):
+        raise PermissionDenied(reading.HIDDEN)
+    found = opinions_of(run)
+    names = ("threads", "reviews", "finals")
+    return OpinionsOut(**{name: getattr(found, name) if found else [] for name in names})
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_CHARS, pattern=NO_NUL)]
+Around = Annotated[str, Field(max_length=NEARBY_CHARS, pattern=NO_NUL)]
+
+
+class CommentText(Body):
+    """Plain text: links, `code` and @names count, nothing else does."""
+
+    text: Text
+
+
+class ThreadIn(CommentText):
+    """A first comment, and what it hangs on: for an event or its words `seq`, for an image its experiment too."""
+
+    on: Annotated[str, Field(pattern=f"^({'|'.join(On.values)})$")] = On.RUN
+    seq: RowNumber | None = None
+    experiment: UnitNumber | None = None
+    image: Annotated[str, Field(pattern=KEY)] | None = None
+    quote: Annotated[str, Field(max_length=QUOTE_CHARS, pattern=NO_NUL)] = ""
+    before: Around = ""
+    after: Around = ""
+    place: UnitNumber = 0
+
+
+class Resolution(Body):
+    resolved: bool
+
+
+class WordingOut(Schema):
+    """What a comment said until then."""
+
+    text: str
+    until: datetime
+
+
+class CommentOut(Schema):
+    """One thing that somebody said; of one that was deleted the text is empty."""
+
+    id: int
+    thread: int
+    author: str
+    text: str
+    mentions: list[str]
+    created: datetime
+    edited: datetime | None
+    deleted: datetime | None
+    earlier: list[WordingOut]
+
+
+class ThreadOut(Schema):
+    """What people said to each other on one thing of a run."""
+
+    id: int
+    run: int
+    on: str
+    seq: int | None
+    experiment: int | None
+    image: str | None
+    quote: str
+    created: datetime
+    resolved: datetime | None
+    resolved_by: str | None
+    comments: list[CommentOut]
+
+
+class SaidOut(Schema):
+    """What was written. `told` says whom it did not reach, "" for nobody."""
+
+    comment: CommentOut
+    told: str
+
+
+def comment_out(row: Comment) -> CommentOut:
+    return CommentOut(
+        id=row.pk,
+        thread=row.thread_id,
+        author=row.author.get_username(),
+        text=row.text,
+        mentions=sorted(user.get_username() for user in row.mentions.all()),
+        created=row.created,
+        edited=row.edited,
+        deleted=row.deleted,
+        earlier=[WordingOut(text=each.text, until=each.replaced) for each in row.wordings.all()],
+    )
+
+
+def thread_out(row: Thread) -> ThreadOut:
+    return ThreadOut(
+        id=row.pk,
+        run=row.run_id,
+        on=row.on,
+        seq=row.seq,
+        experiment=row.experiment.number if row.experiment else None,
+        image=row.observation.image_id if row.observation else None,
+        quote=row.quote,
+        created=row.created,
+        resolved=row.resolved,
+        resolved_by=row.resolved_by.get_username() if row.resolved_by else None,
+        comments=[comment_out(comment) for comment in row.comments.all()],
+    )
+
+
+# --- threads -----------------------------------------------------------------------------------------
+
+
+@router.get("/runs/{pk}/threads", response=Page[ThreadOut], summary="List the comments on a run")
+def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ThreadOut]:
+    """Its threads, the newest first, each with all that was said in it."""
+    user = allow(request)
+    run = find(Run.objects.all(), pk=pk)
+    writing.see(user, run)
+    return page(request, reading.threads(run), ["-pk"], paging, thread_out)
+
+
+@router.post("/runs/{pk}/threads", response={201: SaidOut}, summary="Comment on a run, or on something in it")
+def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A new thread. What it hangs on has to be there."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    run = find(Run.objects.all(), pk=pk)
+    params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
+
+    def make() -> tuple[SaidOut, str]:
+        try:
+            anchor = anchors.read(run, params)
+        except Nowhere as problem:
+            error = FieldError(field=said.on, message=str(problem))
+            raise Refusal("invalid", "There is nothing there to hang a comment on.", [error]) from None
+        return written(writing.start(request, user, anchor, said.text))
+
+    return Status(201, once(request, response, user, make))
+
+
+@router.get("/threads/{pk}", response=ThreadOut, summary="Read a thread")
+def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
+    user = allow(request)
+    row = find(Thread.objects.select_related("run"), pk=pk)
+    writing.see(user, row.run)
+    return thread_out(find(reading.threads(row.run), pk=pk))
+
+
+@router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
+def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOut:
+    """Needs the ETag of the thread in If-Match: somebody may have replied since."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    with transaction.atomic():
+        row = find(Thread.objects.select_for_update(), pk=pk)
+        must_match(request, thread_out(find(reading.threads(row.run), pk=pk)))
+        writing.resolve(request, user, row, wanted.resolved)
+    return thread_out(find(reading.threads(row.run), pk=pk))
+
+
+@router.post("/threads/{pk}/comments", response={201: SaidOut}, summary="Reply in a thread")
+def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A resolved thread is open again then."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    row = find(Thread.objects.select_related("run"), pk=pk)
+    return Status(201, once(request, response, user, lambda: written(writing.reply(request, user, row, said.text))))
+
+
+# --- comments ----------------------------------------------------------------------------------------
+
+COMMENTS = Comment.objects.select_related("author", "thread__run").prefetch_related("mentions", "wordings")
+
+
+@router.get("/comments/{pk}", response=CommentOut, summary="Read a comment")
+def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
+    user = allow(request)
+    row = find(COMMENTS.all(), pk=pk)
+    writing.see(user, row.thread.run)
+    return comment_out(row)
+
+
+@router.patch("/comments/{pk}", response=SaidOut, summary="Edit a comment of yours")
+def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> SaidOut:
+    """Needs the ETag of the comment in If-Match. What it said before stays readable."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    with transaction.atomic():
+        row = held(request, pk)
+        try:
+            return written(writing.edit(request, user, row, said.text))[0]
+        except Unfit as problem:
+            raise Refusal("conflict", str(problem)) from None
+
+
+@router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
+def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
+    """Needs its ETag too. Its words are gone then; that there was one stays."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    with transaction.atomic():
+        row = held(request, pk)
+        try:
+            writing.delete(request, user, row)
+        except Unfit as problem:
+            raise Refusal("conflict", str(problem)) from None
+    return comment_out(find(COMMENTS.all(), pk=pk))
+
+
+def held(request: HttpRequest, pk: int) -> Comment:
+    """The comment, locked, as its editor knows it. Raises Refusal."""
+    find(Comment.objects.select_for_update(), pk=pk)
+    row = find(COMMENTS.all(), pk=pk)
+    must_match(request, comment_out(row))
+    return row
+
+
+def written(said: writing.Said) -> tuple[SaidOut, str]:
+    row = find(COMMENTS.all(), pk=said.comment.pk)
+    return SaidOut(comment=comment_out(row), told=said.told), reverse("api:read_comment", args=[row.pk])

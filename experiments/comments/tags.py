@@ -1,0 +1,65 @@
+"""What the templates of comments call."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from experiments.comments import listing, reading
+from experiments.comments.anchors import Anchor
+from experiments.core.thumbnails import Addresses
+from experiments.display import prose
+from experiments.models import Comment, Event, Image, Observation, Run, Thread
+
+register = template.Library()
+
+
+@register.inclusion_tag("comments/list.html", takes_context=True)
+def discussion(context: dict[str, Any], run: Run) -> dict[str, Any]:
+    """The threads of a run as who asks may see them, by the address of the page."""
+    request = context["request"]
+    return {
+        **listing.read(run, request.user, request.GET.dict()),
+        "request": request,
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.inclusion_tag("comments/spot.html", takes_context=True)
+def talks_at(context: dict[str, Any], run: Run, event: Event) -> dict[str, Any]:
+    """The threads on one event, as who asks may see them."""
+    request = context["request"]
+    known = {"request": request, "csrf_token": context.get("csrf_token")}
+    return {**listing.at(run, request.user, event, {}), **known}
+
+
+@register.inclusion_tag("comments/of_image.html", takes_context=True)
+def talks_of_image(context: dict[str, Any], image: Image) -> dict[str, Any]:
+    """The newest threads on an image, in whatever runs, as who asks may see them; to be read alone."""
+    return {"talks": reading.of_image(context["request"].user, image.pk), "may_comment": False}
+
+
+@register.filter
+def spoken(comment: Comment) -> SafeString:
+    """A comment's words as safe HTML, with the names of those it mentions."""
+    return prose.said(comment.text, {user.get_username() for user in comment.mentions.all()})
+
+
+@register.filter
+def draft_key(place: Anchor | Thread | Comment) -> str:
+    """What names a draft in the browser: where it was begun."""
+    if isinstance(place, Thread):
+        return f"thread-{place.pk}"
+    if isinstance(place, Comment):
+        return f"comment-{place.pk}"
+    named = repr(place.fields()) if isinstance(place, Anchor) else ""
+    return f"new-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+
+@register.inclusion_tag("comments/thumb.html")
+def thumb_of(row: Observation) -> dict[str, Any]:
+    """A small image with its title and activation, beside what is said of it."""
+    return {"row": row, "masked": Addresses.of(row.masked_id or row.image_id), "raw": Addresses.of(row.image_id)}

@@ -1,0 +1,88 @@
+"""Who may see or change what: the first line of every view and consumer.
+
+One installation is one team. Anonymous visitors never get here (LoginRequiredMiddleware sends them to the sign-in
+page); a signed-in stranger without a role gets 404, a member whose role is too low 403.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+
+from experiments.core import sessions
+from experiments.models import Member, Run
+from experiments.models.member import Role
+
+TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
+NOBODY = max(Role) + 1
+
+
+def role_of(user: Any) -> Role | None:
+    """The user's role, None for strangers and anonymous visitors."""
+    if not user.is_authenticated:
+        return None
+    # Asked of the database: a socket knows the user as of when it was opened.
+    member = Member.objects.filter(user_id=user.pk, user__is_active=True).first()
+    return Role(member.role) if member else None
+
+
+def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
+    """The signed-in member, who has at least this role. Raises Http404 for strangers, PermissionDenied for others."""
+    held = role_of(request.user)
+    if held is None:
+        raise Http404("There is nothing here.")
+    if held < role:
+        raise PermissionDenied(f"This needs the role {role.label}; yours is {held.label}. Ask an admin of your team.")
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
+    """The run, for a member who has at least this role."""
+    require(request, role)
+    return get_object_or_404(Run, pk=pk)
+
+
+def is_still_signed_in(scope: Mapping[str, Any]) -> bool:
+    """Whether the session that opened a WebSocket has not ended since. Touches the database."""
+    session = scope.get("session")
+    return session is None or not session.session_key or sessions.lasts(session.session_key)
+
+
+TOPICS = {
+    "comments.run": Role.VIEWER,
+    "contest": Role.VIEWER,
+    "queue": Role.VIEWER,
+    "runs": Role.VIEWER,
+    "user": Role.VIEWER,
+}
+"""Topic without its number -> the role that may hear its bell (`live.tell`). A user's own is for that user alone."""
+
+
+def may_hear(user: Any, topic: str) -> bool:
+    """Whether the user of a WebSocket may hear the bell of a topic, such as `comments.run.7`. Touches the database."""
+    return may_hear_all(user, [topic])
+
+
+def may_hear_all(user: Any, topics: Sequence[str]) -> bool:
+    """The same of several, at least one."""
+    held = role_of(user)
+    return held is not None and bool(topics) and all(is_theirs(user.pk, held, topic) for topic in topics)
+
+
+def is_theirs(user_id: int, role: Role, topic: str) -> bool:
+    found = TOPIC.fullmatch(topic)
+    if found is None or role < TOPICS.get(found["name"], NOBODY):
+        return False
+    return found["name"] != "user" or found["number"] == str(user_id)
+
+
+def may_watch(user: Any, run_id: int) -> bool:
+    """Whether the user of a WebSocket may watch the run. Touches the database."""
+    return role_of(user) is not None and Run.objects.filter(pk=run_id).exists()

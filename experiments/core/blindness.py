@@ -1,0 +1,92 @@
+"""Who may see whose opinion. Every page, answer of the API, export and figure that shows reviews of others asks here.
+
+In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
+complete or its queue closed, save for who still writes a draft of it. Whoever is to judge the run in another blind
+queue sees none of others, wherever they were given. Drafts are their writer's alone. Whatever shows somebody the
+opinions of others says so with `note_shown`: from then on their own submissions on that run stand.
+
+What a synthetic neuron is called waits for the same: see `names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from experiments.models import Item, Review
+from experiments.models.review import State
+from experiments.reviews import reservation
+
+
+def visible(user: User) -> QuerySet[Review]:
+    """The submitted reviews that this person may read: their own always."""
+    mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
+    own = Exists(mine.filter(state=State.SUBMITTED))
+    over = Q(item__complete=True) & ~Exists(mine.filter(state=State.DRAFT))
+    allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
+    others = allowed & ~Q(item__run__in=blinded_runs(user))
+    return Review.objects.filter(Q(reviewer=user) | others, state=State.SUBMITTED)
+
+
+def hears(user: User, item: Item, mine: Review | None, *, blind: bool) -> bool:
+    """Whether this person may read why others declined the item: as with opinions, and the queue's owner always.
+    `blind`: whether they are, to its run."""
+    if item.queue.owner_id == user.pk:
+        return True
+    if blind:
+        return False
+    if not item.queue.blind or item.queue.closed:
+        return True
+    return mine.state == State.SUBMITTED if mine and mine.state != State.DECLINED else item.complete
+
+
+def blinded_runs(user: User) -> QuerySet[Item, int]:
+    """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
+    comments too, is not for their eyes."""
+    mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
+    due = Q(complete=False) & ~Exists(mine.exclude(state=State.DRAFT))
+    blind = Item.objects.filter(queue__in=reservation.queues_of(user).filter(blind=True))
+    return blind.filter(due | Exists(mine.filter(state=State.DRAFT))).order_by().values_list("run_id", flat=True)
+
+
+def is_blind(user: User, run: int) -> bool:
+    """Whether that is so of one run."""
+    return blinded_runs(user).filter(run_id=run).exists()
+
+
+def is_under_review(run: int) -> bool:
+    """Whether anybody is still to form an opinion of the run unseen: then no link to it tells what others say."""
+    return Item.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
+
+
+def note_shown(user: User, items: Iterable[int]) -> None:
+    """Keep that this person was shown what others say of the runs of these items: whatever they have submitted of them
+    unseen, here or in another queue, stands."""
+    runs = Item.objects.filter(pk__in=items).order_by().values("run")
+    mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=State.SUBMITTED, opinions_shown=None)
+    others = _of_the_same_run().exclude(reviewer=user)
+    new = mine.filter(Exists(others), item__queue__blind=True).order_by()
+    if keys := list(new.values_list("pk", flat=True)):
+        Review.objects.filter(pk__in=keys, opinions_shown=None).update(opinions_shown=timezone.now())
+
+
+def _of_the_same_run() -> QuerySet[Review]:
+    """What was submitted of the run that an outer review is of."""
+    return Review.objects.filter(item__run=OuterRef("item__run"), state=State.SUBMITTED).order_by()
+
+
+def has_hidden_verdict(user: User | None) -> Q:
+    """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
+    back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
+    blind = Item.objects.filter(queue__blind=True, queue__closed=None)
+    recent = Review.objects.filter(item__in=blind, state=State.SUBMITTED)
+    recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - reservation.UNDO).order_by()
+    others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))
+    recent = recent.filter(Q(item__queue__reviewers_per_item__gt=1) | Exists(others))
+    if user is None:
+        anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
+        return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))
+    return Q(pk__in=blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))

@@ -1,0 +1,138 @@
+"""How much a request may bring: asked before a byte of it is kept, around everything else.
+
+Django reads a body to its end, into a file where it is large, before any of our code is asked who sends it. So this
+stands in front: a body that is announced as too large, or turns out to be, is not read on. Files may be larger, for
+members who may import them, which is asked first. Wraps the ASGI application; its middleware gives the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from experiments.core import access
+from experiments.core.sessions import SessionStore
+from experiments.exchange.safe_zip import UPLOAD
+from experiments.models import ApiToken
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+
+Message = dict[str, Any]
+Said = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Said]]
+Send = Callable[[Said], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+TAKING_FILES = ("/imports/bring/", "/api/v1/imports", "/api/v1/imports/batch")
+ROOM = 1 << 20
+"""What a form with a file may bring beside the file."""
+REFUSED = "maia.refused"
+"""Set in the scope of a request whose body was not read: the most bytes that it might have had."""
+
+
+class Bounded:
+    """Around the application."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        most = await most_bytes(scope)
+        counted, noted = Counted(receive, most), Noted(send)
+        if announced(scope) <= most:
+            await self.app(scope, counted, noted)
+        if not noted.answered and (announced(scope) > most or counted.exceeded):
+            await self.app({**scope, REFUSED: most}, _nothing_more(), send)
+
+
+class Counted:
+    """Passes messages on until there are too many bytes in them: to the application the client is then gone."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self.receive, self.left = receive, most
+
+    @property
+    def exceeded(self) -> bool:
+        return self.left < 0
+
+    async def __call__(self) -> Said:
+        message = await self.receive()
+        self.left -= len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self.exceeded else message
+
+
+class Noted:
+    """Passes an answer on, and notes that there is one: a stream answers before the body is there, and only once."""
+
+    def __init__(self, send: Send) -> None:
+        self.send, self.answered = send, False
+
+    async def __call__(self, message: Said) -> None:
+        self.answered = True
+        await self.send(message)
+
+
+def _nothing_more() -> Receive:
+    """An empty body, and then silence."""
+    bodies = iter([{"type": "http.request", "body": b""}])
+
+    async def receive() -> Said:
+        return next(bodies, None) or await asyncio.get_running_loop().create_future()
+
+    return receive
+
+
+def announced(scope: Message) -> int:
+    """The bytes that the client says are coming; 0 if it does not."""
+    told = dict(scope["headers"]).get(b"content-length", b"")
+    return int(told) if told.isdigit() else 0
+
+
+async def most_bytes(scope: Message) -> int:
+    """The most bytes that the body of this request may have. Who may not import is not asked for a file at all."""
+    plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < announced(scope) <= plain:
+        return plain
+    return UPLOAD + ROOM if await database_sync_to_async(may_import)(scope) else 0
+
+
+def may_import(scope: Message) -> bool:
+    """Whether a token or a session of somebody who may import comes with the request. The views ask again."""
+    request = ASGIRequest(scope, BytesIO())
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        found = ApiToken.find(token.strip())
+        return found is not None and found.scope > Scope.READ and _is_researcher(found.user)
+    request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+    return _is_researcher(get_user(request))
+
+
+def _is_researcher(user: Any) -> bool:
+    return (access.role_of(user) or 0) >= Role.RESEARCHER
+
+
+class Refusal:
+    """Middleware that answers for a body which was not read. The API says so in its own language."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        most = refused(request)
+        if most and not request.path.startswith("/api/"):
+            return render(request, "413.html", {"most": most}, status=413)
+        return self.get_response(request)
+
+
+def refused(request: HttpRequest) -> int:
+    """The most bytes the body might have had that was not read; 0 if it was, or if its sender may send none."""
+    return int(getattr(request, "scope", {}).get(REFUSED, 0))

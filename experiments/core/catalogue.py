@@ -1,0 +1,96 @@
+"""What a run may name: the models, datasets, toolsets and backbones that this installation knows, and no others.
+
+A row of a run may come from a form, a command or a file that somebody brought. So the same is asked by the forms, when
+a person has a run go on, and by the worker that claims it: nothing is read, loaded or fetched because a file names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+
+from experiments.core import compatibility
+from experiments.models import Backbone, DataSet, Layer, Model, Run
+from workers import registry
+
+LONGEST = 80
+"""Characters of a name that a sentence repeats."""
+
+
+def find_unknown(run: Run) -> str:
+    """What the run names and this installation does not know or offer, with the remedy; "" if there is nothing."""
+    row = Backbone.objects.filter(key=run.backbone, available=True).first()
+    return find_unknown_part(run) or (unoffered(run, row.model_names) if row else "")
+
+
+def find_unknown_part(run: Run) -> str:
+    """As `find_unknown`, but for the provider's model: on the command line any of them may be asked."""
+    checks = (
+        unknown_model(run.model) or unknown_layer(run),
+        unknown_data_set(run.options.get("data_set") or ""),
+        unknown_among("toolset", run.tool_set, registry.TOOL_SETS),
+        unknown_among("backbone", run.backbone, registry.BACKBONES),
+        unknown_among("task", run.task, registry.TASKS),
+    )
+    return next(filter(None, checks), "") or compatibility.misfit(run.backbone, run.tool_set)
+
+
+def unknown_model(name: str) -> str:
+    """A member of a family, such as hf:owner/name, is known once an admin has added it."""
+    known = is_named(registry.VISION_MODELS, name) or Model.objects.filter(name=name).exists()
+    return "" if known else no_model(name)
+
+
+def no_model(name: str) -> str:
+    there = listed(Model.objects.filter(available=True).values_list("name", flat=True))
+    return f"There is no model “{name[:LONGEST]}”. Choose one of: {there}."
+
+
+def unknown_layer(run: Run) -> str:
+    """Whether the layer has this unit and is studied in this way; what nobody has listed yet is the worker's to see."""
+    layers = Layer.objects.filter(model__name=run.model)
+    if not layers.exists():
+        return unknown_among("system", run.system_kind, registry.SYSTEMS)
+    layer = layers.filter(name=run.layer).first()
+    if layer is None:
+        names = listed(layers.values_list("name", flat=True))
+        return f"{run.model} has no layer “{run.layer[:LONGEST]}”. Choose one of: {names}."
+    if not 0 <= run.unit < layer.units:
+        return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
+    kind = registry.SYSTEM_OF_LAYER[layer.kind]
+    return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
+
+
+def unknown_data_set(key: str) -> str:
+    """Folders count as known once an admin has added them; "" is the dataset of the settings."""
+    if not key or key == settings.LAB_DATA_SET or is_named(registry.DATA_SETS, key):
+        return ""
+    if DataSet.objects.filter(key=key).exists():
+        return ""
+    there = listed(DataSet.objects.values_list("key", flat=True))
+    return f"There is no dataset “{key[:LONGEST]}”. Choose one of: {there}."
+
+
+def unknown_among(what: str, key: str, there: Any) -> str:
+    return "" if key in there else f"There is no {what} “{key[:LONGEST]}”. Choose one of: {listed(there)}."
+
+
+def unoffered(run: Run, offered: Sequence[str]) -> str:
+    """Why the backbone is not asked for this model of its provider: it offers others. "" stands for its default."""
+    if not run.backbone_model or run.backbone_model in offered:
+        return ""
+    return (
+        f"The model “{run.backbone_model[:LONGEST]}” is not offered here: the backbone “{run.backbone}” has "
+        f"{', '.join(offered) or 'no choice of models'}. An admin adds models with MAIA_OPENAI_MODELS."
+    )
+
+
+def is_named(plugins: registry.Plugins, key: str) -> bool:
+    """Whether it has a line of its own in the registry; families have one for all their members."""
+    return key in plugins and not key.endswith(":")
+
+
+def listed(names: Any) -> str:
+    return ", ".join(names) or "none yet, the worker is still loading them"

@@ -1,0 +1,93 @@
+"""What a person should know of, told where they are: a mention, a reply, the end of a run of theirs.
+
+`tell` is for all who have something to tell. Words and address never hold what the person might not see: they say
+where to look, and the page there asks for access.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+from django.utils import timezone
+
+from experiments.core import notify
+from experiments.core.display_name import person
+from experiments.models import Event, Notification, Run
+from experiments.models.notification import URL_CHARS, WORDS_CHARS, Kind
+
+SHOWN = 99
+"""The bell counts no further."""
+QUESTION_CHARS = 90
+NEWS = {
+    "halted": "waits for a person",
+    "awaited": "waits for a reply that a person writes",
+    "concluded": "has concluded",
+    "limit_reached": "has reached a limit",
+    "cancelled": "was cancelled",
+    "failed": "has failed",
+}
+"""Kinds of events that the owner of a run is told of."""
+
+
+def tell(user: User, kind: str, words: str, url: str) -> None:
+    """Have a person know of something; `kind` is one of `Kind`. The same again is told once until it is read."""
+    known = {"kind": kind, "words": shortened(words, WORDS_CHARS), "url": url[:URL_CHARS]}
+    if not Notification.objects.filter(user=user, read=None, **known).exists():
+        Notification.objects.create(user=user, **known)
+        notify.tell(topic(user))
+
+
+def topic(user: User) -> str:
+    """What rings when something is told to this person, or was read by them."""
+    return f"user.{user.pk}"
+
+
+def of(user: User) -> QuerySet[Notification]:
+    """All that was told to this person, the newest first."""
+    return Notification.objects.filter(user=user)
+
+
+def unread(user: User) -> QuerySet[Notification]:
+    return of(user).filter(read=None)
+
+
+def read(rows: QuerySet[Notification], user: User) -> int:
+    """Note that the person has read these; how many were unread."""
+    count = rows.filter(user=user, read=None).update(read=timezone.now())
+    if count:
+        notify.tell(topic(user))
+    return count
+
+
+def about(run: Run) -> str:
+    """A run as the words of a notification name it."""
+    return f"run {run.pk}, “{shortened(run.question, QUESTION_CHARS)}”"
+
+
+def shortened(text: str, longest: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+@receiver(post_save, sender=Event)
+def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
+    """That a run of theirs has ended or waits. Whoever writes its replies is told of their turn once."""
+    if not created or raw or instance.kind not in NEWS:
+        return
+    run = instance.run
+    if instance.kind == "cancelled" and is_own(run, str(instance.payload.get("reason", ""))):
+        return
+    words = f"Your {about(run)} {NEWS[instance.kind]}."
+    url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
+    if instance.kind == "awaited" and of(run.owner).filter(kind=Kind.RUN, words=words).exists():
+        return
+    tell(run.owner, Kind.RUN, words, url)
+
+
+def is_own(run: Run, reason: str) -> bool:
+    """Whether the owner has stopped the run, and so knows."""
+    return reason in {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}

@@ -1,0 +1,204 @@
+"""Where rows that follow from events are written: `Direct`, each at once; `Bulk`, all of a new run together.
+
+What follows from which event is told by `records` and `search`, for both alike. A run that is imported or forked
+locks the database only while what `Bulk.ready` has made ready is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from experiments.core.search_index import texts
+from experiments.core.search_index.texts import Text
+from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Passage, Run, Unit
+from experiments.models.insertion import Prepared
+from experiments.models.search_text import Kind
+
+AT_ONCE = 500
+"""Rows that are written by one statement, at most."""
+
+
+class Rows(texts.Passages, Protocol):
+    """The rows of one run."""
+
+    def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None: ...
+
+    def add_experiment(self, row: Experiment) -> None: ...
+
+    def experiment(self, number: int) -> Experiment:
+        """Raises Experiment.DoesNotExist."""
+        ...
+
+    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+        """The activations of those of these images that the run has logged, of each when it first was."""
+        ...
+
+    def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
+        """Keep what was changed of an experiment, and what it logged."""
+        ...
+
+    def mark_originals(self, images: Collection[str]) -> None:
+        """What the run logged of these images is found as what an edit was made from."""
+        ...
+
+    def add_state(self, number: int, state: bytes) -> None:
+        """Keep what an experiment leaves to the next."""
+        ...
+
+    def add_labels(self, texts: Sequence[str]) -> None:
+        """Keep the labels of a conclusion, in order, as those of the run's unit."""
+        ...
+
+
+class Direct(texts.Written):
+    """Writes each row at once, in the transaction of its event."""
+
+    def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None:
+        Hypothesis.objects.bulk_create(rows)
+
+    def add_experiment(self, row: Experiment) -> None:
+        row.save(force_insert=True)
+
+    def experiment(self, number: int) -> Experiment:
+        return self.run.experiments.get(number=number)
+
+    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+        rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
+        return dict(rows.values_list("image_id", "activation"))
+
+    def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
+        experiment.save()
+        Observation.objects.bulk_create(logged)
+
+    def mark_originals(self, images: Collection[str]) -> None:
+        self.run.observations.filter(image_id__in=images, is_original=False).update(is_original=True)
+
+    def add_state(self, number: int, state: bytes) -> None:
+        self.run.experiments.filter(number=number).update(state=state)
+
+    def add_labels(self, texts: Sequence[str]) -> None:
+        save_labels(self.run, labels_of(self.run, texts))
+
+
+class Bulk:
+    """Gathers the rows of a run that has none yet, and has them written together. Reads and writes nothing before.
+
+    The run itself need not be saved. Raises ValueError for what the database would refuse: a number twice.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.events: list[Event] = []
+        self.hypotheses: dict[tuple[int, int], Hypothesis] = {}
+        self.experiments: dict[int, Experiment] = {}
+        self.observations: list[Observation] = []
+        self.places: dict[int, range] = {}
+        """For each experiment, where what it logged stands in `observations`."""
+        self.first: dict[str, float] = {}
+        self.unmarked: dict[str, list[Observation]] = {}
+        self.labels: list[Label] = []
+        self.passages: list[Passage] = []
+        self.hypotheses_said: set[str] = set()
+        self.gist: str | None = None
+
+    def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None:
+        for row in rows:
+            if self.hypotheses.setdefault((row.round, row.number), row) is not row:
+                raise ValueError(f"round {row.round} has two hypotheses with the number {row.number}")
+
+    def add_experiment(self, row: Experiment) -> None:
+        if self.experiments.setdefault(row.number, row) is not row:
+            raise ValueError(f"there are two experiments with the number {row.number}")
+
+    def experiment(self, number: int) -> Experiment:
+        if number not in self.experiments:
+            raise Experiment.DoesNotExist(f"there is no experiment {number}")
+        return self.experiments[number]
+
+    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+        return {key: self.first[key] for key in images if key in self.first}
+
+    def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
+        if not logged:
+            return
+        start = len(self.observations)
+        if self.places.setdefault(experiment.number, places := range(start, start + len(logged))) is not places:
+            raise ValueError(f"experiment {experiment.number} has two results that logged images")
+        self.observations += logged
+        for row in logged:
+            self.first.setdefault(row.image_id, row.activation)
+            if not row.is_original:
+                self.unmarked.setdefault(row.image_id, []).append(row)
+
+    def mark_originals(self, images: Collection[str]) -> None:
+        for row in [row for key in images for row in self.unmarked.pop(key, ())]:
+            row.is_original = True
+
+    def add_state(self, number: int, state: bytes) -> None:
+        self.experiment(number).state = state
+
+    def add_labels(self, texts: Sequence[str]) -> None:
+        self.labels += labels_of(self.run, texts)
+
+    def said(self) -> set[str]:
+        return self.hypotheses_said
+
+    def titles(self, number: int) -> list[Text]:
+        """Until they are saved, observations are named by their place."""
+        rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
+        return [(Kind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
+
+    def add_passages(self, rows: Sequence[Passage]) -> None:
+        self.passages += rows
+
+    def set_gist(self, folded: str) -> None:
+        self.gist = folded
+
+    def ready(self) -> Callable[[], None]:
+        """Make all rows ready for the database; what is returned writes them and the run, in the transaction under way.
+
+        That is short: of the rows only what the database itself tells is put in then, keys of what they belong to.
+        """
+        events = Prepared(Event, self.events, ["run_id"])
+        hypotheses = Prepared(Hypothesis, self.hypotheses.values(), ["run_id"])
+        experiments = Prepared(Experiment, self.experiments.values(), ["run_id"])
+        places = [(row.experiment.number, row.position) for row in self.observations]
+        observations = Prepared(Observation, self.observations, ["run_id", "experiment_id"])
+        passages = texts.Ready(self.passages)
+        self.events, self.hypotheses, self.experiments = [], {}, {}
+        self.observations, self.passages, self.unmarked = [], [], {}
+
+        def save() -> None:
+            self.run.save()
+            key = self.run.pk
+            for rows in (events, hypotheses, experiments):
+                rows.insert_of(key)
+            numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
+            observations.insert([key] * len(places), [numbers[number] for number, _ in places])
+            save_labels(self.run, self.labels)
+            passages.write(key, titled(key, places))
+            if self.gist is not None:
+                texts.Written(self.run).set_gist(self.gist)
+
+        return save
+
+
+def titled(run: int, places: Sequence[tuple[int, int]]) -> list[int]:
+    """Keys of the observations at these places of a run."""
+    rows = Observation.objects.filter(run=run).values_list("experiment__number", "position", "pk")
+    found = {(number, position): pk for number, position, pk in rows.order_by().iterator()}
+    return [found[place] for place in places]
+
+
+def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:
+    return [Label(text=text, source="run", run=run, position=position) for position, text in enumerate(texts, 1)]
+
+
+def save_labels(run: Run, labels: Sequence[Label]) -> None:
+    """Save labels, as those of the unit that the run is about, if the catalogue still knows it."""
+    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+    rows = Label.objects.bulk_create(labels, batch_size=AT_ONCE)
+    if layer:
+        unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
+        unit.labels.add(*rows)

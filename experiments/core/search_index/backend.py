@@ -1,0 +1,70 @@
+"""What a database's index must offer to search; chosen by the database that the connection leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import QuerySet
+
+from experiments.core.search_index import postgres, sqlite
+from experiments.models import Passage
+
+
+class Backend(Protocol):
+    """The index is a hint: every passage it names is compared with the terms again."""
+
+    def create(self, database: BaseDatabaseWrapper) -> None:
+        """Make the index, in a migration. Raises DatabaseError with a remedy where the database cannot."""
+        ...
+
+    def drop(self, database: BaseDatabaseWrapper) -> None:
+        """Undo that."""
+        ...
+
+    def hints(self, texts: Sequence[str]) -> Sequence[str]:
+        """What `index` needs of folded texts beside them: worked out before anything is locked."""
+        ...
+
+    def index(self, rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
+        """Have passages (key, folded text) found from now on; hints of the texts that are worked out are used."""
+        ...
+
+    def newest(
+        self, passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int
+    ) -> tuple[list[int], int | None]:
+        """Keys of the newest of these passages below `before`, at most `limit`; `passages` compares the terms itself.
+
+        Also, if it gave up after many candidates, the key down to which it looked; else None.
+        """
+        ...
+
+    def named(self, passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+        """All of these passages that the index names for the terms, for a subquery."""
+        ...
+
+
+def hints(texts: Sequence[str]) -> Sequence[str]:
+    return of(connection.vendor).hints(texts)
+
+
+def index(rows: Sequence[tuple[int, str]], worked_out: Sequence[str] | None = None) -> None:
+    of(connection.vendor).index(rows, worked_out=worked_out)
+
+
+def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
+    return of(connection.vendor).newest(passages, terms, before, limit)
+
+
+def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    return of(connection.vendor).named(passages, terms)
+
+
+def of(vendor: str) -> Backend:
+    if vendor == "sqlite":
+        return sqlite
+    if vendor == "postgresql":
+        return postgres
+    raise NotImplementedError(f"Search works on SQLite and PostgreSQL, not on {vendor}. Set MAIA_DATABASE_URL.")

@@ -1,0 +1,144 @@
+"""What people said of a run as passages: comments, reviews, final verdicts, what came with an import; and tags.
+
+The newest wording alone is found, and nothing of what was taken back. Who finds it is decided in `sight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from experiments.core.search_index.texts import in_pieces, write
+from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Passage, Review, Run
+from experiments.models.review import State
+from experiments.models.search_text import Kind
+
+Opinion = Comment | Review | Adjudication
+Tagged = Run | Experiment | Observation
+
+
+def keep(opinion: Opinion) -> None:
+    """Have an opinion found as it is now."""
+    replace(held(opinion), of(opinion))
+
+
+def forget(opinion: Opinion) -> None:
+    held(opinion).delete()
+
+
+def keep_brought(brought: Opinions) -> None:
+    """Have what came with an imported run found."""
+    replace(Passage.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), of_brought(brought))
+
+
+def keep_tags(row: Tagged) -> None:
+    """Have the tags found that a run, all experiments of a run, or an image has."""
+    tags = Passage.objects.filter(kind=Kind.TAG, run=run_of(row))
+    if isinstance(row, Run):
+        replace(tags.filter(seq=0), of_run_tags(row))
+    elif isinstance(row, Experiment):
+        replace(tags.filter(seq__gt=0, anchor=None), of_experiment_tags(row.run))
+    else:
+        replace(tags.filter(anchor=row.pk), of_image_tags(row))
+
+
+def keep_tags_within(run: Run) -> None:
+    """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
+    tags = Passage.objects.filter(kind=Kind.TAG, run=run.pk, seq__gt=0)
+    replace(tags, [*of_experiment_tags(run), *of_tags_of_images(run)])
+
+
+def run_of(row: Tagged) -> int:
+    return row.pk if isinstance(row, Run) else row.run_id
+
+
+@transaction.atomic
+def replace(old: QuerySet[Passage], new: Iterable[Passage]) -> None:
+    old.delete()
+    write(new)
+
+
+def held(opinion: Opinion) -> QuerySet[Passage]:
+    return Passage.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
+
+
+def kind_of(opinion: Opinion) -> Kind:
+    if isinstance(opinion, Comment):
+        return Kind.COMMENT
+    return Kind.REVIEW if isinstance(opinion, Review) else Kind.FINAL
+
+
+def of(opinion: Opinion) -> list[Passage]:
+    if isinstance(opinion, Comment):
+        return of_comment(opinion)
+    return of_review(opinion) if isinstance(opinion, Review) else of_final(opinion)
+
+
+# --- rows, not saved; a migration hands rows of its own -------------------------------------------------
+
+
+def of_comment(comment: Any) -> list[Passage]:
+    """None of one that was deleted: its text is empty."""
+    thread = comment.thread
+    texts = [(Kind.COMMENT, comment.pk, comment.text)]
+    return in_pieces(thread.run, texts, seq=thread.seq or 0, time=comment.edited or comment.created)
+
+
+def of_review(review: Any) -> list[Passage]:
+    """None of a draft, which is its writer's alone, and none of why an item was declined."""
+    if review.state != State.SUBMITTED:
+        return []
+    texts = [(Kind.REVIEW, review.pk, text) for text in (review.corrected_label, review.note)]
+    return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
+
+
+def of_final(final: Any) -> list[Passage]:
+    texts = [(Kind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
+    return in_pieces(final.item.run, texts, time=final.created)
+
+
+BROUGHT = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
+
+
+def of_brought(brought: Any) -> list[Passage]:
+    """What stands in the file, without anchors: there are no rows for it."""
+    texts = [(Kind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
+    for each in brought.reviews:
+        texts += [(Kind.REVIEW, None, each["corrected_label"]), (Kind.REVIEW, None, each["note"])]
+    for each in brought.finals:
+        texts += [(Kind.FINAL, None, each["corrected_label"]), (Kind.FINAL, None, each["reason"])]
+    return in_pieces(brought.run, texts)
+
+
+def of_run_tags(run: Any) -> list[Passage]:
+    return in_pieces(run, [(Kind.TAG, None, tag.name) for tag in run.tags.all()])
+
+
+def of_experiment_tags(run: Any) -> list[Passage]:
+    """Of all experiments of the run."""
+    rows = run.experiments.filter(tags__isnull=False).distinct().defer("state").prefetch_related("tags")
+    return [
+        passage
+        for row in rows
+        for tag in row.tags.all()
+        for passage in in_pieces(run, [(Kind.TAG, None, tag.name)], seq=row.seq)
+    ]
+
+
+def of_image_tags(row: Any) -> list[Passage]:
+    return in_pieces(row.run, [(Kind.TAG, row.pk, tag.name) for tag in row.tags.all()], seq=row.experiment.seq)
+
+
+def of_tags_of_images(run: Any) -> list[Passage]:
+    """Of all images of the run."""
+    rows = run.observations.filter(tags__isnull=False).distinct().order_by("pk").prefetch_related("tags")
+    seqs = dict(run.experiments.values_list("pk", "seq"))
+    return [
+        passage
+        for row in rows
+        for tag in row.tags.all()
+        for passage in in_pieces(run, [(Kind.TAG, row.pk, tag.name)], seq=seqs[row.experiment_id])
+    ]

@@ -1,0 +1,112 @@
+"""Search on SQLite: FTS5 with its trigram tokenizer; for short terms, a second table of single characters and pairs.
+
+Both tables are contentless: they name passages and hold no text. A passage that was deleted leaves its key behind,
+which harms nothing: keys are never used again, and every candidate is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
+from experiments.core.search_index.normalize import grams
+from experiments.models import Passage
+
+OPTIONS = "content='', detail=none, columnsize=0"
+TRIGRAMS, GRAMS = "experiments_trigrams", "experiments_grams"
+TABLES = {
+    TRIGRAMS: f"fts5(folded, {OPTIONS}, tokenize='trigram case_sensitive 1')",
+    GRAMS: f"fts5(grams, {OPTIONS}, tokenize='ascii')",
+}
+AT_ONCE, MOST = 2_000, 10_000
+"""Candidates looked up at once, and in all for one page."""
+NAMED = "SELECT rowid FROM {table} WHERE {table} MATCH %s"
+NEWEST = NAMED + " AND rowid < %s ORDER BY rowid DESC LIMIT %s"
+MOST_TRIGRAMS = 24
+"""Of a long term so many are enough to find few candidates."""
+
+
+def create(database: BaseDatabaseWrapper) -> None:
+    """Make the tables of the index. Raises OperationalError with a remedy where SQLite cannot."""
+    with database.cursor() as cursor:
+        for name, definition in TABLES.items():
+            try:
+                cursor.execute(f"CREATE VIRTUAL TABLE {name} USING {definition}")
+            except OperationalError as error:
+                raise OperationalError(
+                    f"This SQLite cannot search ({error}): it needs FTS5 with the trigram tokenizer, which SQLite has "
+                    "since 3.34. Use a Python that brings a newer SQLite, or PostgreSQL (MAIA_DATABASE_URL)."
+                ) from error
+
+
+def drop(database: BaseDatabaseWrapper) -> None:
+    """Undo `create`."""
+    with database.cursor() as cursor:
+        for name in TABLES:
+            cursor.execute(f"DROP TABLE {name}")
+
+
+def hints(texts: Sequence[str]) -> list[str]:
+    """The characters and pairs of each text, as the second table takes them."""
+    return [" ".join(map(token, sorted(grams(folded)))) for folded in texts]
+
+
+def index(
+    rows: Sequence[tuple[int, str]],
+    database: BaseDatabaseWrapper = connection,
+    worked_out: Sequence[str] | None = None,
+) -> None:
+    """Have passages found from now on."""
+    found = hints([folded for _, folded in rows]) if worked_out is None else worked_out
+    keyed = [(key, hint) for (key, _), hint in zip(rows, found, strict=True)]
+    with database.cursor() as cursor:
+        cursor.executemany("INSERT INTO experiments_trigrams (rowid, folded) VALUES (%s, %s)", rows)
+        cursor.executemany("INSERT INTO experiments_grams (rowid, grams) VALUES (%s, %s)", keyed)
+
+
+def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
+    """See `backend.Backend`."""
+    found: list[int] = []
+    for _ in range(MOST // AT_ONCE):
+        keys = candidates(terms, before)
+        rows = passages.filter(pk__in=keys).order_by("-pk").values_list("pk", flat=True)
+        found += rows[: limit - len(found)]
+        if len(keys) < AT_ONCE or len(found) == limit:
+            return found, None
+        before = keys[-1]
+    return found, before
+
+
+def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    """See `backend.Backend`."""
+    table, match = asked(terms)
+    return passages.filter(pk__in=RawSQL(NAMED.format(table=table), [match]))  # noqa: S611 - a table of ours
+
+
+def candidates(terms: Sequence[str], before: int) -> list[int]:
+    """Keys of the newest passages that the index names."""
+    table, match = asked(terms)
+    with connection.cursor() as cursor:
+        cursor.execute(NEWEST.format(table=table), [match, before, AT_ONCE])
+        return [key for (key,) in cursor.fetchall()]
+
+
+def asked(terms: Sequence[str]) -> tuple[str, str]:
+    """The table to ask, and for what: all trigrams of the terms; if all are short, their characters and pairs."""
+    long = [term for term in terms if len(term) >= 3]
+    table, tokens = (TRIGRAMS, trigrams(long)) if long else (GRAMS, [token(term) for term in terms])
+    return table, " AND ".join('"{}"'.format(each.replace('"', '""')) for each in tokens)
+
+
+def trigrams(terms: Sequence[str]) -> list[str]:
+    found = [term[start : start + 3] for term in terms for start in range(len(term) - 2)]
+    return list(dict.fromkeys(found))[:MOST_TRIGRAMS]
+
+
+def token(gram: str) -> str:
+    """A gram in letters that every tokenizer leaves alone."""
+    return gram.encode().hex()

@@ -1,0 +1,188 @@
+"""Events taken apart into passages, and passages written: the rows, and what the database's index needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from experiments.core.search_index import backend
+from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.words import LONGEST
+from experiments.models import Event, Gist, Label, Observation, Passage, Run, Unit
+from experiments.models.insertion import Prepared
+from experiments.models.search_text import Kind
+
+Payload = Mapping[str, Any]
+Text = tuple[str, int | None, str]
+"""Kind, anchor, text."""
+
+PIECE = 2_000
+"""Characters of a passage; longer texts become several."""
+AT_ONCE = 500
+CONCLUDED = frozenset({Kind.DESCRIPTION, Kind.LABEL})
+
+
+class Passages(Protocol):
+    """Where the passages of one run go."""
+
+    def said(self) -> set[str]:
+        """The texts of the hypotheses that were made so far."""
+        ...
+
+    def titles(self, number: int) -> list[Text]:
+        """The titles of the images that an experiment logged."""
+        ...
+
+    def add_passages(self, rows: Sequence[Passage]) -> None: ...
+
+    def set_gist(self, folded: str) -> None: ...
+
+
+class Written:
+    """Passages of a run that are written at once, in the transaction under way."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def said(self) -> set[str]:
+        return set(Passage.objects.filter(run=self.run, kind=Kind.HYPOTHESIS).values_list("text", flat=True))
+
+    def titles(self, number: int) -> list[Text]:
+        return titles(Observation, self.run, number)
+
+    def add_passages(self, rows: Sequence[Passage]) -> None:
+        write(rows)
+
+    def set_gist(self, folded: str) -> None:
+        Gist.objects.update_or_create(run=self.run, defaults={"folded": folded})
+
+
+def keep(run: Run, event: Event, rows: Passages) -> None:
+    """Have a new event found; called by `records`."""
+    texts = list(texts_of(event.kind, event.payload))
+    if event.kind == "reply":
+        # Agents repeat their list in every round: a hypothesis is found where it was made.
+        texts = without_repeats(texts, rows.said())
+    if event.kind == "result":
+        texts += rows.titles(event.payload["number"])
+    rows.add_passages(of_event(run, event, texts))
+    if any(kind in CONCLUDED for kind, _, _ in texts):
+        rows.set_gist(gist(run))
+
+
+def keep_questions(runs: Iterable[Run]) -> None:
+    """Write the questions of new runs, so that they are found before a worker has begun."""
+    asked = list(runs)
+    write(map(question, asked))
+    keep_gists(asked)
+
+
+def keep_gists(runs: Iterable[Run]) -> None:
+    """Write the gists of new runs."""
+    Gist.objects.bulk_create((Gist(run=run, folded=gist(run)) for run in runs), batch_size=AT_ONCE)
+
+
+def keep_label(label: Label, units: Iterable[Unit]) -> None:
+    """Write a label that no run has given, once for each of its units, whose layers and models are at hand."""
+    write(label_of(label, unit) for unit in units)
+
+
+def question(run: Run) -> Passage:
+    return passage_of(run, (Kind.QUESTION, None, run.question), time=run.created)
+
+
+def gist(run: Run) -> str:
+    """A line for each text, so that no phrase is found across two."""
+    said = [text for _, _, text in texts_of(run.status, {"conclusion": run.conclusion})] if run.conclusion else []
+    return "\n".join(map(fold, [run.question, f"{run.model} {run.layer}", *said]))
+
+
+def label_of(label: Label, unit: Unit) -> Passage:
+    system = Run(model=unit.layer.model.name, layer=unit.layer.name, unit=unit.number)
+    return passage_of(system, (Kind.LABEL, label.pk, label.text))
+
+
+def texts_of(kind: str, payload: Payload) -> Iterator[Text]:
+    """The texts of an event that can be searched, but for the titles of its images."""
+    if kind == "reply":
+        yield Kind.REPLY, payload["round"], payload["prose"]
+        yield from ((Kind.HYPOTHESIS, payload["round"], each["text"]) for each in payload["hypotheses"])
+    elif kind == "experiment":
+        yield Kind.CODE, payload["number"], payload["code"]
+    elif kind == "result":
+        said = [payload["output"], payload["error"], *(entry["text"] for entry in payload["entries"])]
+        yield from ((Kind.OUTPUT, payload["number"], text) for text in said)
+    elif kind == "remark":
+        yield Kind.REMARK, payload["round"], payload["text"]
+    elif conclusion := payload.get("conclusion"):
+        yield from ((Kind.DESCRIPTION, None, conclusion.get(part, "")) for part in ("description", "bias", "reasoning"))
+        yield from ((Kind.LABEL, None, label) for label in conclusion.get("labels", ()))
+
+
+def without_repeats(texts: Iterable[Text], said: set[str]) -> list[Text]:
+    """Those that are no hypothesis said before; what is new is added to `said`."""
+    fresh = []
+    for text in texts:
+        if text[0] != Kind.HYPOTHESIS or text[2] not in said:
+            fresh.append(text)
+        if text[0] == Kind.HYPOTHESIS:
+            said.add(text[2])
+    return fresh
+
+
+def titles(observations: type[Observation], run: Run, number: int) -> list[Text]:
+    """The titles of an experiment's images, with what these were made from where that says more."""
+    rows = observations.objects.filter(experiment__run=run, experiment__number=number).order_by("position")
+    return [
+        (Kind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in rows.values_list("pk", "title", "prompt")
+    ]
+
+
+def title_of(title: str, prompt: str) -> str:
+    return title if fold(prompt) in fold(title) else f"{title}\n{prompt}"
+
+
+def of_event(run: Run, event: Event, texts: Iterable[Text]) -> list[Passage]:
+    """Its passages, not saved."""
+    return in_pieces(run, texts, seq=event.seq, time=event.time)
+
+
+def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[Passage]:
+    """Passages, not saved; of a long text several, each of which begins with the last words of the one before."""
+    return [
+        passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
+        for kind, anchor, whole in texts
+        if whole.strip()
+        for start in range(0, max(len(whole) - LONGEST, 1), PIECE - LONGEST)
+    ]
+
+
+def passage_of(run: Run, text: Text, **fields: Any) -> Passage:
+    """A passage about the system of this run, which is not saved where there is none."""
+    kind, anchor, words = text
+    system = {"model": run.model, "layer": run.layer, "unit": run.unit}
+    return Passage(run_id=run.pk, kind=kind, anchor=anchor, text=words, folded=fold(words), **system, **fields)
+
+
+def write(passages: Iterable[Passage]) -> None:
+    """Save passages and have them found, in the transaction under way."""
+    rows = Passage.objects.bulk_create(passages, batch_size=AT_ONCE)
+    backend.index([(row.pk, row.folded) for row in rows])
+
+
+class Ready:
+    """Passages of a run that need not be saved yet, ready to be written and found. Their anchors are as in `Bulk`:
+    a title's is the place of its image among those of the run."""
+
+    def __init__(self, rows: Sequence[Passage]) -> None:
+        self.rows = Prepared(Passage, rows, ["run_id", "anchor"])
+        self.anchors = [(row.kind == Kind.TITLE, row.anchor) for row in rows]
+        self.texts = [row.folded for row in rows]
+        self.hints = backend.hints(self.texts)
+
+    def write(self, run: int, images: Sequence[int]) -> None:
+        """In the transaction under way; `images` are the keys of the run's images by their places."""
+        anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
+        self.rows.insert([run] * len(anchors), anchors)
+        newest = Passage.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
+        backend.index(list(zip(list(newest)[::-1], self.texts, strict=True)), self.hints)

@@ -1,0 +1,47 @@
+"""What a person typed, read: words and "quoted phrases", all of which must occur. Only quotes are special."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.core.search_index.normalize import fold
+
+LONGEST = 200
+"""Characters of a query; passages overlap by as many, so that no phrase falls between two."""
+MOST_TERMS = 16
+WILDCARDS = frozenset("%_*?\"' ")
+PART = re.compile(r'"([^"]+)"|(\S+)')
+
+
+@dataclass(frozen=True)
+class Words:
+    """`terms` are folded, none is part of another. `problem` says why nothing is looked for, and what to do."""
+
+    terms: Sequence[str]
+    problem: str = ""
+    refused: bool = False
+    """Whether the problem is an error rather than that there is nothing to look for."""
+
+
+def read(typed: str) -> Words:
+    """The terms of a query, or what is wrong with it."""
+    if len(typed) > LONGEST:
+        return Words((), f"The query has {len(typed):,} characters, at most {LONGEST} are possible: shorten it.", True)
+    if not typed.strip():
+        return Words((), "Write a word, or a part of one.")
+    if set(typed) <= WILDCARDS:
+        return Words(
+            (),
+            f"“{typed.strip()}” alone finds nothing: wildcards are ordinary characters here, since a part of a word "
+            "is found anyway. Write a part of a word.",
+        )
+    terms = {fold(phrase or word) for phrase, word in PART.findall(typed)} - {""}
+    if len(terms) > MOST_TERMS:
+        return Words((), f"The query has {len(terms)} words, at most {MOST_TERMS} are possible: leave some out.", True)
+    if not terms:
+        return Words((), "These are accents alone. Write a word, or a part of one.")
+    folded = fold(typed)
+    apart = [term for term in terms if not any(term in other for other in terms - {term})]
+    return Words(tuple(sorted(apart, key=lambda term: (folded.find(term), term))))

@@ -1,0 +1,102 @@
+"""What a system is called before one person. The layer and the name of a synthetic neuron are the answer: whoever is to
+judge a run of one unseen (`blindness` says who) reads a number in their place, wherever that neuron is named.
+
+It is the neuron that is hidden, not the run alone: other runs of the same one would tell as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from experiments.core import blindness
+from experiments.models import Event, Item, Queue, Run
+from workers import registry
+
+Key = tuple[str, str, int]
+"""Model, layer, unit."""
+TELLING = frozenset({"system", "model", "layer", "unit"})
+"""What the changes of a fork name."""
+
+
+class Names:
+    """The names that one viewer reads; without a viewer, those that everybody may. One query, the first time that a
+    synthetic neuron comes up: for one answer, not to be kept."""
+
+    def __init__(self, viewer: User | AnonymousUser | None) -> None:
+        self.viewer = viewer if isinstance(viewer, User) else None
+
+    @cached_property
+    def hidden(self) -> frozenset[Key]:
+        """The systems whose names are not for these eyes yet."""
+        rows = hidden_runs(self.viewer).values_list("model", "layer", "unit")
+        return frozenset((model, layer, unit) for model, layer, unit in rows)
+
+    def hides(self, run: Run) -> bool:
+        """Whether the viewer does not read what the run studies."""
+        return run.system_kind == registry.NAMED_BY_THE_ANSWER and self.holds_back(run.model, run.layer, run.unit)
+
+    def holds_back(self, model: str, layer: str, unit: int) -> bool:
+        """The same of a system by its place."""
+        return (model, layer, unit) in self.hidden
+
+    def of(self, run: Run) -> str:
+        """What the run studies, in one line."""
+        return self._number(run) if self.hides(run) else run.system
+
+    def short(self, run: Run) -> str:
+        """The same without the model."""
+        return self._number(run) if self.hides(run) else f"{run.layer} / {run.unit}"
+
+    def _number(self, run: Run) -> str:
+        return registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
+
+    def place(self, run: Run) -> dict[str, Any]:
+        """`model`, `layer` and `unit` of a run as data: empty, empty and None where they are hidden."""
+        if self.hides(run):
+            return {"model": "", "layer": "", "unit": None}
+        return {"model": run.model, "layer": run.layer, "unit": run.unit}
+
+    def versions(self, run: Run) -> dict[str, Any]:
+        """What the run is made with."""
+        return _without_model(run.versions) if self.hides(run) else run.versions
+
+    def payload(self, run: Run, event: Event) -> Mapping[str, Any]:
+        """What an event of the run says: what the agent was told never names a synthetic neuron, what we keep beside it
+        does."""
+        told: Mapping[str, Any] = event.payload
+        if event.kind not in {"started", "forked"} or event.is_unreadable or not self.hides(run):
+            return told
+        if event.kind == "forked":
+            kept = {name: value for name, value in (told.get("changes") or {}).items() if name not in TELLING}
+            return {**told, "changes": kept}
+        system = {"kind": run.system_kind, "name": self._number(run)}
+        return {**told, "system": system, "versions": _without_model(told.get("versions") or {})}
+
+    def hide_any(self, queue: Queue) -> bool:
+        """Whether the queue holds a run whose system is hidden: then what its runs were chosen by is, too."""
+        return queue.items.filter(self.are_hidden("run__")).exists()
+
+    def are_hidden(self, prefix: str = "") -> Q:
+        """Of rows that lead to their run by `prefix`: those whose system is hidden."""
+        return self.are_hidden_at(f"{prefix}model", f"{prefix}layer", f"{prefix}unit")
+
+    def are_hidden_at(self, model: str, layer: str, unit: str) -> Q:
+        """The same of rows that name a system in these fields. Where none is hidden, databases compare nothing."""
+        same = {"model": OuterRef(model), "layer": OuterRef(layer), "unit": OuterRef(unit)}
+        return Q(Exists(hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
+
+
+def hidden_runs(viewer: User | None) -> QuerySet[Run]:
+    """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen."""
+    open_items = Item.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
+    runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
+    return Run.objects.filter(system_kind=registry.NAMED_BY_THE_ANSWER, pk__in=runs).order_by()
+
+
+def _without_model(versions: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in versions.items() if name != "model"}

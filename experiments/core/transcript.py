@@ -1,0 +1,157 @@
+"""The only writer of events: save, then ring the bell on commit; and read back "after n".
+
+Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `records`, in the same
+transaction. Called by the views that start and steer runs, by the workers' notebook, and by imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from experiments.core import notify, projections
+from experiments.core.row_writers import Bulk, Direct
+from experiments.models import Event, Run
+from experiments.models.run import REOPENED, Status
+
+STILL = frozenset({"halted", "paused", "awaited"})
+"""Kinds of events after which no worker holds the run."""
+
+RESUMED = REOPENED | {Status.WAITING}
+"""Statuses from which a person may have a run go on."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An event of a run that took place elsewhere. `state` is what an experiment left to the next."""
+
+    kind: str
+    payload: dict[str, Any]
+    time: datetime
+    state: bytes = b""
+
+
+class LeaseLost(Exception):
+    """Raised when the writer's fencing number is not the run's any more: another worker has taken over."""
+
+
+class RunEnded(Exception):
+    """Raised when an event is appended to a run whose end is already recorded."""
+
+
+def append(
+    run_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    *,
+    fence: int | None = None,
+    seconds: float | None = None,
+    state: bytes = b"",
+) -> Event:
+    """Record one event with the next `seq`, whole or not at all.
+
+    `fence` is the writer's fencing number; None for the web, which holds no lease. `seconds` is the work done on the
+    run so far. `state` is what an experiment leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
+    """
+    with transaction.atomic():
+        # The row is locked: the web and a worker may append at the same time.
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if fence is not None and run.fence != fence:
+            raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
+        if run.has_ended and not may_follow(run, kind):
+            raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
+        if kind in STILL and run.cancel_requested:  # nobody is there any more who would end it
+            kind, payload = "cancelled", end("Stopped by a person.")
+        run.last_seq += 1
+        run.claims = 0
+        run.seconds = run.seconds if seconds is None else seconds
+        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(payload))
+        projections.keep(run, event, state, Direct(run))
+        run.save()
+        transaction.on_commit(partial(notify.ring, run_id, event.seq))
+    return event
+
+
+def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
+    """Go through the transcript of a run that took place elsewhere; what is returned writes it, with the run.
+
+    Going through writes nothing and may take its time; writing is all or nothing in the caller's transaction, which
+    it keeps short. Each event bears its own time; `run` is new, nobody has seen it. Raises ValueError for events after
+    the end or out of turn, and what the rows refuse (a number twice, a result of no experiment), with the run's
+    `last_seq` at the event in question.
+    """
+    rows, over = Bulk(run), run.has_ended
+    for step in steps:
+        run.last_seq += 1
+        if over and not may_follow(run, step.kind):
+            raise ValueError("nothing can follow the end")
+        event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(step.payload), time=step.time)
+        projections.keep(run, event, step.state, rows)
+        if step.kind == "started":
+            run.started = step.time
+        over = run.has_ended
+        if over:
+            run.ended = step.time
+        rows.events.append(event)
+
+    write = rows.ready()
+
+    def save() -> None:
+        write()
+        transaction.on_commit(partial(notify.ring, run.pk, run.last_seq))
+
+    return save
+
+
+def resume(run_id: int, who: str, *, of: Collection[Status] = RESUMED, with_reply: bool = False) -> bool:
+    """Queue a run that stands still in one of these ways; False if it does not, by now. The caller enqueues it.
+
+    `of` may leave out some of RESUMED. A run that waits for a person's reply goes on `with_reply` alone.
+    """
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if run.status not in of or awaits_reply(run) != with_reply:
+            return False
+        stopped = None if run.has_ended else last_stop(run)
+        append(run_id, "resumed", {"round": stopped.payload["round"] if stopped else run.rounds, "who": who})
+    return True
+
+
+def may_follow(run: Run, kind: str) -> bool:
+    """Whether an event of this kind may follow the end of the run."""
+    return kind == "resumed" and run.status in REOPENED
+
+
+def awaits_reply(run: Run) -> bool:
+    """Whether the run waits for a reply that a person writes."""
+    stopped = last_stop(run) if run.status == Status.WAITING else None
+    return stopped is not None and stopped.kind == "awaited"
+
+
+def last_stop(run: Run) -> Event | None:
+    """The latest event at which the run came to stand still without ending."""
+    return run.events.filter(kind__in=STILL).order_by("-seq").first()
+
+
+def end(reason: str) -> dict[str, Any]:
+    """The payload of an end without a conclusion."""
+    return {"reason": reason, "conclusion": {"description": "", "labels": [], "reasoning": "", "bias": ""}}
+
+
+def storable(data: Any) -> Any:
+    """The same JSON without what no database takes: zero bytes and half characters, which programs may print."""
+    if isinstance(data, str):
+        return data.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if isinstance(data, dict):
+        return {key: storable(value) for key, value in data.items()}
+    return [storable(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def after(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:
+    """The run's events with a higher `seq`, in order, at most `limit`."""
+    return list(Event.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])

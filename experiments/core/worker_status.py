@@ -1,0 +1,117 @@
+"""Which workers there are, what they hold in memory and what they do: told by each of them through Redis, every
+second or so, and forgotten when it stays silent.
+
+Called by `workers.jobs.heartbeat` to tell, by the Workers page to read. Nothing here is kept, and nothing loads a
+model.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from redis import RedisError
+
+from experiments.core import notify
+from experiments.models import Job, Profile, Run
+
+KEPT_SECONDS = 120
+"""How long a worker that says nothing more is still listed."""
+LATE_SECONDS = 15
+"""Silence after which a worker counts as lost from sight."""
+
+_PREFIX = "maia:worker:"
+
+
+def tell(name: str, report: dict[str, Any]) -> bool:
+    """Say how a worker is; False if Redis is away."""
+    try:
+        notify.redis().set(_PREFIX + name, json.dumps(report), ex=KEPT_SECONDS)
+    except RedisError:
+        return False
+    return True
+
+
+def leave(name: str) -> None:
+    """Take a worker that ends off the list."""
+    try:
+        notify.redis().delete(_PREFIX + name)
+    except RedisError:
+        return
+
+
+def present() -> list[dict[str, Any]] | None:
+    """What the workers said last, by name, each with the seconds since as `silent`; None if Redis is away."""
+    try:
+        names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
+        told = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
+    except RedisError:
+        return None
+    return [
+        json.loads(cast("str", report)) | {"silent": max(0.0, KEPT_SECONDS - left / 1000)}
+        for report, left in told
+        if report and left > 0
+    ]
+
+
+def is_here() -> bool:
+    """Whether any worker was heard of in time; False also where Redis is away. Every page asks here."""
+    return any(state(each) != "late" for each in present() or ())
+
+
+def described(report: dict[str, Any]) -> dict[str, Any]:
+    """A report with what only the page needs: its state, shares for bars, and words for what it does."""
+    places = report.get("places", [])
+    weights = sum(place["bytes"] for place in places)
+    return report | {
+        "state": state(report),
+        "weights": weights,
+        "scale": max([report.get("budget") or weights, weights, 1]),
+        "doing": [doing(each) for each in report.get("jobs", [])],
+        "idle": max(0, report.get("threads", 0) - len(report.get("jobs", []))),
+    }
+
+
+def state(report: dict[str, Any]) -> str:
+    """How a worker is: "late", "busy" or "ready"."""
+    return "late" if report["silent"] > LATE_SECONDS else "busy" if report.get("jobs") else "ready"
+
+
+def doing(job: dict[str, Any]) -> dict[str, Any]:
+    """A job under way in words: what, on what, with a run's address, how far it is and since how many seconds."""
+    kind, row = str(job["name"]).rpartition(".")[2], int(job.get("row") or 0)
+    words = _WORDS.get(kind, kind.replace("_", " ").capitalize())
+    found = {"words": words, "subject": "", "url": "", "progress": "", "seconds": job.get("seconds", 0.0)}
+    if kind == "advance":
+        run = Run.objects.filter(pk=row).first()
+        report = notify.current(run.pk)[1] if run else None
+        return found | ({"subject": run.question, "url": run.get_absolute_url()} if run else {}) | _progress(report)
+    if kind == "work":
+        task = Job.objects.filter(pk=row).first()
+        return (
+            found
+            | ({"words": _JOBS.get(task.kind) or task.get_kind_display(), "subject": task.subject} if task else {})
+            | _of(task)
+        )
+    if kind == "write_exemplars":
+        profile = Profile.objects.filter(pk=row).select_related("unit__layer__model").first()
+        return found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.reported(f"profile:{row}"))
+    return found
+
+
+def _of(task: Job | None) -> dict[str, Any]:
+    return _progress(notify.reported(task.topic)) if task else {}
+
+
+def _progress(report: dict[str, Any] | None) -> dict[str, Any]:
+    return {"progress": f"{report['what']}: {report['done']} of {report['total']}"} if report else {}
+
+
+_JOBS = {"data_set": "Add a dataset"}
+_WORDS = {
+    "advance": "A round of a run",
+    "work": "A job",
+    "write_exemplars": "Exemplars of a unit",
+    "write_catalogue": "Looking at every model and dataset",
+    "sweep": "Looking for lost runs",
+}

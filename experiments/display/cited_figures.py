@@ -1,0 +1,105 @@
+"""The figures that a conclusion cites, counted again from what the run recorded.
+
+Little is recognised, but that surely: more images than were measured, a mean above everything that was measured, and
+figures in a clause that names the title of several logged images. Of all else nothing is said. Reads rows only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from experiments.display.number_format import figure
+from experiments.models import Run
+
+COUNT = re.compile(r"\bn ?= ?(\d{1,7})\b|\b(\d{1,7}) images\b")
+MEAN = re.compile(r"\bmean (?:activation )?(?:of |is |= ?)?(\d{1,6}\.\d{1,6})\b|\b(\d{1,6}\.\d{1,6}) on average\b")
+CLAUSE = re.compile(r"[;\n]|[.!?](?:\s|$)")
+NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
+SHORTEST = 6
+"""Characters of a title that cannot stand in a sentence by chance."""
+READ = 20_000
+"""Characters of a conclusion that are read."""
+
+Group = list[tuple[int, str, float]]
+"""Experiment, image and activation of the images under one title."""
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A figure as the conclusion has it, and what the record has."""
+
+    cited: str
+    record: str
+    agrees: bool
+
+
+def recount(run: Run, conclusion: Mapping[str, Any]) -> list[Cited]:
+    """The cited figures that can be recognised, each once, in the order of the text."""
+    texts = [str(conclusion.get(name) or "") for name in ("description", "bias", "reasoning")]
+    clauses = [
+        clause for clause in CLAUSE.split("\n".join(texts)[:READ]) if COUNT.search(clause) or MEAN.search(clause)
+    ]
+    if not clauses:
+        return []
+    rows = list(run.observations.order_by("pk").values_list("experiment_id", "image_id", "activation", "title"))
+    record = _Record(run, rows)
+    return list(dict.fromkeys(cited for clause in clauses for cited in record.check(clause)))
+
+
+class _Record:
+    def __init__(self, run: Run, rows: Sequence[tuple[int, str, float, str]]) -> None:
+        self.groups: dict[str, Group] = {}
+        for experiment, image, activation, title in rows:
+            name = NUMBERED.sub("", " ".join(title.split())).casefold()
+            self.groups.setdefault(name, []).append((experiment, image, activation))
+        measured = run.events.filter(kind="result").values_list("payload__measured", flat=True)
+        self.images = max(len(rows), sum(each or 0 for each in measured))
+        reached = [
+            *(row[2] for row in rows),
+            *(each for each in (run.best_activation, run.threshold) if each is not None),
+        ]
+        self.highest = max(reached, default=None)
+
+    def check(self, clause: str) -> Iterator[Cited]:
+        counts = [next(filter(None, found.groups())) for found in COUNT.finditer(clause)]
+        means = [next(filter(None, found.groups())) for found in MEAN.finditer(clause)]
+        named = [name for name in self.groups if len(name) >= SHORTEST and name in clause.casefold()]
+        longest = [name for name in named if not any(name != other and name in other for other in named)]
+        yield from (
+            Cited(f"n={n}", f"{self.images} images measured in all", False) for n in counts if int(n) > self.images
+        )
+        if self.highest is not None:
+            known = f"nothing measured above {figure(self.highest)}"
+            yield from (Cited(f"mean {each}", known, False) for each in means if _above(each, self.highest))
+        if len(longest) == 1 and len(self.groups[longest[0]]) > 1 and len(counts) <= 1 and len(means) <= 1:
+            yield from _of_group(longest[0], self.groups[longest[0]], counts, means)
+
+
+def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[str]) -> Iterator[Cited]:
+    """The figures of a clause that names one title, beside the record of the run and of each experiment."""
+    experiments = {experiment for experiment, _, _ in group}
+    parts = [group, *([each for each in group if each[0] == experiment] for experiment in sorted(experiments))]
+    values = [list({image: activation for _, image, activation in part}.values()) for part in parts]
+    for count in counts:
+        agrees = any(int(count) in {len(part), len(found)} for part, found in zip(parts, values, strict=True))
+        yield Cited(f"n={count}", f"n={len(values[0])} under “{name}”", agrees)
+    for each in means:
+        agrees = any(_same(each, mean(found)) for found in values)
+        yield Cited(f"mean {each}", f"mean {figure(mean(values[0]))} under “{name}”", agrees)
+
+
+def _above(cited: str, highest: float) -> bool:
+    return float(cited) > highest + _unit(cited)
+
+
+def _same(cited: str, found: float) -> bool:
+    return abs(float(cited) - found) <= _unit(cited)
+
+
+def _unit(cited: str) -> float:
+    """One in the last place that is written."""
+    return float(10.0 ** -len(cited.partition(".")[2]))

@@ -1,0 +1,255 @@
+"""The one renderer of a run: each event, and the parts of the page that sum the run up, as HTML.
+
+The page's first load and the consumer both call this; the browser only inserts what it gets. An event's root element
+has an id: where that id is on the page already (an experiment whose result has come), the new one takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Max, Min, Q
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from experiments.core import transcript
+from experiments.core.system_names import Names
+from experiments.display import cited_figures, image_groups, window
+from experiments.display import outline as outlines
+from experiments.display.plots import Chart, Scale, chart
+from experiments.models import Event, Run
+from experiments.models.run import ACTIVE, Status
+from experiments.runs.forks import relatives
+from workers import registry
+
+Json = Mapping[str, Any]
+
+TEMPLATES = {
+    "started": "started",
+    "reply": "reply",
+    "experiment": "experiment",
+    "result": "experiment",
+    "note": "note",
+    "trouble": "trouble",
+    "halted": "halted",
+    "awaited": "awaited",
+    "handed": "handed",
+    "paused": "paused",
+    "resumed": "resumed",
+    "remark": "remark",
+    "limits": "limits",
+    "forked": "forked",
+    "concluded": "end",
+    "limit_reached": "end",
+    "cancelled": "end",
+    "failed": "end",
+}
+"""Kind of event -> its template in templates/events."""
+
+PARTS = ("agent", "model", "dataset", "toolset", "generator", "editor", "describer")
+"""What a run is made with, in the order in which a page names it."""
+BEFORE = {"data set": "dataset", "tool set": "toolset"}
+"""What older runs call some of it."""
+
+SHORTLY = 20
+"""Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
+LATELY, CHARTED = 30, 400
+"""Experiments, and of those images, that the small chart shows: the newest. The tab "Activations" shows all."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the events of a run are drawn with, looked up once for all of them."""
+
+    run: Run
+    scale: Scale
+    codes: Mapping[int, str] = field(default_factory=dict)
+    running: frozenset[int] = frozenset()
+    """Numbers of the experiments that have no result yet."""
+    starts: Mapping[int, int] = field(default_factory=dict)
+    """Number of an experiment -> `seq` of the event that started it."""
+    originals: Mapping[str, image_groups.Shot] = field(default_factory=dict)
+    """What the run logged of the images that its edits were made from, by key."""
+    names: Names = field(default_factory=lambda: Names(None))
+    """What systems are called before who looks."""
+
+
+def render_event(event: Event, run: Run) -> SafeString:
+    """One event as HTML, safe to insert."""
+    return draw(event, surroundings(run, [event]))
+
+
+def render_events(run: Run, events: Sequence[Event], names: Names | None = None) -> list[tuple[Event, SafeString]]:
+    """Many events; an experiment that has its result is left out, since the result shows it whole."""
+    if not events:
+        return []
+    around = surroundings(run, events, names)
+    shown = [each for each in events if each.kind != "experiment" or each.payload["number"] in around.running]
+    return [(event, draw(event, around)) for event in shown]
+
+
+def surroundings(run: Run, events: Sequence[Event], names: Names | None = None) -> Surroundings:
+    """What these events are drawn with. The number of queries does not depend on theirs."""
+    names = names or Names(None)
+    numbers = {event.payload["number"] for event in events if event.kind in {"experiment", "result"}}
+    if not numbers:
+        return Surroundings(run, scale_of(run), names=names)
+    rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
+    results = [event for event in events if event.kind == "result"]
+    return Surroundings(
+        run,
+        scale_of(run),
+        {number: code for number, code, _ in rows},
+        frozenset(number for number, _, status in rows if status == "running"),
+        starts_of(run, events),
+        image_groups.originals(run, [event.payload for event in results]),
+        names,
+    )
+
+
+def starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
+    """Where the experiments with results among these events began, be it among them or shortly before."""
+    starts = {event.payload["number"]: event.seq for event in events if event.kind == "experiment"}
+    alone = [event for event in events if event.kind == "result" and event.payload["number"] not in starts]
+    if alone:
+        near = reduce(or_, (Q(seq__range=(result.seq - SHORTLY, result.seq)) for result in alone))
+        starts |= {start.payload["number"]: start.seq for start in run.events.filter(near, kind="experiment")}
+    return starts
+
+
+def draw(event: Event, around: Surroundings) -> SafeString:
+    run, payload = around.run, around.names.payload(around.run, event)
+    if event.is_unreadable:
+        return render_to_string("display/events/unreadable.html", {"event": event, "link": window.link(run, event.seq)})
+    context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": around.scale}
+    context["link"] = window.link(run, event.seq)
+    if event.kind in {"experiment", "result"}:
+        context |= experiment(event, around)
+    elif event.kind == "started":
+        context |= {"told": told(payload), "made": made(payload)}
+    elif TEMPLATES[event.kind] == "end":
+        context |= {"status": Status(event.kind), "strongest": image_groups.strongest(run)}
+        context["recounted"] = cited_figures.recount(run, payload.get("conclusion", {}))
+    return render_to_string(f"display/events/{TEMPLATES[event.kind]}.html", context)
+
+
+def experiment(event: Event, around: Surroundings) -> dict[str, Any]:
+    """What the card of an experiment shows beside the payload."""
+    payload = event.payload
+    usage = payload.get("usage", {})
+    return {
+        "running": event.kind == "experiment",
+        "start": around.starts.get(payload["number"]),
+        "code": around.codes.get(payload["number"], ""),
+        "seconds": payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0),
+        "entries": image_groups.entries(payload, around.originals),
+        "wrong": sum(
+            shown.get("differs", False) for entry in payload.get("entries", ()) for shown in entry["observations"]
+        ),
+        "described": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
+    }
+
+
+def told(payload: Json) -> list[tuple[str, str]]:
+    """What the agent was told before its first reply."""
+    texts = ("Instructions", payload["instructions"]), ("First message", payload["assignment"])
+    return [(name, text) for name, text in texts if text]
+
+
+def made(payload: Json) -> list[tuple[str, str]]:
+    """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
+    versions = {BEFORE.get(name, name): what for name, what in payload.get("versions", {}).items()}
+    return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
+
+
+# --- the parts that sum the run up -------------------------------------------------------------------
+
+
+def pieces(run: Run) -> dict[str, SafeString]:
+    """Header, outline, side and tail as they are now."""
+    return {"head": head(run), "tail": tail(run), "outline": outline(run), "side": side(run)}
+
+
+def head(run: Run) -> SafeString:
+    """The question, how the run is, and what it has used of its limits."""
+    used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
+    meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
+    context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task)}
+    return render_to_string("runs/page/head.html", context | {"paused_by": paused_by(run)})
+
+
+def seconds_of_work(run: Run) -> float:
+    """The run's time at this moment, the step under way included."""
+    if run.taken is None or not run.is_leased():
+        return run.seconds
+    newest = run.events.order_by("-seq").values_list("time", flat=True).first()
+    since = max(run.taken, newest) if newest else run.taken
+    return run.seconds + max(0.0, (timezone.now() - since).total_seconds())
+
+
+def paused_by(run: Run) -> str:
+    """Who paused the run, or will have once its round is over; "" if nobody did."""
+    if run.status != Status.PAUSED:
+        return run.pause_requested if run.is_pausing else ""
+    stop = transcript.last_stop(run)
+    return str(stop.payload.get("who", "")) if stop else ""
+
+
+def stopping(run: Run) -> bool:
+    """Whether somebody has stopped the run and its worker has not let go of it yet."""
+    return run.cancel_requested and not run.has_ended
+
+
+def tail(run: Run) -> SafeString:
+    """What happens next, while nothing else shows it; empty once the run has ended."""
+    last = run.events.order_by("-seq").values_list("kind", flat=True).first()
+    ahead = 0
+    if run.status == Status.QUEUED:
+        ahead = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk).count()
+    context = {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run), "paused_by": paused_by(run)}
+    context["awaited"] = transcript.awaits_reply(run)
+    return render_to_string("runs/page/tail.html", context)
+
+
+def outline(run: Run, around: int | None = None) -> SafeString:
+    """The rounds, each with a few words and the best activation of its images; of many, most in groups."""
+    return render_to_string("runs/page/outline.html", {"run": run, "lines": outlines.lines(run, around)})
+
+
+def side(run: Run, names: Names | None = None) -> SafeString:
+    """The state of knowledge: hypotheses, activations by round, the conclusion, how the run was made."""
+    latest = run.hypotheses.aggregate(Max("round"))["round__max"]
+    context = {
+        "run": run,
+        "hypotheses": run.hypotheses.filter(round=latest),
+        "chart": chart_of(run),
+        "relatives": relatives.relatives(run, names or Names(None)),
+        "agent": run.versions.get("agent") or agent_of(run),
+        "tools": registry.TOOL_SETS[run.tool_set][0] if run.tool_set in registry.TOOL_SETS else run.tool_set,
+        "task": registry.TASKS.get(run.task, run.task),
+        "scale": scale_of(run),
+    }
+    return render_to_string("runs/page/side.html", context)
+
+
+def agent_of(run: Run) -> str:
+    """The agent as it was asked for."""
+    return relatives.agent(run)
+
+
+def chart_of(run: Run) -> Chart | None:
+    """The newest images, by round."""
+    rows = image_groups.lately(run, LATELY)
+    values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
+    return chart(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
+
+
+def scale_of(run: Run) -> Scale:
+    """What the bars of this run are measured on at this moment."""
+    ends = run.observations.aggregate(low=Min("activation"), high=Max("activation"))
+    return Scale.of(ends.values(), run.threshold)

@@ -1,0 +1,35 @@
+"""People, as pages call them."""
+
+from __future__ import annotations
+
+from django import template
+from django.contrib.auth.models import AnonymousUser, User
+
+from experiments.core import display_name
+
+register = template.Library()
+BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
+SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "Mac"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+"""What a browser calls itself holds these words; the first that fits counts."""
+
+
+@register.filter
+def person(user: User | AnonymousUser | None) -> str:
+    """The full name, else the user name; "somebody" for no account."""
+    return display_name.person(user)
+
+
+@register.filter
+def browser(agent: str) -> str:
+    """A browser in words, such as Firefox on Linux; what else calls itself, cut."""
+    name = next((words for mark, words in BROWSERS if mark in agent), "")
+    system = next((words for mark, words in SYSTEMS if mark in agent), "")
+    return f"{name} on {system}" if name and system else name or agent[:60] or "A browser"

@@ -1,0 +1,167 @@
+"""What an export holds: the filter of an address as rows, read as the pages read it.
+
+A page leaves out what makes no sense in a filter, and says so beside it. A file has no place to say so: it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+from experiments.core import tagging
+from experiments.core.search_index import words
+from experiments.core.system_names import Names
+from experiments.exchange import review_tables
+from experiments.exchange.safe_zip import Refused
+from experiments.gallery.lists import ORIGINS
+from experiments.models import Experiment, Label, Observation, Run
+from experiments.models.exchange import What
+from experiments.runs import lists
+from experiments.search import finding
+
+OF_RUNS = frozenset(lists.FILTERS)
+OF_EXPERIMENTS = OF_RUNS | {"low", "high"}
+OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
+OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
+KNOWN: Mapping[What, frozenset[str]] = {
+    What.BUNDLE: OF_RUNS,
+    What.RUNS: OF_RUNS,
+    What.EXPERIMENTS: OF_EXPERIMENTS,
+    What.OBSERVATIONS: OF_IMAGES,
+    What.LABELS: OF_LABELS,
+    What.REVIEWS: OF_RUNS | {"queue"},
+    What.VERDICTS: OF_RUNS | {"queue"},
+    What.AGREEMENT: frozenset({"queue"}),
+}
+"""Words of a filter by what is exported."""
+NAMED = 10
+"""Runs that are named of those which cannot go out whole."""
+LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
+"""What an address says of how a page looks, which is nothing to a file."""
+
+
+def chosen(what: What, query: str, viewer: User | None = None) -> Any:
+    """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
+    it. Raises Refused for what makes no sense."""
+    given = read(what, query)
+    if what == What.BUNDLE:
+        return told_whole(runs(given, viewer).order_by("pk"), viewer)
+    if what == What.RUNS:
+        return runs(given, viewer).order_by("pk")
+    if what == What.EXPERIMENTS:
+        return Experiment.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & logged(given)).order_by("pk")
+    if what == What.OBSERVATIONS:
+        return Observation.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & observed(given)).order_by("pk")
+    if what in {What.REVIEWS, What.VERDICTS}:
+        asked = {name: text for name, text in given.items() if name != "queue"}
+        rows: Any = (review_tables.reviews if what == What.REVIEWS else review_tables.verdicts)(given, viewer)
+        rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
+        return rows.order_by("pk")
+    if what == What.AGREEMENT:
+        return review_tables.agreement(given, viewer)
+    return Label.objects.filter(labelled(given, viewer)).distinct().order_by("pk")
+
+
+def read(what: What, query: str) -> dict[str, str]:
+    """Name -> text of what was filled in. Raises Refused for a name that is not known."""
+    given: dict[str, str] = {}
+    for name, values in QueryDict(query).lists():
+        words = ",".join(value.strip() for value in values if value.strip())
+        if words and name not in LOOKS:
+            if name not in KNOWN[what]:
+                known = ", ".join(sorted(KNOWN[what]))
+                raise Refused(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
+            if "\x00" in words:  # an address may hold it in disguise, and PostgreSQL takes none
+                raise Refused(f"{name}: it holds a zero byte, which nothing here has.")
+            given[name] = words
+    return given
+
+
+def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
+    """By verdict as everybody may see it, by system as this person may. Raises Refused with the sentence that the Runs
+    page would show."""
+    found = lists.runs_from(given, names=Names(viewer))
+    if found.problems:
+        name, problem = next(iter(found.problems.items()))
+        raise Refused(f"{name}: {problem}")
+    return found.runs
+
+
+def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+    """The same runs, for a bundle, which names what they study. Raises Refused where this person is to judge that."""
+    hidden = rows.filter(Names(viewer).are_hidden()).values_list("pk", flat=True)[:NAMED] if viewer else ()
+    if numbers := ", ".join(map(str, hidden)):
+        raise Refused(
+            f"You are still to judge what runs {numbers} study, and a bundle names it: "
+            "submit or decline your reviews first, or leave them out."
+        )
+    return rows
+
+
+def of_runs(given: Mapping[str, str], viewer: User | None, leave: tuple[str, ...] = ()) -> Q:
+    """What belongs to the runs that the filter chooses; everything if it says nothing of runs."""
+    asked = {name: text for name, text in given.items() if name in OF_RUNS and name not in leave}
+    return Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
+
+
+def logged(given: Mapping[str, str]) -> Q:
+    """Experiments by the highest activation, by tag, and by words in the titles and prompts of what they logged."""
+    asked = ranged("best_activation", given)
+    if tag := given.get("tag"):
+        asked &= tagging.programs(tag)
+    if "q" not in given:
+        return asked
+    named = Observation.objects.filter(pk__in=titled(given["q"])).order_by().values("experiment")
+    return asked & Q(pk__in=named)
+
+
+def observed(given: Mapping[str, str]) -> Q:
+    """By origin, activation, tag, and words in the title or the prompt."""
+    asked = ranged("activation", given)
+    if origin := given.get("origin"):
+        if origin not in ORIGINS:
+            raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(ORIGINS)}.")
+        asked &= Q(origin=origin)
+    if tag := given.get("tag"):
+        asked &= tagging.images(tag)
+    if "differs" in given:
+        asked &= Q(differs=True)
+    return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
+
+
+def ranged(column: str, given: Mapping[str, str]) -> Q:
+    bounds = {"low": "gte", "high": "lte"}
+    return Q(**{f"{column}__{bound}": figure(name, given[name]) for name, bound in bounds.items() if name in given})
+
+
+def titled(typed: str) -> QuerySet[Any, Any]:
+    """Keys of the observations with these words. Raises Refused with the sentence that the page would show."""
+    asked = words.read(typed)
+    if asked.problem:
+        raise Refused(f"q: {asked.problem}")
+    return finding.images(asked.terms)
+
+
+def labelled(given: Mapping[str, str], viewer: User | None) -> Q:
+    columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
+    asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
+    if "unit" in given:
+        asked &= Q(units__number=int(figure("unit", given["unit"])))
+    if given.keys() & {"model", "layer", "unit"}:
+        asked &= ~Names(viewer).are_hidden("run__")
+    return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
+
+
+def figure(name: str, text: str) -> float:
+    """Raises Refused for what is no number."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = float("nan")
+    if not abs(found) < 1e300:
+        raise Refused(f"{name}: “{text[:40]}” is no number.")
+    return found

@@ -1,0 +1,108 @@
+"""What is said beside files that somebody brings: the fields of each kind, and what is wrong with them or a file.
+
+Pages, API and command ask the same here. What is typed holds for all files that are brought together; a transcript's
+own name may tell its layer and unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from experiments.core import access
+from experiments.exchange.safe_zip import UPLOAD, Refused
+from experiments.models.exchange import Brought
+from experiments.models.member import Role
+
+AT_ONCE = 100
+"""Files that are brought together."""
+FIELDS: dict[Brought, tuple[str, ...]] = {
+    Brought.BUNDLE: ("owner",),
+    Brought.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
+    Brought.LABELS: ("model", "source", "layer", "units_from"),
+}
+NEEDED: dict[Brought, tuple[str, ...]] = {
+    Brought.BUNDLE: (),
+    Brought.HISTORY: ("model",),
+    Brought.LABELS: ("model", "source"),
+}
+LONGEST = {"question": 4_000}
+NAMED = re.compile(r"(?:(?P<layer>.+?)[ _-]+)??(?:(?:unit|neuron)[ _-]*)?(?P<unit>[0-9]{1,9})", re.ASCII)
+"""layer4_122, layer4-unit122, 122: how a transcript may be called."""
+NO_LAYER = frozenset({"history", "transcript", "run", "maia"})
+
+Typed = Mapping[str, str]
+
+
+def problem_with(kind: str, typed: Typed, by: User) -> str:
+    """Why no file of this kind can be brought so by this person; "" if nothing is in the way."""
+    if kind not in Brought.values:
+        return "Choose what the file is."
+    for name in NEEDED[Brought(kind)]:
+        if not typed.get(name):
+            return f"Say which {name} it is about."
+    if typed.get("units_from", "") not in {"", "0", "1"}:
+        return "Units are counted from 0 or from 1."
+    if (unit := typed.get("unit", "")) and not (unit.isascii() and unit.isdigit() and len(unit) < 10):
+        return f"“{unit[:40]}” is no number of a unit."
+    long = [name for name, text in typed.items() if len(text) > LONGEST.get(name, 200) or "\x00" in text]
+    if long:
+        return f"The {long[0]} is too long."
+    try:
+        owner_of(by, typed.get("owner", ""))
+    except Refused as error:
+        return str(error)
+    return ""
+
+
+def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
+    """Why this one file cannot be brought; "" if nothing is in the way."""
+    if not size:
+        return "Choose a file that is not empty."
+    if size > UPLOAD:
+        return f"{name} has {size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible: split it."
+    if kind != Brought.HISTORY:
+        return ""
+    layer = layer_and_unit(name)[0]
+    if layer and typed.get("layer") and typed["layer"] != layer and not typed.get("unit"):
+        return f"Its name speaks of the layer {layer}, not of {typed['layer']}: type the unit, or name the file so."
+    about = completed(kind, name, typed)
+    missing = next((each for each in ("layer", "unit") if not about.get(each)), "")
+    return f"Say which {missing} it is about, or name the file so: layer4_122.json." if missing else ""
+
+
+def completed(kind: str, name: str, typed: Typed) -> dict[str, str]:
+    """What is said of one file; what was left empty and the name of a transcript tells is taken from there."""
+    if kind != Brought.HISTORY:
+        return dict(typed)
+    layer, unit = layer_and_unit(name)
+    told = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
+    return {**typed, **{field: text for field, text in told.items() if not typed.get(field)}}
+
+
+def layer_and_unit(name: str) -> tuple[str, str]:
+    """What the name of a file says, "" for what it does not: "layer4_122.json" -> ("layer4", "122")."""
+    found = NAMED.fullmatch(PurePath(name).stem)
+    if found is None:
+        return "", ""
+    layer = found["layer"] or ""
+    return "" if layer.lower() in NO_LAYER else layer, found["unit"]
+
+
+def owners() -> QuerySet[User]:
+    """Who can own runs that come in."""
+    return User.objects.filter(member__isnull=False, is_active=True).order_by("username")
+
+
+def owner_of(asked_by: User, name: str) -> User:
+    """Who owns the runs: whoever brought them, unless an admin named another member. Raises Refused."""
+    if not name or name == asked_by.get_username():
+        return asked_by
+    member = owners().filter(username=name).first()
+    if member is None or access.role_of(asked_by) != Role.ADMIN:
+        raise Refused(f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else.")
+    return member

@@ -1,0 +1,143 @@
+"""Imports: files of runs and labels from elsewhere, read in the background."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, File, Form, Query, Router, Schema, Status
+from ninja.files import UploadedFile
+from pydantic import StringConstraints
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Id, find
+from experiments.api.problems import Refusal
+from experiments.core.notify import reported
+from experiments.exchange import form
+from experiments.exchange import import_pages as files
+from experiments.installation.jobs_api import Progress
+from experiments.models import Import
+from experiments.models.api_token import Scope
+from experiments.models.exchange import Brought
+from experiments.models.job import JobStatus
+from experiments.models.member import Role
+
+router = Router(tags=["Imports"])
+
+Told = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000, pattern=NO_NUL)]
+
+
+class About(Schema):
+    """What the file is, and what has to be said beside it."""
+
+    kind: Literal["bundle", "history", "labels"]
+    model: Told = Field("", description="of a history or labels")
+    layer: Told = Field("", description="of a history; of labels whose file names none")
+    unit: Told = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
+    question: Told = Field("", description="of a history; may be empty")
+    agent: Told = Field("", description="of a history; may be empty")
+    source: Told = Field("", description="of labels: the method they come from")
+    units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
+    owner: Told = Field("", description="who owns the runs, said by an admin; else whoever brings them")
+
+
+class ImportOut(Schema):
+    """A file that somebody brought."""
+
+    id: int
+    kind: str
+    name: str
+    size: int
+    asked_by: str | None
+    created: datetime
+    status: str
+    result: str
+    progress: Progress | None
+    runs: list[int] = Field(description="that came of it so far")
+
+
+class LeftOut(Schema):
+    """A file of several that was not taken."""
+
+    name: str
+    problem: str
+
+
+class BatchOut(Schema):
+    """What was begun of several files, in their order, and what was not."""
+
+    imports: list[ImportOut]
+    left_out: list[LeftOut]
+
+
+IMPORTS = Import.objects.select_related("job__asked_by").prefetch_related("arrivals")
+
+
+def import_out(row: Import) -> ImportOut:
+    told = reported(row.job.topic) if row.job.status == JobStatus.RUNNING else None
+    return ImportOut(
+        id=row.pk,
+        kind=row.kind,
+        name=row.name,
+        size=row.size,
+        asked_by=row.job.asked_by.get_username() if row.job.asked_by else None,
+        created=row.job.created,
+        status=row.job.status,
+        result=row.job.result,
+        progress=Progress(**told) if told else None,
+        runs=[arrival.run_id for arrival in row.arrivals.all()],
+    )
+
+
+@router.get("/imports", response=Page[ImportOut], summary="List imports")
+def list_imports(request: HttpRequest, paging: Query[Paging]) -> Page[ImportOut]:
+    """The team's, the newest first."""
+    allow(request)
+    return page(request, IMPORTS.all(), ["-pk"], paging, import_out)
+
+
+@router.post("/imports", response={202: ImportOut}, summary="Have a file read")
+def create_import(
+    request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
+) -> Status[ImportOut]:
+    """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
+    typed = checked(allow(request, Role.RESEARCHER, Scope.WRITE), about)
+    if problem := form.problem_of(about.kind, file.name or "", file.size or 0, typed):
+        raise Refusal("invalid", problem)
+    row = files.keep(request, file, about.kind, typed)
+    response["Location"] = reverse("api:read_import", args=[row.pk])
+    return Status(202, import_out(find(IMPORTS.all(), pk=row.pk)))
+
+
+@router.post("/imports/batch", response={202: BatchOut}, summary="Have several files read")
+def create_imports(request: HttpRequest, about: Form[About], file: File[list[UploadedFile]]) -> Status[BatchOut]:
+    """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
+    holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
+    """
+    typed = checked(allow(request, Role.RESEARCHER, Scope.WRITE), about)
+    problem = files.problem_with_number(len(file))
+    refused = {} if problem else files.refusals(about.kind, file, typed)
+    if problem or len(refused) == len(file):
+        raise Refusal("invalid", problem or files.listed_problems(refused))
+    taken = [files.keep(request, each, about.kind, typed).pk for place, each in enumerate(file) if place not in refused]
+    left = [LeftOut(name=name, problem=reason) for name, reason in refused.values()]
+    rows = IMPORTS.filter(pk__in=taken).order_by("pk")
+    return Status(202, BatchOut(imports=[import_out(row) for row in rows], left_out=left))
+
+
+@router.get("/imports/{pk}", response=ImportOut, summary="Read how far an import is")
+def read_import(request: HttpRequest, pk: Id) -> ImportOut:
+    allow(request)
+    return import_out(find(IMPORTS.all(), pk=pk))
+
+
+def checked(user: User, about: About) -> dict[str, str]:
+    """What is said beside the files by this person. Raises Refusal."""
+    typed = {name: getattr(about, name) for name in form.FIELDS[Brought(about.kind)]}
+    if problem := form.problem_with(about.kind, typed, user):
+        raise Refusal("invalid", problem)
+    return typed

@@ -1,0 +1,221 @@
+"""Takes in the runs of a bundle, each whole or not at all: looked at first, then saved in one transaction.
+
+Looking decodes every image and reads every event; images that are found good wait in a folder that goes with the
+block, rows that follow from events in memory. So the transaction itself is short, and nobody else has to wait long to
+write; a worker that dies on the way leaves nothing that anybody sees.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from experiments.core import transcript
+from experiments.core.transcript import Step, storable
+from experiments.exchange import opinions, opinions_decoding, run_decoding, run_labels, run_record
+from experiments.exchange.laboratory import Laboratory, Progress, silent
+from experiments.exchange.run_decoding import Told, moment, part, shown
+from experiments.exchange.safe_zip import Archive, Refused, opened
+from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
+from experiments.models import Arrival, Image, Import, Layer, Run, Tag, Unit
+from experiments.models.exchange import Brought
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where files come from, and for whom they are taken in."""
+
+    name: str
+    by: User
+    row: Import | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A run of a file: its row here, and whether it was here before."""
+
+    run: Run
+    known: bool
+    left: str = ""
+    """What of the file is not in it, in words."""
+
+
+def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = silent) -> list[Taken]:
+    """Take in all runs of a bundle; one that is here already stays as it is. Raises Refused."""
+    with opened(path) as archive:
+        folders = archive.folders()
+        for name in set(archive.members) - {"manifest.json"}:
+            if not any(name.startswith(folder) for folder in folders):
+                raise Refused(f"{name!r} belongs to no run.")
+        taken: list[Taken] = []
+        for folder in folders:
+            try:
+                taken.append(run_in(archive, folder, source, laboratory, progress))
+            except Refused as error:
+                before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
+                raise Refused(f"{error}{before}") from None
+        for each in taken:
+            adopt(each.run)  # a fork may stand before its parent in the file
+        return taken
+
+
+def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
+    """The run of one folder of the archive."""
+    told = storable(archive.json(f"{folder}run.json"))
+    if told.get("schema") != run_record.SCHEMA:
+        words = f"run.json is of schema {shown(told.get('schema'))}; this version reads schema {run_record.SCHEMA}."
+        raise Refused(f"{words} Update MAIA Web, or export the run again.")
+    if there := known_run(told):
+        return Taken(there, known=True)
+    run, said = run_record.run_from(told, source.by), run_decoding.decoded(told)
+    people = opinions_in(archive, folder)
+    with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
+        images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
+        keys = {row.key for row in images}
+        look_at_events(archive, folder, keys, laboratory, progress)
+        look_at_rest(archive, folder)
+        save_events = gone_through(run, steps(archive, folder, keys, laboratory))
+        progress("Saving", 1, 2)
+        with stored(images, Path(waiting)), transaction.atomic():
+            save_images(images)
+            save(run, save_events)
+            finish(run, said)
+            opinions.save(run, people)
+            arrive(run, told["identity"], said, source)
+    return Taken(run, known=False)
+
+
+def opinions_in(archive: Archive, folder: str) -> opinions.Said:
+    """What people made of the run; bundles of earlier versions do not tell. Raises Refused."""
+    name = f"{folder}people.json"
+    return opinions_decoding.decoded(storable(archive.json(name))) if name in archive.members else opinions.Said()
+
+
+def known_run(told: Mapping[str, Any]) -> Run | None:
+    """The run itself, if it took place here, or an earlier import of it."""
+    identity = told.get("identity")
+    if not isinstance(identity, str) or not KEY.fullmatch(identity):
+        raise Refused("run.json has no identity, as runs of MAIA Web have.")
+    if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
+        return arrival.run
+    return born_here(identity, moment(part(told, "run", dict), "created"))
+
+
+def born_here(identity: str, created: datetime | None) -> Run | None:
+    same = Run.objects.filter(created=created, arrival=None) if created else Run.objects.none()
+    return next((run for run in same if run_record.identity(run) == identity), None)
+
+
+# --- rows ---------------------------------------------------------------------------------------------
+
+
+def save_images(rows: Sequence[Image]) -> None:
+    """What is known here of the same pixels is kept, unless nothing is."""
+    keys = [row.key for row in rows]
+    vague = {key for start in range(0, len(keys), 500) for key in uploaded(keys[start : start + 500])}
+    better = [row for row in rows if row.key in vague and row.origin != "uploaded"]
+    Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    Image.objects.bulk_update(better, ["origin", "prompt", "seed", "scene", "raw", "original"], batch_size=100)
+
+
+@contextmanager
+def stored(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
+    """Files of images that are not in the store, there before the block locks anything; gone again if it fails."""
+    paths = {row.key: Image.path_of(row.key) for row in rows}
+    fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
+    try:
+        for key in fresh:
+            default_storage.save(paths[key], ContentFile((waiting / key).read_bytes()))
+        yield
+    except BaseException:
+        for key in set(fresh) - set(Image.objects.filter(key__in=fresh).values_list("key", flat=True)):
+            default_storage.delete(paths[key])
+        raise
+
+
+def uploaded(keys: Sequence[str]) -> list[str]:
+    return list(Image.objects.filter(key__in=keys, origin="uploaded").values_list("key", flat=True))
+
+
+def gone_through(run: Run, events: Iterator[Step]) -> Callable[[], None]:
+    """What saves the run with all that follows from its events. Raises Refused naming the event that does not fit."""
+    try:
+        return transcript.replay(run, closed(run, events))
+    except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
+        raise Refused(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
+
+
+def save(run: Run, save_events: Callable[[], None]) -> None:
+    """Raises Refused for what the database does not take."""
+    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+    if layer:
+        Unit.objects.get_or_create(layer=layer, number=run.unit)
+    try:
+        save_events()
+    except (DatabaseError, ValidationError, ValueError, TypeError) as error:
+        raise Refused(f"What follows from its events does not fit the database: {error}") from None
+
+
+def closed(run: Run, events: Iterator[Step]) -> Iterator[Step]:
+    """The events, and an end where the run was still under way: it cannot go on here."""
+    last = run.created
+    for each in events:
+        last = each.time
+        yield each
+    if not run.has_ended:
+        yield Step("cancelled", transcript.end("It had not ended when it was exported, and cannot go on here."), last)
+
+
+def finish(run: Run, said: Told) -> None:
+    """What the events do not tell: exact times, seconds of work, scores of labels, labels of others."""
+    run.seconds = said.seconds
+    run.started, run.ended = said.started or run.started, said.ended or run.ended
+    run.save()
+    run_labels.save(run, said.labels)
+    run.tags.set(tags_named(said.tags))
+
+
+def tags_named(names: Sequence[str]) -> list[Tag]:
+    """The rows of tags, made where they are new: three queries, however many they are."""
+    Tag.objects.bulk_create([Tag(name=name) for name in names], ignore_conflicts=True)
+    return list(Tag.objects.filter(name__in=names))
+
+
+def arrive(run: Run, identity: str, said: Told, source: Source) -> None:
+    """Note where the run comes from; its parent is found again if it is here."""
+    Arrival.objects.create(
+        run=run,
+        brought=source.row,
+        kind=Brought.BUNDLE,
+        name=source.name[:200],
+        identity=identity,
+        owner=said.owner,
+        number=said.number,
+        parent=asdict(said.parent) if said.parent.identity else {},
+        time=timezone.now(),
+    )
+    adopt(run)
+
+
+def adopt(run: Run) -> None:
+    """Lead an imported fork back to its parent, if that is here."""
+    arrival = run_record.arrival_of(run)
+    if arrival is None or run.parent_id is not None or not arrival.parent:
+        return
+    told = arrival.parent
+    parent = known_run({"identity": told.get("identity"), "run": {"created": told.get("created")}})
+    if parent is not None and parent.pk != run.pk:
+        run.parent = parent
+        run.save(update_fields=["parent"])

@@ -1,0 +1,120 @@
+"""Labels of other methods, taken in so that they stand beside ours; `label_rows` reads their files.
+
+The model is said by whoever brings the file, and the layer where the file does not. All of the file or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from django.db import transaction
+
+from experiments.core.search_index import texts
+from experiments.core.search_index.texts import label_of
+from experiments.exchange.label_rows import Line, Rows
+from experiments.exchange.laboratory import Progress, silent
+from experiments.exchange.safe_zip import Refused, check_size
+from experiments.models import Label, Layer, Model, Unit
+from workers import registry
+
+ALIASES = {"fc": ("logits",), "classifier": ("logits",), "head": ("logits",), "and": ("conditional",)}
+"""What publications call a layer -> what it is called here, where the model has none of their name."""
+AT_ONCE = 500
+OURS = frozenset({"run", "person", "import", "baseline"})
+"""Sources that mean something here already."""
+
+
+def take(path: Path, model: str, source: str, progress: Progress = silent, *, layer: str = "", first: int = 0) -> str:
+    """Save the labels of a file. Returns what was saved, in words. Raises Refused naming the line.
+
+    `layer` is the one that all units are of, where the file does not say; `first` is the number it gives to the first
+    unit of a layer, 0 or 1.
+    """
+    source = " ".join(source.split())
+    if not 0 < len(source) <= 40 or source.casefold() in OURS:
+        raise Refused(f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan.")
+    layers = layers_of(model)
+    check_size(path)
+    found: dict[tuple[int, int], list[Line]] = {}
+    rows = Rows(path, layer.strip())
+    for number, line in enumerate(rows, 1):
+        place = layer_of(line, layers, model)
+        if not 0 <= line.unit - first < place.units:
+            raise Refused(out_of_range(line, place, first))
+        found.setdefault((place.pk, line.unit - first), []).append(line)
+        progress("Reading labels", number, number + 1)
+    by_key = {each.pk: each for each in layers.values()}
+    with transaction.atomic():
+        saved, known = save(found, source, by_key, progress)
+    told = [f"Labels of {model} from {source}: {saved:,} saved, on {len(found):,} units."]
+    told += [f"Here already: {known:,}."] if known else []
+    told += [f"Left out, for they hold words: {', '.join(sorted(rows.left))}."] if rows.left else []
+    return " ".join([*told, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
+
+
+def layer_of(line: Line, layers: Mapping[str, Layer], model: str) -> Layer:
+    """Raises Refused, with what there is."""
+    name = line.layer.casefold()
+    if found := layers.get(name) or next((layers[each] for each in ALIASES.get(name, ()) if each in layers), None):
+        return found
+    there = ", ".join(sorted({each.name for each in layers.values()}))
+    raise Refused(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
+
+
+def out_of_range(line: Line, layer: Layer, first: int) -> str:
+    last = layer.units - 1 + first
+    counted = " If the file counts units from 1, say so." if not first and line.unit == layer.units else ""
+    return f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}.{counted}"
+
+
+def hints(found: Mapping[tuple[int, int], Sequence[Line]], layers: Mapping[int, Layer], first: int) -> list[str]:
+    """That a file may count from 1: it names unit 1 and most others of a layer, and no unit 0."""
+    units: dict[int, set[int]] = {}
+    for layer, unit in found:
+        units.setdefault(layer, set()).add(unit)
+    whole = [there for layer, there in units.items() if 1 in there and len(there) > layers[layer].units // 2]
+    if first or not whole or any(0 in there for there in units.values()):
+        return []
+    return [
+        "No unit 0 is in the file: if it counts units from 1, every label is one unit off. Import it again, saying so."
+    ]
+
+
+def layers_of(model: str) -> dict[str, Layer]:
+    """By name and by path, in small letters. Raises Refused if none are known."""
+    layers = list(Layer.objects.filter(model__name=model).select_related("model"))
+    if not layers:
+        there = ", ".join(Model.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
+        raise Refused(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
+    return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
+
+
+def save(
+    found: Mapping[tuple[int, int], Sequence[Line]], source: str, layers: Mapping[int, Layer], progress: Progress
+) -> tuple[int, int]:
+    """Save what is new, in the transaction under way. Returns how many are, and how many were here."""
+    Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
+    units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
+    kept = Label.objects.filter(source=source, units__layer__in=layers)
+    here = set(kept.values_list("units__layer", "units__number", "text"))
+    fresh = [
+        (units[key], Label(text=line.text, source=source, position=position, scores=dict(line.scores)))
+        for key, lines in found.items()
+        for position, line in enumerate(lines, 1)
+        if (*key, line.text) not in here
+    ]
+    for start in range(0, len(fresh), AT_ONCE):
+        save_some(fresh[start : start + AT_ONCE], layers)
+        progress("Saving labels", min(start + AT_ONCE, len(fresh)), len(fresh))
+    return len(fresh), sum(map(len, found.values())) - len(fresh)
+
+
+def save_some(pairs: Sequence[tuple[Unit, Label]], layers: Mapping[int, Layer]) -> None:
+    """The labels, each with its unit, and found by search from then on."""
+    Label.objects.bulk_create([label for _, label in pairs])
+    through = Label.units.through
+    through.objects.bulk_create(through(label_id=label.pk, unit_id=unit.pk) for unit, label in pairs)
+    for unit, _ in pairs:
+        unit.layer = layers[unit.layer_id]
+    texts.write(label_of(label, unit) for unit, label in pairs)

@@ -1,0 +1,238 @@
+"""Published MAIA transcripts (history.json, in OpenAI's message format) turned into runs, as far as their text tells.
+
+What stands before the first reply is what the agent was told; each reply goes through the agent's own grammar; what
+follows a reply with a program is its result, images with the activation that the text before each names. Times, seeds
+and costs are not in such a file, and nothing is made up for them. The model, layer and unit are said by whoever brings
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments.core.transcript import Step, storable
+from experiments.exchange import import_bundle, run_record
+from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.laboratory import Laboratory, Progress, silent
+from experiments.exchange.pairing import paired
+from experiments.exchange.run_decoding import shown
+from experiments.exchange.safe_zip import IMAGE, Refused, check_size, parsed
+from experiments.models import Arrival, Image, Layer, Run
+from experiments.models.exchange import Brought
+from experiments.models.run import QUESTION_CHARS, Status
+from workers import registry
+
+LARGEST = 256 << 20
+"""Bytes of a transcript: it is read in one piece."""
+MESSAGES = 2_000
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+AGENT = "published"
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A message: texts and images (their keys) in reading order."""
+
+    role: str
+    parts: Sequence[tuple[str, str]]
+    """("text", words) or ("image", key)."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(words for kind, words in self.parts if kind == "text").strip()
+
+
+@dataclass
+class Pictures:
+    """Images of the file, each decoded once; they wait in a folder until the run is saved."""
+
+    laboratory: Laboratory
+    waiting: Path
+    rows: dict[str, Image] = field(default_factory=dict)
+
+    def key(self, url: Any, where: str) -> str:
+        """Raises Refused for what is no inline image."""
+        head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+        if not head.startswith("data:image/") or not head.endswith(";base64") or not comma:
+            raise Refused(f"{where}: the image is {shown(url)}. Only those within the file, as data URLs, are read.")
+        if len(data) > IMAGE * 4 // 3:
+            raise Refused(f"{where}: the image is larger than {IMAGE >> 20} MB.")
+        try:
+            decoded = self.laboratory.decode(b64decode(data, validate=True))
+        except ValueError as error:
+            raise Refused(f"{where}: the image cannot be taken: {error}") from None
+        (self.waiting / decoded.key).write_bytes(decoded.png)
+        self.rows[decoded.key] = Image(key=decoded.key, width=decoded.width, height=decoded.height, origin="uploaded")
+        return decoded.key
+
+
+def take(path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = silent) -> Taken:
+    """The run of a transcript, or the one that this file became before. Raises Refused; nothing is kept then."""
+    check_size(path)
+    if path.stat().st_size > LARGEST:
+        raise Refused(f"A transcript may have {LARGEST >> 20} MB.")
+    data = path.read_bytes()
+    about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
+    identity = hashlib.sha256(run_record.dumped(about) + data).hexdigest()
+    if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
+        return Taken(arrival.run, known=True)
+    with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
+        pictures = Pictures(laboratory, Path(waiting))
+        turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
+        run = run_of(turns, source, options)
+        steps = list(steps_of(turns, run, laboratory))
+        rows = list(pictures.rows.values())
+        save_events = import_bundle.gone_through(run, iter(steps))
+        with import_bundle.stored(rows, Path(waiting)), transaction.atomic():
+            import_bundle.save_images(rows)
+            import_bundle.save(run, save_events)
+            Arrival.objects.create(
+                run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
+            )
+    return Taken(run, known=False, left=left_out(turns, steps))
+
+
+def left_out(turns: Sequence[Turn], steps: Sequence[Step]) -> str:
+    """What of the images of the file is not in the run, in words; "" if all are."""
+    there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
+    logged = [each for step in steps if step.kind == "result" for each in step.payload["entries"]]
+    kept = sum(len(entry["observations"]) for entry in logged)
+    if there == kept:
+        return ""
+    return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
+
+
+def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn]:
+    """The messages of a file. Raises Refused naming the message."""
+    messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
+    if not isinstance(messages, list) or not messages:
+        hint = " If it holds labels of units, import it as labels." if isinstance(data, dict) else ""
+        raise Refused(f"A transcript is a list of messages, each with a role and a content.{hint}")
+    if len(messages) > MESSAGES:
+        raise Refused(f"The transcript has {len(messages):,} messages, at most {MESSAGES:,} are possible.")
+    for number, message in enumerate(messages, 1):
+        progress("Reading messages", number, len(messages) + 1)
+        where = f"Message {number}"
+        if not isinstance(message, dict) or message.get("role") not in list(ROLES):
+            raise Refused(f"{where} has no role such as user or assistant.")
+        yield Turn(message["role"], list(parts_of(message.get("content"), where, pictures)))
+
+
+def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str, str]]:
+    if content is None or isinstance(content, str):
+        yield "text", content or ""
+        return
+    if not isinstance(content, list):
+        raise Refused(f"{where}: its content is neither text nor a list of parts.")
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
+        if kind in ("text", "input_text", "output_text"):
+            text = part if isinstance(part, str) else part.get("text")
+            if not isinstance(text, str):
+                raise Refused(f"{where}: a text is {shown(text)}.")
+            yield "text", text
+        elif kind in ("image_url", "input_image"):
+            url = part.get("image_url")
+            yield "image", pictures.key(url.get("url") if isinstance(url, dict) else url, where)
+        else:
+            raise Refused(f"{where}: {shown(kind)} is no kind of part that is read: text and image_url are.")
+
+
+def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
+    """The row, not saved. Raises Refused for a system that makes no sense, or a transcript without a reply."""
+    if not any(turn.role == "assistant" for turn in turns):
+        raise Refused("No message is the assistant's: there is no run in this file.")
+    system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
+    asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
+    fields = (
+        dict.fromkeys(run_record.ASKED)
+        | system
+        | {
+            "question": asked[:QUESTION_CHARS],
+            "task": str(options.get("task") or "describe"),
+            "system_kind": kind_of(system["model"], system["layer"]),
+            "options": {},
+            "limits": {},
+            "tool_set": AGENT,
+            "backbone": AGENT,
+            "backbone_model": str(options.get("agent") or "")[:200],
+            "seed": 0,
+        }
+    )
+    run = run_record.run_from({"run": fields}, source.by)
+    run.created, run.status = timezone.now(), Status.QUEUED
+    return run
+
+
+def kind_of(model: str, layer: str) -> str:
+    """How the units of a layer are studied here; as units of a network where the layer is not known."""
+    known = Layer.objects.filter(model__name=model, name=layer).first()
+    return registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"
+
+
+def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterator[Step]:
+    """The events of the transcript."""
+    first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
+    now, number, replies = run.created, 0, 0
+    open_program, conclusion = False, None
+
+    def step(kind: str, **payload: Any) -> Step:
+        return Step(kind, laboratory.payload(kind, payload), now)
+
+    yield step("started", **started(turns[:first], run))
+    for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
+        group = list(some)
+        for turn in group if by_agent else ():
+            replies += 1
+            said = laboratory.parse(turn.text)
+            author = run.backbone_model or "Agent of the published transcript"
+            yield step("reply", round=replies, author=author, text=turn.text, **said)
+            open_program, conclusion = said["code"] is not None, said["conclusion"]
+            if open_program:
+                number += 1
+                yield step("experiment", round=replies, number=number, code=said["code"])
+        if not by_agent and open_program:
+            yield step("result", **result(group, replies, number))
+            open_program = False
+        elif not by_agent:
+            for turn in group:
+                if turn.text:
+                    yield step("note", round=replies, reason="continue", text=turn.text)
+    if conclusion and not open_program:
+        yield step("concluded", conclusion=conclusion)
+    else:
+        why = "with a program whose result is not in it" if open_program else "without a conclusion"
+        yield step("cancelled", reason=f"The transcript ends {why}.")
+
+
+def started(turns: Sequence[Turn], run: Run) -> dict[str, Any]:
+    """What the agent was told before its first reply."""
+    system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
+    told = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
+    told["assignment"] = "\n\n".join(turn.text for turn in turns if turn.role in {"user", "tool"})
+    asked = {"question": run.question, "task": run.task, "system": system, "backbone": run.backbone, "seed": 0}
+    limits = dict.fromkeys(("rounds", "tokens", "cost", "seconds"))
+    return {**asked, **told, "limits": limits, "reference": "", "versions": {}}
+
+
+def result(turns: Sequence[Turn], round_number: int, number: int) -> dict[str, Any]:
+    """What came of a program: the images that have an activation; the other words are its text."""
+    found = paired([turn.parts for turn in turns])
+    observations = [{"title": each.title, "activation": each.activation, "image": each.image} for each in found.shown]
+    words = found.text
+    failed = "Traceback (most recent call last)" in words
+    entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
+    status = "program_error" if failed else "ok"
+    told = {"round": round_number, "number": number, "status": status, "entries": entries}
+    return told | {"error": words if failed else ""}

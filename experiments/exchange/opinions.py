@@ -1,0 +1,186 @@
+"""What people made of a run: its threads, the reviews of it, the tags of its experiments and images; as JSON and back.
+
+A file shows whoever makes it no more than the pages do: comments wait for their own review of a blind run, and reviews
+of others for it too. People travel as names, and where the run is imported they stay names. What came with a run goes
+out again as it came, with what people said of it since beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import QuerySet
+
+from experiments.comments import reading
+from experiments.core import blindness
+from experiments.core.display_name import person
+from experiments.core.search_index import opinions
+from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Review, Run, Tag, Thread
+from experiments.reviews import rubric
+
+AT_ONCE = 500
+SCORES = tuple(line.name for line in rubric.LINES)
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Tags of an experiment, or of the image at a position of it."""
+
+    experiment: int
+    position: int | None
+    tags: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What people made of a run; threads, reviews and final verdicts as they stand in people.json."""
+
+    threads: Sequence[Mapping[str, Any]] = ()
+    reviews: Sequence[Mapping[str, Any]] = ()
+    finals: Sequence[Mapping[str, Any]] = ()
+    tags: Sequence[Tagged] = field(default=())
+
+
+def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
+    """All that this person may see of it; of nobody in particular, what no review under way hides."""
+    hidden = reading.hides(viewer, run) if viewer else blindness.is_under_review(run.pk)
+    brought = None if hidden else opinions_of(run)
+    threads = [] if hidden else [thread_json(thread) for thread in reading.threads(run)]
+    finals = [final_json(each) for each in finals_of(run, viewer)]
+    return {
+        "threads": [*(brought.threads if brought else []), *threads],
+        "reviews": [*(brought.reviews if brought else []), *map(review_json, reviews_of(run, viewer))],
+        "finals": [*(brought.finals if brought else []), *finals],
+        "tags": [asdict(each) for each in tags_of(run)],
+    }
+
+
+def opinions_of(run: Run) -> Opinions | None:
+    """What came with an imported run; None if nothing did."""
+    try:
+        return run.opinions
+    except ObjectDoesNotExist:
+        return None
+
+
+def thread_json(thread: Thread) -> dict[str, Any]:
+    return {
+        "on": thread.on,
+        "seq": thread.seq,
+        "experiment": thread.experiment.number if thread.experiment else None,
+        "position": thread.observation.position if thread.observation else None,
+        "quote": thread.quote,
+        "before": thread.before,
+        "after": thread.after,
+        "place": thread.place,
+        "created": written(thread.created),
+        "resolved": written(thread.resolved),
+        "resolved_by": person(thread.resolved_by) if thread.resolved else "",
+        "comments": [comment_json(each) for each in thread.comments.all()],
+    }
+
+
+def comment_json(comment: Comment) -> dict[str, Any]:
+    """Of one that was deleted, who and when."""
+    return {
+        "author": person(comment.author),
+        "text": comment.text,
+        "created": written(comment.created),
+        "edited": written(comment.edited),
+        "deleted": written(comment.deleted),
+        "mentions": sorted(person(each) for each in comment.mentions.all()),
+        "wordings": [{"text": each.text, "replaced": written(each.replaced)} for each in comment.wordings.all()],
+    }
+
+
+def reviews_of(run: Run, viewer: User | None) -> QuerySet[Review]:
+    """The submitted reviews of a run that this person may read, oldest first."""
+    if viewer is None and blindness.is_under_review(run.pk):
+        return Review.objects.none()
+    rows = blindness.visible(viewer) if viewer else Review.objects.filter(state="submitted")
+    return rows.filter(item__run=run).select_related("reviewer", "item__queue").order_by("submitted", "pk")
+
+
+def review_json(review: Review) -> dict[str, Any]:
+    return {
+        "queue": review.item.queue.name,
+        "blind": review.item.queue.blind,
+        "reviewer": person(review.reviewer),
+        "additional": review.slot is None,
+        "scores": {name: getattr(review, name) for name in SCORES},
+        "verdict": review.verdict,
+        "corrected_label": review.corrected_label,
+        "note": review.note,
+        "submitted": written(review.submitted),
+    }
+
+
+def finals_of(run: Run, viewer: User | None) -> Iterable[Adjudication]:
+    """The final verdicts on a run, the newest last, as far as this person may read them."""
+    if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
+        return []
+    return Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
+
+
+def final_json(final: Adjudication) -> dict[str, Any]:
+    return {
+        "queue": final.item.queue.name,
+        "adjudicator": person(final.adjudicator),
+        "verdict": final.verdict,
+        "corrected_label": final.corrected_label,
+        "reason": final.reason,
+        "created": written(final.created),
+    }
+
+
+def tags_of(run: Run) -> list[Tagged]:
+    """Of experiments and images; those of the run itself stand in run.json."""
+    experiments = Experiment.objects.filter(run=run, tags__isnull=False).distinct().order_by("number")
+    images = Observation.objects.filter(run=run, tags__isnull=False).distinct().select_related("experiment")
+    found = [Tagged(each.number, None, names(each)) for each in experiments.prefetch_related("tags")]
+    ordered = images.order_by("experiment__number", "position").prefetch_related("tags")
+    return found + [Tagged(each.experiment.number, each.position, names(each)) for each in ordered]
+
+
+def names(row: Experiment | Observation) -> list[str]:
+    return sorted(tag.name for tag in row.tags.all())
+
+
+def written(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+# --- back ---------------------------------------------------------------------------------------------------
+
+
+def save(run: Run, said: Said) -> None:
+    """Keep what came with a run, in the transaction under way; tags of what is not in it are left out."""
+    brought = {"threads": list(said.threads), "reviews": list(said.reviews), "finals": list(said.finals)}
+    if any(brought.values()):
+        Opinions.objects.create(run=run, **brought)
+    if said.tags:
+        save_tags(run, said.tags)
+
+
+def save_tags(run: Run, tagged: Sequence[Tagged]) -> None:
+    """A number of queries that does not depend on how many they are: others wait to write meanwhile."""
+    wanted = {name for each in tagged for name in each.tags}
+    Tag.objects.bulk_create([Tag(name=name) for name in sorted(wanted)], ignore_conflicts=True)
+    keys = dict(Tag.objects.filter(name__in=wanted).values_list("name", "pk"))
+    experiments = dict(run.experiments.values_list("number", "pk"))
+    places = run.observations.values_list("experiment__number", "position", "pk")
+    images = {(number, position): pk for number, position, pk in places}
+    of_experiments, of_images = Tag.experiments.through, Tag.observations.through
+    rows: dict[Any, list[Any]] = {of_experiments: [], of_images: []}
+    for each in tagged:
+        pk = experiments.get(each.experiment) if each.position is None else images.get((each.experiment, each.position))
+        kind, column = (of_experiments, "experiment_id") if each.position is None else (of_images, "observation_id")
+        rows[kind] += [kind(tag_id=keys[name], **{column: pk}) for name in each.tags if pk is not None]
+    for kind, made in rows.items():
+        kind.objects.bulk_create(made, ignore_conflicts=True, batch_size=AT_ONCE)
+    opinions.keep_tags_within(run)

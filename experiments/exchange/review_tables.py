@@ -1,0 +1,123 @@
+"""Reviews, final verdicts and agreement as rows of tables, for whoever asks: no more than the pages show that person.
+
+Whose file holds opinions of others has seen them: `note_shown` keeps that, before the first row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, QuerySet
+
+from experiments.core import blindness
+from experiments.core.display_name import person
+from experiments.exchange.safe_zip import Refused
+from experiments.models import Adjudication, Item, Queue, Review, Run
+from experiments.reviews.agreement import permissions
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of agreement. `one` and `other` are the reviewers it is of; empty where it is of all."""
+
+    queue: Queue
+    line: str
+    measure: str
+    one: str
+    other: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
+    """The submitted reviews that this person may read; of nobody, none. Raises Refused for a queue that is none."""
+    rows = blindness.visible(viewer) if viewer else Review.objects.none()
+    return rows.filter(item__queue=queue_key(given)) if "queue" in given else rows
+
+
+def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
+    """The final verdicts that this person may read, each with whether it stands: none later took its place. Those of
+    runs that are still to be reviewed unseen are hidden, as on the pages. Raises Refused for a queue that is none."""
+    if viewer is None:
+        return Adjudication.objects.none()
+    later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
+    hidden = Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by()
+    rows = Adjudication.objects.exclude(item__run__in=hidden.values("pk")).annotate(stands=~Exists(later))
+    return rows.filter(item__queue=queue_key(given)) if "queue" in given else rows
+
+
+def note_shown(rows: Any, viewer: User | None) -> None:
+    """Keep that this person is shown what these rows hold of opinions; rows of other tables hold none."""
+    if viewer is None:
+        return
+    if isinstance(rows, Agreement):
+        items = Item.objects.filter(queue__in=rows.queues).order_by().values_list("pk", flat=True)
+    elif rows.model is Review:
+        items = rows.order_by().values_list("item_id", flat=True)
+    else:
+        return
+    blindness.note_shown(viewer, items)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Measures of the queues that a person may see, computed while they are read: a queryset as far as files need."""
+
+    queues: tuple[Queue, ...]
+    viewer: User
+
+    def count(self) -> int:
+        from experiments.reviews.agreement.ratings import LINES
+
+        pairs = 0
+        for queue in self.queues:
+            people = permissions.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()
+            pairs += people * (people - 1) // 2
+        return len(LINES) * (2 * len(self.queues) + pairs)
+
+    def exists(self) -> bool:
+        return bool(self.queues)
+
+    def iterator(self, chunk_size: int = 0) -> Iterator[Measure]:
+        del chunk_size  # a queue at a time
+        for queue in self.queues:
+            yield from measures_of(queue, self.viewer)
+
+
+def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | QuerySet[Review]:
+    """Of one queue, or of all that this person may see the agreement of. Raises Refused."""
+    if viewer is None:
+        return Review.objects.none()
+    queues = Queue.objects.filter(pk=queue_key(given)) if "queue" in given else Queue.objects.all()
+    return Agreement(tuple(queue for queue in queues.order_by("pk") if permissions.may_see(viewer, queue)), viewer)
+
+
+def measures_of(queue: Queue, viewer: User) -> Iterator[Measure]:
+    """Of each line: alpha and Fleiss' kappa of all reviewers, Cohen's kappa of each two."""
+    from experiments.reviews.agreement import measures
+    from experiments.reviews.agreement.ratings import ratings
+
+    rated = ratings(permissions.reviews(viewer, queue))
+    people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
+    for name, line in rated.items():
+        found = [("krippendorff_alpha", "", "", measures.krippendorff_alpha(line))]
+        found.append(("fleiss_kappa", "", "", measures.fleiss_kappa(line)))
+        for one, other in line.pairs():
+            kappa = measures.cohen_kappa(line, one, other)
+            found.append(("cohen_kappa", person(people[one]), person(people[other]), kappa))
+        for measure, one_name, other_name, of in found:
+            yield Measure(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)
+
+
+def queue_key(given: Mapping[str, str]) -> int:
+    """Raises Refused for what is no number of a queue."""
+    text: Any = given["queue"]
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise Refused(f"queue: “{text[:40]}” is no number of a queue.")
+    return int(text)

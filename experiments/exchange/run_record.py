@@ -1,0 +1,120 @@
+"""A run as plain JSON and back: what of its row travels, and how it is recognised wherever it is.
+
+Images and events travel beside it, see `bundle`. What a worker holds of a run while it works stays behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+
+from experiments.core.display_name import person
+from experiments.core.transcript import storable
+from experiments.exchange import run_decoding
+from experiments.exchange.run_decoding import HIGHEST, moment, part, shown
+from experiments.exchange.safe_zip import Refused
+from experiments.models import Arrival, Label, Run
+from experiments.models.run import QUESTION_CHARS, Status
+
+Json = Mapping[str, Any]
+
+SCHEMA = 1
+ASKED = (
+    *("question", "task", "system_kind", "model", "layer", "unit", "options", "tool_set"),
+    *("backbone", "backbone_model", "limits", "seed", "fork_round"),
+)
+"""The query."""
+TOLD = (
+    *("status", "reason", "rounds", "experiment_count", "observation_count", "prompt_tokens", "completion_tokens"),
+    *("cost", "seconds", "threshold", "best_activation", "versions", "conclusion"),
+)
+"""What the events tell too; of this an import believes only the seconds."""
+TIMES = ("created", "started", "ended")
+IDENTIFY = ("question", "task", "system_kind", "model", "layer", "unit", "backbone", "backbone_model", "seed")
+
+
+def dumped(data: Any) -> bytes:
+    """The same data, the same bytes: databases keep the fields of JSON in orders of their own."""
+    return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def identity(run: Run) -> str:
+    """The same for a run and everything imported from its bundles, here and elsewhere."""
+    if (arrival := arrival_of(run)) is not None:
+        return arrival.identity
+    known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
+    return hashlib.sha256(dumped(known)).hexdigest()
+
+
+def arrival_of(run: Run) -> Arrival | None:
+    """Where an imported run comes from; None for one of this place."""
+    try:
+        return run.arrival
+    except ObjectDoesNotExist:
+        return None
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """All that travels of the row."""
+    arrival = arrival_of(run)
+    times = {name: at.isoformat() if (at := getattr(run, name)) else None for name in TIMES}
+    return {
+        "schema": SCHEMA,
+        "identity": identity(run),
+        "number": arrival.number if arrival else run.pk,
+        "owner": asked_by(run),
+        "parent": parent_of(run, arrival),
+        "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
+        "tags": sorted(run.tags.values_list("name", flat=True)),
+        "labels": [label_json(label) for label in run.label_set.order_by("position", "pk")],
+    }
+
+
+def asked_by(run: Run) -> str:
+    """The name of whoever asked, where the run took place."""
+    arrival = arrival_of(run)
+    return (arrival.owner if arrival else person(run.owner))[:150]
+
+
+def parent_of(run: Run, arrival: Arrival | None) -> dict[str, Any]:
+    """What the run was forked from, in words that hold elsewhere; empty if it is no fork."""
+    if run.parent is None:
+        return dict(arrival.parent) if arrival else {}
+    above = arrival_of(run.parent)
+    created, number = run.parent.created.isoformat(), above.number if above else run.parent.pk
+    return {"identity": identity(run.parent), "number": number, "created": created}
+
+
+def label_json(label: Label) -> dict[str, Any]:
+    """A label; what a run says of its own system need not name it."""
+    told = {name: getattr(label, name) for name in ("text", "source", "position", "scores")}
+    if label.source == "run":
+        return told
+    units = label.units.values_list("layer__model__name", "layer__name", "number").order_by("pk")
+    return told | {"units": [list(unit) for unit in units]}
+
+
+def run_from(data: Json, owner: User) -> Run:
+    """The row of a bundle, not saved, as it was before its first event. Raises Refused naming the field."""
+    row = storable(part(data, "run", dict))
+    run = Run(owner=owner, status=Status.QUEUED, **{name: part(row, name, object) for name in ASKED})
+    run.created = moment(row, "created") or run.created
+    for name in ("question", "model", "layer", "task", "backbone"):
+        part(row, name, str)
+    try:
+        run.clean_fields(exclude=["owner", "limits", "options", "conclusion", "versions"])
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        raise Refused(f"run.json: {field} is {shown(row.get(field))}: {problems[0]}") from None
+    for name in ("unit", "fork_round"):
+        if (getattr(run, name) or 0) > HIGHEST:
+            raise Refused(f"run.json: {name} is {shown(row[name])}, and that is too large.")
+    if len(run.question) > QUESTION_CHARS:
+        raise Refused(f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken.")
+    run.limits, run.options = run_decoding.limits(row["limits"]), run_decoding.options(row["options"])
+    return run

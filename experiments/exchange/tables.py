@@ -1,0 +1,277 @@
+"""Runs, experiments, observations, labels, opinions, agreement as tables: their columns, JSON Lines and CSV of them.
+
+Rows are read and written in batches, so that a million take no more memory than a few. Parquet is in
+`workers/jobs/parquet.py`, with the same columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+from django.contrib.auth.models import User
+from django.db.models import BooleanField, ExpressionWrapper, QuerySet
+
+from experiments.core import blindness
+from experiments.core.display_name import person
+from experiments.core.system_names import Names
+from experiments.exchange.laboratory import Progress
+from experiments.exchange.run_record import arrival_of
+from experiments.models import Label, Run
+from experiments.models.exchange import Format, What
+
+AT_ONCE = 1_000
+FORMULA = ("=", "+", "-", "@", "|", "%")
+Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]
+Get = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    kind: Kind
+    get: Get
+
+
+@dataclass(frozen=True)
+class Table:
+    """`prepared` has the queryset fetch along what the columns ask for, in a constant number of queries a batch."""
+
+    noun: str
+    columns: Sequence[Column]
+    prepared: Callable[[QuerySet[Any]], QuerySet[Any]]
+    run: Callable[[Any], Run | None] = lambda _: None
+    """The run whose system a row names."""
+
+    def batches(
+        self, rows: QuerySet[Any], progress: Progress, viewer: User | None = None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Rows as name -> value, some at a time, with what this person may read of systems."""
+        names = Names(viewer)
+        total, done = rows.count(), 0
+        found = self.prepared(rows).iterator(chunk_size=AT_ONCE)
+        while batch := [self.row(each, names) for _, each in zip(range(AT_ONCE), found, strict=False)]:
+            done += len(batch)
+            yield batch
+            progress(f"Writing {self.noun}", min(done, total), total)
+
+    def row(self, each: Any, names: Names) -> dict[str, Any]:
+        row = {column.name: column.get(each) for column in self.columns}
+        run = self.run(each)
+        if run is None or not names.hides(run):
+            return row
+        hidden = names.place(run) | {"units": [], "versions": names.versions(run)}
+        return row | {name: value for name, value in hidden.items() if name in row}
+
+
+def path(dotted: str) -> Get:
+    """What a column shows: an attribute, or an attribute of one."""
+    names = dotted.split(".")
+
+    def get(row: Any) -> Any:
+        for name in names:
+            row = getattr(row, name)
+        return row
+
+    return get
+
+
+def columns(kind: Kind, *names: str) -> list[Column]:
+    """Columns of one kind; "agent=backbone" is called otherwise than what it shows."""
+    parts = [name.partition("=") for name in names]
+    return [Column(name, kind, path(shown or name)) for name, _, shown in parts]
+
+
+def source(run: Run) -> str:
+    """Where an imported run comes from; "" for one of this place."""
+    return arrival.name if (arrival := arrival_of(run)) else ""
+
+
+def with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
+    """Each with whether its verdict stays hidden: a file goes anywhere, so while anybody is to review it unseen."""
+    hidden = ExpressionWrapper(blindness.has_hidden_verdict(None), output_field=BooleanField())
+    return runs.annotate(verdict_hidden=hidden)
+
+
+def of_system(run: str = "") -> list[Column]:
+    return [*columns("text", f"model={run}model", f"layer={run}layer"), *columns("whole", f"unit={run}unit")]
+
+
+RUNS = Table(
+    "runs",
+    [
+        *columns("whole", "run=pk"),
+        *columns("text", "question", "task"),
+        *of_system(),
+        *columns("text", "status", "reason", "agent=backbone", "agent_model=backbone_model", "owner=owner.username"),
+        *columns("time", "created", "started", "ended"),
+        *columns("whole", "rounds", "experiments=experiment_count", "observations=observation_count"),
+        *columns("whole", "prompt_tokens", "completion_tokens"),
+        *columns("figure", "cost=known_cost", "seconds", "threshold", "best_activation"),
+        *columns("texts", "labels"),
+        Column("description", "text", lambda run: run.conclusion.get("description", "")),
+        Column("bias", "text", lambda run: run.conclusion.get("bias", "")),
+        Column("reasoning", "text", lambda run: run.conclusion.get("reasoning", "")),
+        Column("verdict", "text", lambda run: "" if run.verdict_hidden else run.verdict),
+        Column("verdict_final", "whole", lambda run: 0 if run.verdict_hidden else int(run.verdict_final)),
+        Column("opinions", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
+        Column("opinions_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
+        Column("imported_from", "text", source),
+        *columns("whole", "seed"),
+        *columns("json", "options", "limits", "versions"),
+    ],
+    lambda rows: with_verdicts(rows.select_related("owner", "arrival")),
+    lambda run: run,
+)
+EXPERIMENTS = Table(
+    "experiments",
+    [
+        *columns("whole", "run=run_id", "experiment=number", "round"),
+        *of_system("run."),
+        *columns("text", "status", "code", "output", "error"),
+        *columns("figure", "seconds", "tool_seconds"),
+        *columns("json", "calls"),
+    ],
+    lambda rows: rows.select_related("run").defer("state"),
+    path("run"),
+)
+OBSERVATIONS = Table(
+    "observations",
+    [
+        *columns("whole", "run=experiment.run_id", "experiment=experiment.number", "round=experiment.round"),
+        *columns("whole", "position"),
+        *of_system("experiment.run."),
+        *columns("text", "title"),
+        *columns("figure", "activation", "claimed"),
+        *columns("flag", "measured", "claim_differs=differs"),
+        *columns("text", "origin", "prompt"),
+        *columns("whole", "seed"),
+        *columns("text", "image=image_id", "masked=masked_id", "original"),
+    ],
+    lambda rows: rows.select_related("experiment__run").defer("experiment__state", "experiment__code"),
+    path("experiment.run"),
+)
+
+
+def units(label: Label) -> list[str]:
+    return [f"{unit.layer.model.name} / {unit.layer.name} / {unit.number}" for unit in label.units.all()]
+
+
+def first(get: Get) -> Get:
+    """Of the first unit of a label, None if it has none."""
+    return lambda label: next((get(unit) for unit in label.units.all()), None)
+
+
+LABELS = Table(
+    "labels",
+    [
+        Column("model", "text", first(lambda unit: unit.layer.model.name)),
+        Column("layer", "text", first(lambda unit: unit.layer.name)),
+        Column("unit", "whole", first(lambda unit: unit.number)),
+        *columns("text", "label=text", "source"),
+        *columns("whole", "run=run_id", "position"),
+        *columns("json", "scores"),
+        Column("units", "texts", units),
+    ],
+    lambda rows: rows.select_related("run").prefetch_related("units__layer__model"),
+    path("run"),
+)
+OF_ITEM = [
+    *columns("whole", "queue=item.queue_id"),
+    *columns("text", "queue_name=item.queue.name"),
+    *columns("whole", "item=item.position", "run=item.run_id"),
+    *of_system("item.run."),
+]
+REVIEWS = Table(
+    "reviews",
+    [
+        *OF_ITEM,
+        Column("reviewer", "text", lambda review: person(review.reviewer)),
+        Column("additional", "whole", lambda review: int(review.slot is None)),
+        *columns("whole", "supported", "specific", "complete", "confounds", "samples"),
+        *columns("text", "verdict", "corrected_label", "note"),
+        *columns("time", "submitted"),
+    ],
+    lambda rows: rows.select_related("item__queue", "item__run", "reviewer"),
+    path("item.run"),
+)
+VERDICTS = Table(
+    "final verdicts",
+    [
+        *OF_ITEM,
+        *columns("text", "verdict", "corrected_label", "reason"),
+        Column("adjudicator", "text", lambda final: person(final.adjudicator)),
+        *columns("time", "created"),
+        *columns("flag", "stands"),
+    ],
+    lambda rows: rows.select_related("item__queue", "item__run", "adjudicator"),
+    path("item.run"),
+)
+AGREEMENT = Table(
+    "agreement",
+    [
+        *columns("whole", "queue=queue.pk"),
+        *columns("text", "queue_name=queue.name", "line", "measure", "one", "other"),
+        *columns("whole", "n"),
+        *columns("figure", "value", "low", "high"),
+        *columns("text", "why"),
+    ],
+    lambda rows: rows,
+)
+TABLES = {
+    What.REVIEWS: REVIEWS,
+    What.VERDICTS: VERDICTS,
+    What.AGREEMENT: AGREEMENT,
+    What.RUNS: RUNS,
+    What.EXPERIMENTS: EXPERIMENTS,
+    What.OBSERVATIONS: OBSERVATIONS,
+    What.LABELS: LABELS,
+}
+
+
+def write(
+    table: Table,
+    form: Format,
+    rows: QuerySet[Any],
+    target: IO[bytes],
+    progress: Progress,
+    viewer: User | None = None,
+) -> int:
+    """Write the rows as JSON Lines or CSV, for a person or for anybody. Returns how many."""
+    count = 0
+    if form == Format.CSV:
+        target.write(csv_line([column.name for column in table.columns]))
+    for batch in table.batches(rows, progress, viewer):
+        for row in batch:
+            target.write(csv_line([cell(value) for value in row.values()]) if form == Format.CSV else json_line(row))
+        count += len(batch)
+    return count
+
+
+def json_line(row: dict[str, Any]) -> bytes:
+    shown = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
+    return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
+
+
+def csv_line(cells: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode()
+
+
+def cell(value: Any) -> str:
+    """A value as CSV has it. A spreadsheet would take text that begins so for a formula, and run it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.lstrip().startswith(FORMULA) or text.startswith(("\t", "\r", "\n")) else text

@@ -1,0 +1,154 @@
+"""What the address of the Experiments page asks for, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, QuerySet
+
+from experiments.core.search_index import words
+from experiments.core.system_names import Names
+from experiments.models import Layer, Model, Run, Tag
+from experiments.models.tag import TAG_CHARS
+
+ORIGINS = {
+    "exemplar": "Exemplars",
+    "generated": "Generated",
+    "edited": "Edited",
+    "original": "Originals of edits",
+    "uploaded": "Uploaded",
+}
+SORTS = {
+    "recent": "Newest first",
+    "strongest": "Strongest first",
+    "weakest": "Weakest first",
+    "rise": "Largest rise by an edit",
+    "drop": "Largest drop by an edit",
+}
+LIST_SORTS = ("recent", "strongest")
+BIGGEST = 2**31 - 1
+
+
+class Filters(forms.Form):
+    """Every field may be empty. What is wrong stands in `problems`, with what was typed kept in its field."""
+
+    def __init__(self, data: Mapping[str, Any], names: Names) -> None:
+        """`names` are those that the viewer reads: what is hidden there is not found by its system."""
+        super().__init__(data)
+        self.names = names
+
+    q = forms.CharField(required=False, max_length=10_000)
+    origin = forms.ChoiceField(required=False, choices=[("", "Any origin"), *ORIGINS.items()])
+    low = forms.FloatField(required=False)
+    high = forms.FloatField(required=False)
+    model = forms.CharField(required=False, max_length=200)
+    layer = forms.CharField(required=False, max_length=200)
+    unit = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
+    run = forms.IntegerField(required=False, min_value=1, max_value=BIGGEST)
+    owner = forms.CharField(required=False, max_length=150)
+    tag = forms.CharField(required=False, max_length=TAG_CHARS)
+    differs = forms.BooleanField(required=False)
+    sort = forms.ChoiceField(required=False, choices=list(SORTS.items()))
+
+    NAMES = {
+        "q": "Words",
+        "origin": "Origin",
+        "low": "Lowest activation",
+        "high": "Highest activation",
+        "unit": "Unit",
+        "run": "Run",
+        "tag": "Tag",
+        "sort": "Order",
+    }
+
+    def clean_q(self) -> str:
+        typed = str(self.cleaned_data["q"])
+        asked = words.read(typed)
+        if typed.strip() and asked.problem:
+            raise forms.ValidationError(asked.problem)
+        return typed
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.cleaned_data
+        low, high = given.get("low"), given.get("high")
+        if low is not None and high is not None and low > high:
+            self.add_error("low", f"No activation is at least {low:g} and at most {high:g}: swap the two.")
+        return given
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences that name the field, what was typed and what it takes."""
+        return [
+            f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
+        ]
+
+    def get(self, name: str) -> Any:
+        """What a field holds; None or "" if it is empty."""
+        return self.cleaned_data.get(name)
+
+    @property
+    def sorted_by(self) -> str:
+        return self.get("sort") or "recent"
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is filtered."""
+        return any(self.data.get(name, "").strip() for name in self.fields if name != "sort")
+
+    @property
+    def on_observations(self) -> bool:
+        """Whether anything but their run decides which observations pass."""
+        given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag"))
+        given = given or bool(self.get("differs"))
+        return given or self.sorted_by in {"rise", "drop"}
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return tuple(words.read(self.get("q")).terms) if self.get("q") else ()
+
+    def params(self) -> dict[str, str]:
+        """The address without the page."""
+        return {name: self.data[name] for name in ("view", *self.fields) if self.data.get(name)}
+
+    def runs(self) -> QuerySet[Run] | None:
+        """The runs that the filters on runs leave; None for all."""
+        columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
+        given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
+        found = Run.objects.filter(**given).order_by()
+        if given.keys() & {"model", "layer", "unit"}:
+            found = found.exclude(self.names.are_hidden())
+        return found if given else None
+
+    def choices(self) -> dict[str, Any]:
+        """What the lists of the form offer."""
+        model = self.data.get("model", "")
+        return {
+            "origins": ORIGINS.items(),
+            "models": with_current(Model.objects.values_list("name", flat=True), model),
+            "layers": with_current(
+                Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
+                self.data.get("layer", ""),
+            ),
+            "owners": with_current(
+                User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
+                self.data.get("owner", ""),
+            ),
+            "tags": with_current(
+                Tag.objects.filter(in_use(Tag.experiments) | in_use(Tag.observations)).values_list("name", flat=True),
+                self.data.get("tag", ""),
+            ),
+        }
+
+
+def in_use(links: Any) -> Exists:
+    """Whether a tag stands on anything of this kind."""
+    return Exists(links.through.objects.filter(tag=OuterRef("pk")))
+
+
+def with_current(names: Any, current: str) -> list[str]:
+    """The names, and the one that the address asks for even where nobody lists it any more."""
+    listed = list(names)
+    return listed if not current or current in listed else [*listed, current]

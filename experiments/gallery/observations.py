@@ -1,0 +1,183 @@
+"""The gallery: observations that pass the filters, in order, a page at a time.
+
+Every order has an index that holds all that filters compare, so a page is found without reading rows. If one filter
+leaves few observations, those are gathered and sorted; else the index of the order is walked. Left to itself a database
+often takes the other way, so the other is barred: an index cannot be used for an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, OrderBy, QuerySet, Sum
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
+
+from experiments.core import tagging
+from experiments.core.paging import Count, Page, count
+from experiments.display.image_groups import Shot, shot_from
+from experiments.display.plots import Scale
+from experiments.gallery.lists import Filters
+from experiments.models import Observation, Passage
+from experiments.models.search_text import Kind
+from experiments.search import finding
+
+PER_PAGE = 48
+FEW = 20_000
+"""Observations that are gathered and sorted."""
+FOUND = 1_000
+"""Images that words find at most, the newest."""
+MANY = 100
+"""If so many are among the newest of all, the words are common, and no older ones are looked for."""
+ORDERS = {
+    "recent": ("-experiment_id", "-position"),
+    "strongest": ("-activation", "-pk"),
+    "weakest": ("activation", "pk"),
+    "rise": ("-change", "-pk"),
+    "drop": ("change", "pk"),
+}
+SHOWN = (
+    "title",
+    "activation",
+    "image",
+    "masked",
+    "origin",
+    "prompt",
+    "seed",
+    "original",
+    "change",
+    "claimed",
+    "measured",
+    "differs",
+    "run__system_kind",
+    "run__model",
+    "run__layer",
+    "run__unit",
+    "run__threshold",
+    "run__best_activation",
+    "experiment__number",
+    "experiment__seq",
+)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """An observation as the gallery shows it; `before` is the original of an edit."""
+
+    row: Observation
+    shot: Shot
+    scale: Scale
+    before: Shot | None
+
+
+def find(filters: Filters, number: int) -> dict[str, Any]:
+    """A page of the gallery. `common` tells whether words were found in more images than are looked at."""
+    rows, common, known = chosen(filters)
+    page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
+    keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
+    return {"page": page, "common": common, "sightings": sightings(keys)}
+
+
+def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
+    """The observations in order, whether words were cut short, and how many they are where runs know it."""
+    rows, common, known = narrowed(filters), False, None
+    runs = filters.runs()
+    gather = few_in_range(filters)
+    if filters.terms:
+        keys, common = titled(filters)
+        rows, gather = rows.filter(pk__in=keys), True
+    if filters.get("tag"):
+        rows = rows.filter(tagging.images(filters.get("tag")))
+        gather = gather or is_few(rows)
+    if filters.get("differs") or filters.get("origin") == "original":
+        gather = gather or is_few(rows)
+    if runs is not None:
+        logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
+        if not gather and logged <= FEW:
+            rows, gather = rows.filter(run__in=runs.values("pk")), True
+        else:
+            rows = within(rows, list(runs.values_list("pk", flat=True)))
+            known = None if filters.on_observations else logged
+    return rows.order_by(*order(filters.sorted_by, gather)), common, known
+
+
+def narrowed(filters: Filters) -> QuerySet[Observation]:
+    """What the filters on observations themselves leave."""
+    columns = {"origin": "origin", "low": "activation__gte", "high": "activation__lte"}
+    given = {column: filters.get(name) for name, column in columns.items() if filters.get(name) not in (None, "")}
+    if filters.sorted_by in {"rise", "drop"}:
+        given["change__isnull"] = False
+    if filters.get("differs"):
+        given["differs"] = True
+    if given.get("origin") == "original":  # they were generated, or uploaded: being edited is what happened to them
+        given = {name: value for name, value in given.items() if name != "origin"} | {"is_original": True}
+    return Observation.objects.filter(**given)
+
+
+def few_in_range(filters: Filters) -> bool:
+    """Whether the range of activations alone leaves few."""
+    if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
+        return False
+    ranged = {"activation__gte": filters.get("low"), "activation__lte": filters.get("high")}
+    rows = Observation.objects.filter(**{name: value for name, value in ranged.items() if value is not None})
+    return is_few(rows)
+
+
+def is_few(rows: QuerySet[Observation]) -> bool:
+    return rows.order_by()[: FEW + 1].count() <= FEW
+
+
+def titled(filters: Filters) -> tuple[list[int], bool]:
+    """Keys of the newest observations with these words in their titles and prompts, and whether there are more."""
+    known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
+    scope = finding.Scope(kind=Kind.TITLE, **{name: value for name, value in known.items() if value is not None})
+    passages, _, whole = finding.newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
+    keys = Passage.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
+    return [key for key in keys if key], len(passages) > FOUND or not whole
+
+
+def within(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
+    """Those of these runs, compared one by one while the index of the order is walked."""
+    if not runs:
+        return rows.none()
+    listed = ",".join(str(int(run)) for run in runs)
+    is_listed = RawSQL(f"experiments_observation.run_id + 0 IN ({listed})", [])  # noqa: S611 - integers alone
+    return rows.alias(is_listed=is_listed).filter(is_listed=True)
+
+
+def order(name: str, gather: bool) -> list[Any]:
+    """The order; where rows are gathered, as expressions that no index serves."""
+    if not gather:
+        return list(ORDERS[name])
+    columns = [(column.removeprefix("-"), column.startswith("-")) for column in ORDERS[name]]
+    return [OrderBy(Coalesce(F(column), F(column)), descending=descending) for column, descending in columns]
+
+
+def sightings(keys: Sequence[int]) -> list[Sighting]:
+    """The observations under these keys, in their order; edits with their originals. Two queries."""
+    rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
+    ordered = [rows[key] for key in keys if key in rows]
+    before = originals(ordered)
+    return [sighting(row, before.get((row.run_id, row.original))) for row in ordered]
+
+
+def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:
+    """What the edits among these were made from, as their runs logged it first."""
+    edits = [row for row in rows if row.original and row.change is not None]
+    if not edits:
+        return {}
+    found = Observation.objects.filter(
+        run__in={row.run_id for row in edits}, image__in={row.original for row in edits}
+    ).order_by("-pk")
+    return {(row.run_id, row.image_id): row for row in found}
+
+
+def sighting(row: Observation, before: Observation | None) -> Sighting:
+    run, shot = row.run, shot_from(row)
+    first = shot_from(before) if before else None
+    if row.change is not None:
+        shot = Shot(**{**shot.__dict__, "change": row.change})
+    reached = [run.best_activation, row.activation, before.activation if before else None]
+    return Sighting(row, shot, Scale.of(reached, run.threshold), first)

@@ -1,0 +1,86 @@
+"""The Experiments page (a gallery of observations, or a list of experiments), and the page of one experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.core.paging import number_of
+from experiments.core.system_names import Names
+from experiments.display import events, image_groups
+from experiments.exchange.export_query import KNOWN
+from experiments.gallery import experiments, observations
+from experiments.gallery.lists import LIST_SORTS, SORTS, Filters
+from experiments.models.exchange import What
+
+VIEWS = {"": "Gallery", "list": "Experiments"}
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Both views; htmx is sent what was found alone."""
+    filters = Filters(request.GET, Names(access.require(request)))
+    view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
+    sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
+    context: dict[str, Any] = {
+        "filters": filters,
+        "view": view,
+        "views": VIEWS.items(),
+        "sorts": sorts.items(),
+        "choices": filters.choices(),
+        "rest_open": any(
+            request.GET.get(name)
+            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
+        ),
+        **found(filters, view, request.GET.get("page", "")),
+    }
+    alone = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
+
+
+def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
+    """What passes the filters, or why nothing can."""
+    problems = [] if filters.is_valid() else filters.problems
+    number = number_of(page)
+    if not number:
+        problems.append(f"Page: “{page[:40]}” is no number of a page. They count from 1.")
+    if problems:
+        return {"problems": problems}
+    shown = experiments.find(filters, number) if view == "list" else observations.find(filters, number)
+    return {**shown, "any": filters.any or shown["page"].count.rows > 0, "export": export(filters, view)}
+
+
+def export(filters: Filters, view: str) -> str:
+    """Where a file of all that passes the filters is asked for."""
+    what = What.EXPERIMENTS if view == "list" else What.OBSERVATIONS
+    given = {name: text for name, text in filters.params().items() if name in KNOWN[what]}
+    if not view and filters.sorted_by in {"rise", "drop"}:
+        given["origin"] = "edited"  # these orders show edits alone
+    return f"{reverse('exports')}?{urlencode({'what': what, **given})}"
+
+
+@require_safe
+def page(request: HttpRequest, pk: int, n: int) -> HttpResponse:
+    """One experiment: its program, what it printed and called, its images, and what the agent said before it."""
+    run = access.get_run(request, pk)
+    experiment = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
+    event = run.events.filter(seq=experiment.seq).first()
+    payload = event.payload if event and event.kind == "result" else {"entries": [], "calls": []}
+    reply = run.events.filter(kind="reply", payload__round=experiment.round).order_by("-seq").first()
+    context = {
+        "run": run,
+        "experiment": experiment,
+        "event": event,
+        "payload": payload,
+        "reply": reply,
+        "entries": image_groups.entries(payload, image_groups.originals(run, [payload])),
+        "scale": events.scale_of(run),
+        **experiments.neighbours(experiment),
+    }
+    return render(request, "gallery/page.html", context)

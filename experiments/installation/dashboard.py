@@ -1,0 +1,157 @@
+"""How the installation stands at this moment: runs alive, waiting and lately concluded, workers, models.
+
+Plain data for the Overview, in a number of queries that does not grow with what there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KT
+from django.utils import timezone
+
+from experiments.core import notify, worker_status
+from experiments.display.plots import Scale
+from experiments.models import Backbone, Event, Model, Observation, Run, ToolSet
+from experiments.models.run import ACTIVE, Status
+
+SHOWN = 8
+"""Runs that each part names; how many there are beside them is said."""
+CONCLUDED = 6
+"""Conclusions that are shown."""
+PICTURES = 4
+"""Images that stand beside a conclusion."""
+WORDS = 320
+"""Characters of a reply that are shown."""
+FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
+TAG = re.compile(r"^\[[A-Z][A-Z 0-9]*\]:?", re.MULTILINE)
+LATELY = timedelta(days=7)
+"""How long ago a failure is still mentioned."""
+
+
+@dataclass
+class Alive:
+    """A run that is queued or running, the latest words of its agent and what its worker reports."""
+
+    run: Run
+    words: str
+    writing: bool
+    programming: bool
+    progress: dict[str, Any] | None
+
+
+@dataclass
+class Concluded:
+    """A run that came to its end, its strongest images, and the scale of its activations."""
+
+    run: Run
+    pictures: Sequence[Observation]
+
+    @property
+    def scale(self) -> Scale:
+        return Scale.of([self.run.best_activation], self.run.threshold)
+
+
+def everything() -> dict[str, Any]:
+    """What the templates in templates/overview show."""
+    return runs() | machinery()
+
+
+def runs() -> dict[str, Any]:
+    found = counts()
+    return found | {
+        "any": Run.objects.exists(),
+        "alive": alive(),
+        "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
+        "concluded": concluded(),
+    }
+
+
+def counts() -> dict[str, int]:
+    """How many runs are alive, wait, have concluded, and failed lately."""
+    lately = Q(status=Status.FAILED, ended__gt=timezone.now() - LATELY)
+    asked = Q(status__in=[*ACTIVE, Status.WAITING]) | lately
+    rows = dict(Run.objects.filter(asked).order_by().values_list("status").annotate(Count("pk")))
+    return {
+        "alive_count": sum(rows.get(status, 0) for status in ACTIVE),
+        "waiting_count": rows.get(Status.WAITING, 0),
+        "failed_count": rows.get(Status.FAILED, 0),
+    }
+
+
+# --- runs alive ------------------------------------------------------------------------------------------
+
+
+def alive() -> list[Alive]:
+    """Runs under way before those in the queue, each with the newest of its words."""
+    replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
+    rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
+    newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
+    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
+    drafts = notify.all_current([run.pk for run in chosen])
+    return [alive_of(run, *drafts[run.pk]) for run in chosen]
+
+
+def alive_of(run: Any, draft: str, progress: dict[str, Any] | None) -> Alive:
+    """Words under way by their end, those of a finished reply by their beginning; programs are left out of both."""
+    parts = FENCE.split(draft)
+    writing = plain(" ".join(parts[::2]))
+    words = ending(writing) if writing else shortened(plain(run.said or ""))
+    return Alive(run, words, bool(writing), len(parts) % 2 == 0, progress)
+
+
+def plain(text: str) -> str:
+    """Words without marks and without the tags of the reply's grammar."""
+    return " ".join(TAG.sub(" ", str(text)).replace("#", " ").replace("*", " ").replace("`", " ").split())
+
+
+def ending(text: str) -> str:
+    return text if len(text) <= WORDS else "…" + text[-WORDS:].partition(" ")[2]
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= WORDS else text[:WORDS].rpartition(" ")[0] + "…"
+
+
+# --- runs that came to an end ------------------------------------------------------------------------------
+
+
+def concluded() -> list[Concluded]:
+    """The newest conclusions, those forced by a limit among them."""
+    ended = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
+    return [Concluded(run, strongest(run)) for run in ended.order_by("-ended", "-pk")[:CONCLUDED]]
+
+
+def strongest(run: Run) -> list[Observation]:
+    """The run's strongest images, each once, by its index: a query for each run is cheaper than one for all."""
+    rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
+    found: dict[str, Observation] = {}
+    for row in rows[: 3 * PICTURES]:  # one image may have been logged again and again
+        found.setdefault(row.image_id, row)
+    return list(found.values())[:PICTURES]
+
+
+# --- workers and models -----------------------------------------------------------------------------------
+
+
+def machinery() -> dict[str, Any]:
+    """Workers as they told last (None: Redis is away), and what there is to study and to work with."""
+    told = worker_status.present()
+    parts = [part for kind in (Model, Backbone, ToolSet) for part in parts_of(kind)]
+    return {
+        "workers": None if told is None else [each | {"state": worker_status.state(each)} for each in told],
+        "here": [label for label, available in parts if available],
+        "missing": sum(not available for _, available in parts),
+    }
+
+
+def parts_of(kind: type[Model | Backbone | ToolSet]) -> list[tuple[str, bool]]:
+    """What pages call each, and whether a worker can use it."""
+    rows: Any = kind.objects
+    key = "name" if kind is Model else "key"
+    return [(label or name, available) for label, name, available in rows.values_list("label", key, "available")]

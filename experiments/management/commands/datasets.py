@@ -1,0 +1,109 @@
+"""The datasets that exemplars come from: list them, add a folder or a saved one, index one for a model, remove one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from experiments.core import notify
+from experiments.management.prepared import FetchingCommand
+from experiments.management.progress import ProgressLine
+from experiments.models import DataSet
+from workers import registry
+from workers.errors import Cancelled, MaiaError
+
+
+class Command(FetchingCommand):
+    help = "List the datasets; add a folder of images or one saved by the library datasets; index one for a model."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--json", action="store_true", help="print the list as JSON")
+        actions = parser.add_subparsers(dest="action", metavar="add | index | remove")
+        add = actions.add_parser("add", help="take up a dataset; its images stay where they are")
+        add.add_argument("place", help="the path of a folder, or a key such as saved:/data/birds")
+        add.add_argument("--name", default="", help="what pages call it (default: the name of its folder)")
+        index = actions.add_parser("index", help="measure every unit of a model's layers on every image")
+        index.add_argument("name", help="key, name or path of the dataset")
+        index.add_argument("--model", required=True, help="manage.py models lists them")
+        index.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all")
+        index.add_argument(
+            "--insist", action="store_true", help="take published exemplars of other weights too; they are marked"
+        )
+        remove = actions.add_parser("remove", help="take a dataset off the list; its images stay")
+        remove.add_argument("name", help="key, name or path of the dataset")
+
+    def handle(self, **options: Any) -> None:
+        notify.muted.set()  # works without Redis
+        does = {"add": added, "index": indexed, "remove": removed}
+        try:
+            self.stdout.write(does[options["action"]](options) if options["action"] else listed(options["json"]))
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
+
+
+def added(options: dict[str, Any]) -> str:
+    """Raises RequestError if there is no dataset at this place."""
+    from workers.jobs import plugin_keys, registration
+
+    row = registration.data_set(plugin_keys.data_set_key(options["place"]), label=options["name"])
+    return f"{row.key}: {row.images:,} images, called {row.label}."
+
+
+def indexed(options: dict[str, Any]) -> str:
+    """Raises RequestError for what does not exist, CommandError at Ctrl+C; what is done by then is kept."""
+    from workers.jobs import registration
+
+    line = ProgressLine()
+    try:
+        with line.until_ctrl_c():
+            row = registration.known_data_set(options["name"])
+            told = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
+    except Cancelled:
+        raise CommandError("Stopped. What is done is kept; the same command goes on.", returncode=130) from None
+    row.refresh_from_db()
+    return "\n".join([told, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
+
+
+def removed(options: dict[str, Any]) -> str:
+    """Raises RequestError, CommandError if it is one of the registry or of the settings."""
+    from workers.jobs import registration
+
+    row = registration.known_data_set(options["name"])
+    if row.added is None:
+        raise CommandError(f"{row.key} belongs to the installation and stays.")
+    row.delete()
+    return f"{row.key} is off the list. Its images are where they were."
+
+
+def listed(as_json: bool) -> str:
+    """What workers and people wrote down, checked anew."""
+    from workers.jobs import catalogue
+
+    for key in catalogue.data_set_keys():
+        catalogue.write_data_set(key)
+    found = [told(row) for row in DataSet.objects.prefetch_related("indexes__layer__model")]
+    return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(in_words(each) for each in found)
+
+
+def told(row: DataSet) -> dict[str, Any]:
+    return {
+        "key": row.key,
+        "label": row.label or registry.label(registry.DATA_SETS, row.key),
+        "available": row.available,
+        "remedy": row.remedy,
+        "images": row.images,
+        "broken": len(row.broken),
+        "indexed": [str(each.layer) for each in row.indexes.all()],
+    }
+
+
+def in_words(each: dict[str, Any]) -> str:
+    """A dataset on a line, and what is to be known of it below."""
+    broken = f", {each['broken']} left out as broken" if each["broken"] else ""
+    lines = [f"{each['key']}  {each['images']:,} images{broken}  {each['label']}"]
+    lines += [f"    {line}" for line in each["remedy"].splitlines()]
+    lines += [f"    indexed: {name}" for name in each["indexed"]]
+    return "\n".join(lines)

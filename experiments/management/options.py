@@ -1,0 +1,87 @@
+"""Options that several commands share: the system under study, and what it is studied with."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from experiments.core import compatibility
+from experiments.models import DataSet
+from workers import registry
+
+MOST_SEED = 2**31 - 1
+"""As on the pages and in the API."""
+
+
+def add_system(parser: CommandParser) -> None:
+    parser.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
+    parser.add_argument("--layer", help="for example layer4; manage.py models MODEL lists them")
+    parser.add_argument("--unit", help="number of the unit, from 0; or its name, for a class or a concept")
+    where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
+    parser.add_argument("--data-set", default="", metavar="NAME", help=where)
+    parser.add_argument("--tool-set", choices=registry.TOOL_SETS, help="default: toybox, for models of toys alone")
+    look = "look of masked images outside the bright region: dim, or dark as published; default: as installed"
+    parser.add_argument("--surroundings", choices=("dim", "dark"), default="", help=look)
+    parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MOST_SEED}")
+
+
+def system_of(options: dict[str, Any]) -> Any:
+    """The `SystemSpec` that the options name. Raises RequestError if there is none, CommandError."""
+    from workers.jobs.systems import system_named
+
+    if not options["layer"] or options["unit"] is None:
+        raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
+    spec = system_named(options["model"], options["layer"], options["unit"], options["data_set"])
+    options["tool_set"] = tool_set_of(spec.model, options)
+    look = {"surroundings": options["surroundings"]} if options["surroundings"] else {}
+    return replace(spec, options={**spec.options, **look})
+
+
+def tool_set_of(model: str, options: dict[str, Any]) -> str:
+    """The toolset that was named, or that suits a model of toys. Raises CommandError where nothing suits by itself."""
+    named: str | None = options["tool_set"]
+    if compatibility.is_toybox(model):
+        return named or compatibility.TOYBOX
+    lacking = [] if named else [f"--tool-set, one of {', '.join(registry.TOOL_SETS)}"]
+    if not options["data_set"] and settings.LAB_DATA_SET == compatibility.TOYBOX:
+        there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "manage.py data_sets add FOLDER makes one"
+        lacking.append(f"--data-set ({there})")
+    if named is None or lacking:
+        raise CommandError(
+            f"{model} does not belong to toybox, so nothing of toybox is taken for it unasked. "
+            f"Name {' and '.join(lacking)}."
+        )
+    return named
+
+
+def limit(kind: type[int] | type[float], text: str) -> int | float | None:
+    """A limit as it is written: a number above 0, or "none"."""
+    return None if text == "none" else positive(kind, text, ', or "none" for no limit')
+
+
+def seconds(text: str) -> float:
+    """A time as it is written."""
+    return positive(float, text)
+
+
+def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int | float:
+    """A finite number above 0."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0. Give one{else_}.")
+    return value
+
+
+def seed(text: str) -> int:
+    """A seed as it is written."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_SEED):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED}.")
+    return int(text)

@@ -1,0 +1,106 @@
+"""Datasets, and what each says of the units that somebody asked about. Written by workers, read by pages."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from experiments.display.number_format import figure
+from experiments.models import stored
+from experiments.models.plugin import Part
+
+
+class DataSet(Part):
+    """Images in a fixed order that exemplars are taken from."""
+
+    key = models.CharField(
+        max_length=500, unique=True, help_text="as in the registry: toybox, folder:/path, saved:/path"
+    )
+    revision = models.CharField(max_length=100, blank=True)
+    images = models.PositiveIntegerField(default=0)
+    broken = stored.ShapedJSONField(
+        shape=list[stored.Unreadable],
+        default=list,
+        blank=True,
+        help_text="the first files that cannot be read, and why",
+    )
+    broken_count = models.PositiveIntegerField(default=0, help_text="files that were left out when it was indexed")
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    added = models.DateTimeField(
+        null=True, blank=True, help_text="empty for data sets of the registry and the settings"
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = "data set"
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Index(models.Model):
+    """A layer whose units have all been measured over a dataset; the figures lie in the state folder."""
+
+    data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="indexes")
+    layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
+    written = models.DateTimeField(default=timezone.now)
+    dead = stored.ShapedJSONField(
+        shape=list[int], null=True, help_text="numbers of the units that no image activates; null if nobody looked"
+    )
+
+    class Meta:
+        ordering = ["layer"]
+        verbose_name_plural = "indexes"
+        constraints = [models.UniqueConstraint(fields=["data_set", "layer"], name="one_index_per_layer")]
+
+    def __str__(self) -> str:
+        return f"{self.layer} over {self.data_set}"
+
+
+class Profile(models.Model):
+    """One unit over one dataset. The row appears when somebody first asks; the figures follow with its exemplars."""
+
+    unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="profiles")
+    data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="profiles")
+    quantile = models.FloatField(null=True, help_text="0.99 quantile of its spatial activations")
+    mean = models.FloatField(null=True, help_text="of its activations, one for each image")
+    maximum = models.FloatField(null=True)
+    active = models.FloatField(null=True, help_text="share of the images with an activation above 0")
+    histogram = stored.ShapedJSONField(
+        shape=stored.Histogram, default=dict, blank=True, help_text="images by activation: start, width, counts"
+    )
+    written = models.DateTimeField(null=True, help_text="empty until a worker has written the exemplars")
+    problem = models.TextField(blank=True, help_text="why the last attempt to write them failed")
+    note = models.TextField(blank=True, help_text="what to know of the exemplars: published ones of other weights")
+    neighbours = stored.ShapedJSONField(
+        shape=stored.Neighbours,
+        default=dict,
+        blank=True,
+        help_text="the units most like it: measure, images, same, others; or problem",
+    )
+    compared = models.DateTimeField(null=True, help_text="when a worker looked for the neighbours")
+
+    class Meta:
+        ordering = ["unit", "data_set"]
+        constraints = [models.UniqueConstraint(fields=["unit", "data_set"], name="one_profile_per_data_set")]
+
+    def __str__(self) -> str:
+        return f"{self.unit} over {self.data_set}"
+
+
+class Exemplar(models.Model):
+    """A dataset image that maximally activates a unit, raw and masked."""
+
+    profile = models.ForeignKey(Profile, models.CASCADE, related_name="exemplars")
+    rank = models.PositiveIntegerField()
+    activation = models.FloatField()
+    image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="exemplars")
+    masked = models.ForeignKey("experiments.Image", models.PROTECT, related_name="masked_exemplars")
+
+    class Meta:
+        ordering = ["profile", "rank"]
+        constraints = [models.UniqueConstraint(fields=["profile", "rank"], name="one_exemplar_per_rank")]
+
+    def __str__(self) -> str:
+        return f"{self.profile} exemplar {self.rank}: {figure(self.activation)}"

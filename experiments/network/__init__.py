@@ -1,1 +1,0 @@
-"""A model as layers of units, and what is known of each."""

@@ -1,0 +1,95 @@
+"""Judging: one pair at a time with the next behind it, an answer, taking the last one back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.core import access, audit
+from experiments.models import Contest
+from experiments.models.member import Role
+from experiments.pairwise import judging
+from experiments.pairwise.pages import way
+
+AHEAD = 2
+"""Pairs that a page holds: the one that is judged and the one behind it."""
+HELD = 50
+"""Pairs, at most, that a page may say it holds."""
+
+
+@require_safe
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The next pair, the one behind it hidden; what is left to do once all are judged."""
+    user = access.require(request, Role.REVIEWER)
+    contest = get_object_or_404(Contest, pk=pk)
+    if contest.closed:
+        return redirect(contest)
+    total, left = contest.pairs.count(), judging.pending(contest, user).count()
+    context = {
+        "contest": contest,
+        "crumbs": [*way(contest), ("Judging", request.path)],
+        "pairs": judging.next_shown(contest, user, AHEAD),
+        "total": total,
+        "done": total - left,
+    }
+    return render(request, "pairwise/judge.html", context)
+
+
+@require_POST
+def answer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep an answer. A script is sent the pair after those that its page holds; others go on to the next page."""
+    user = access.require(request, Role.REVIEWER)
+    contest = get_object_or_404(Contest, pk=pk)
+    scripted = bool(request.headers.get("HX-Request"))
+    try:
+        with transaction.atomic():
+            keep(request, user, contest)
+    except judging.Refused as refusal:
+        if scripted:
+            return HttpResponse(str(refusal), status=409, content_type="text/plain; charset=utf-8")
+        messages.error(request, str(refusal))
+    if not scripted:
+        return redirect("choices-judge", pk)
+    held = [number_in(each) for each in request.POST.getlist("holds")[:HELD]]
+    pairs = judging.next_shown(contest, user, 1, held)
+    return render(request, "pairwise/pairs.html", {"contest": contest, "pairs": pairs, "behind": True})
+
+
+def keep(request: HttpRequest, user: User, contest: Contest) -> None:
+    """Raises Refused."""
+    sent = request.POST
+    pair, said = number_in(sent.get("pair", "")), sent.get("answer", "")
+    choice, new = judging.answer(user, contest.pk, pair, said, seconds_in(sent.get("seconds", "")))
+    if new:
+        audit.record(request, "choice.made", choice.pair, contest=contest.pk)
+
+
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take the last answer back and show its pair again."""
+    user = access.require(request, Role.REVIEWER)
+    contest = get_object_or_404(Contest, pk=pk)
+    try:
+        with transaction.atomic():
+            last = judging.undo(user, contest.pk)
+            if last:
+                audit.record(request, "choice.undone", last.pair, contest=contest.pk)
+    except judging.Refused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("choices-judge", pk)
+
+
+def number_in(typed: str) -> int:
+    """A key as a form sends it; 0, which no row has, for anything else."""
+    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 19 else 0
+
+
+def seconds_in(typed: str) -> float | None:
+    try:
+        return float(typed)
+    except ValueError:
+        return None

@@ -1,0 +1,124 @@
+"""Which pairs a contest has: each two sources of each unit once, a share of them shown again later and the other way
+round, and some whose answer is known: the label of a unit against what the same source says of another one.
+
+Drawn by a seed: the same labels, choices and seed give the same pairs. What is left out is counted, with why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from random import Random
+
+from experiments.models.pairwise import Kind
+from experiments.pairwise.sources import Said, Statement
+
+GAP = 10
+"""Pairs, at least, between a pair and its repetition, as far as there are so many."""
+TRIES = 50
+"""Other units that are looked at for a label that says something else."""
+ONE_SOURCE = "units with labels of only one of the sources"
+SAME_WORDS = "comparisons of labels that say the same"
+NOTHING_TO_SEE = "units without exemplars yet, and without a known truth"
+TOO_MANY = "comparisons beyond the number asked for, left out at random"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One pair. `original` is the index, in the whole drawing, of the pair that it repeats."""
+
+    kind: Kind
+    unit: int
+    sources: tuple[str, str]
+    statements: tuple[Statement, Statement]
+    original: int | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """All pairs in the order in which they are judged, and what is not among them."""
+
+    pairs: Sequence[Drawn]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def count(self, kind: str) -> int:
+        return sum(pair.kind == kind for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody wants of a contest."""
+
+    sources: Sequence[str]
+    most: int
+    gold_share: float
+    repeat_share: float
+    seed: int
+
+
+def drawn(asked: Asked, said: Said, seen: frozenset[int]) -> Drawing:
+    """The pairs of a contest. `seen` are the units that there is something to show of."""
+    rng = Random(f"contest {asked.seed}")
+    shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
+    possible = plain(asked.sources, shown)
+    different = [pair for pair in possible if not same(*pair.statements)]
+    chosen = rng.sample(different, min(asked.most, len(different)))
+    golden = gold(shown, asked.sources, round(asked.gold_share * len(chosen)), rng)
+    once = [*chosen, *golden]
+    rng.shuffle(once)
+    left_out = {
+        ONE_SOURCE: sum(len(sources) == 1 for sources in said.values()),
+        NOTHING_TO_SEE: sum(len(sources) > 1 and unit not in seen for unit, sources in said.items()),
+        SAME_WORDS: len(possible) - len(different),
+        TOO_MANY: len(different) - len(chosen),
+    }
+    repeated = round(asked.repeat_share * len(chosen))
+    return Drawing(with_repeats(once, repeated, rng), {why: n for why, n in left_out.items() if n})
+
+
+def plain(sources: Sequence[str], said: Said) -> list[Drawn]:
+    """Each two of the sources, wherever both say something."""
+    return [
+        Drawn(Kind.PLAIN, unit, (a, b), (known[a], known[b]))
+        for unit, known in said.items()
+        for a, b in combinations([source for source in sources if source in known], 2)
+    ]
+
+
+def gold(said: Said, sources: Sequence[str], count: int, rng: Random) -> list[Drawn]:
+    """Labels against what the same source says of another unit, so that its manner gives nothing away."""
+    of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
+    places = [(unit, source) for source, units in of_source.items() for unit in units]
+    rng.shuffle(places)
+    found: list[Drawn] = []
+    for unit, source in places:
+        if len(found) == count:
+            break
+        others = rng.sample(of_source[source], min(TRIES, len(of_source[source])))
+        own = said[unit].values()
+        wrong = (said[other][source] for other in others if other != unit)
+        if other := next((each for each in wrong if not any(same(each, mine) for mine in own)), None):
+            found.append(Drawn(Kind.GOLD, unit, (source, source), (said[unit][source], other)))
+    return found
+
+
+def same(one: Statement, other: Statement) -> bool:
+    """Whether two labels differ in nothing but case, spaces and a full stop."""
+    a, b = (" ".join(each.text.casefold().split()).rstrip(".") for each in (one, other))
+    return a == b
+
+
+def with_repeats(once: Sequence[Drawn], count: int, rng: Random) -> list[Drawn]:
+    """The pairs with some plain ones again, each a good way after its first time."""
+    plains = [pair for pair in once if pair.kind == Kind.PLAIN]
+    order: list[tuple[Drawn, bool]] = [(pair, False) for pair in once]
+    for pair in rng.sample(plains, min(count, len(plains))):
+        first = order.index((pair, False))
+        place = rng.randint(min(first + 1 + GAP, len(order)), len(order))
+        order.insert(place, (pair, True))
+    firsts = {id(pair): place for place, (pair, again) in enumerate(order) if not again}
+    return [
+        Drawn(Kind.REPEAT, pair.unit, pair.sources, pair.statements, firsts[id(pair)]) if again else pair
+        for pair, again in order
+    ]

@@ -1,0 +1,48 @@
+"""Every choice of a contest as CSV, and every pair that nobody judged: nothing is left out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from experiments.exchange.tables import cell
+from experiments.models import Choice, Contest, Pair
+from experiments.pairwise import sources
+from experiments.pairwise.results import name_of, preferred
+
+COLUMNS = (
+    "contest", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
+    "judge", "judged_by", "answer", "preferred", "shown_first", "seconds", "time", "reply",
+)  # fmt: skip
+
+
+def lines(contest: Contest) -> Iterator[str]:
+    """The file, line by line; a pair without a choice has one line with empty columns."""
+    yield line(COLUMNS)
+    choices: dict[int, list[Choice]] = {}
+    for choice in Choice.objects.filter(judge__contest=contest).select_related("judge__user", "pair"):
+        choices.setdefault(choice.pair_id, []).append(choice)
+    for pair in contest.pairs.select_related("original").order_by("position"):
+        some = [of_choice(choice) for choice in choices.get(pair.pk, [])] or [[None] * 8]
+        yield from (line([*of_pair(contest, pair), *cells]) for cells in some)
+
+
+def of_pair(contest: Contest, pair: Pair) -> list[Any]:
+    repeats = pair.original.position if pair.original else None
+    said = (sources.words(pair.source_a), pair.text_a, sources.words(pair.source_b), pair.text_b)
+    return [contest.name, pair.position, pair.kind, repeats, pair.unit_name, pair.truth, *said]
+
+
+def of_choice(choice: Choice) -> list[Any]:
+    by = "person" if choice.judge.user_id else "backbone"
+    won = sources.words(preferred(choice)) if preferred(choice) else ""
+    first = "b" if choice.swapped else "a"
+    return [name_of(choice.judge), by, choice.answer, won, first, choice.seconds, choice.time, choice.reply]
+
+
+def line(cells: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerow([cell(each) for each in cells])
+    return out.getvalue()

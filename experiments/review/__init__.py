@@ -1,1 +1,0 @@
-"""Review: queues of runs, reservations, the rubric, and who may see whose opinion."""

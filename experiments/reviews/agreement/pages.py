@@ -1,0 +1,62 @@
+"""How far the reviewers of a queue agree: by line of the rubric, by reviewer, and where they do not.
+
+The figures take NumPy and SciPy, which the web process loads when somebody first looks at them here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from experiments.core import access, blindness
+from experiments.models import Queue
+from experiments.reviews.agreement import disagreements, permissions
+
+PER_PAGE = 20
+FIGURES = "figures"
+"""The part of the page that is computed after the page is there; htmx asks for it by this id."""
+
+
+@require_safe
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The disagreements; the figures follow, or stand there at once with ?figures=now, for browsers without scripts."""
+    user = access.require(request)
+    queue = get_object_or_404(Queue, pk=pk)
+    way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]
+    context: dict[str, Any] = {"queue": queue, "crumbs": way}
+    if not permissions.may_see(user, queue):
+        return render(request, "reviews/agreement/hidden.html", context)
+    blindness.note_shown(user, queue.items.values_list("pk", flat=True))
+    context["left_out"] = permissions.left_out(user, queue)
+    if request.headers.get("HX-Target") == FIGURES:
+        return render(request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", "")))
+    if request.GET.get("figures") == "now":
+        context |= figures(user, queue, request.GET.get("line", ""))
+    reviews = permissions.reviews(user, queue)
+    shown = Paginator(disagreements.items(reviews), PER_PAGE).get_page(request.GET.get("page"))
+    rows = disagreements.laid_out([row["item_id"] for row in shown], reviews)
+    return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
+
+
+def figures(user: User, queue: Queue, line: str) -> dict[str, Any]:
+    from experiments.reviews.agreement import measures, summary
+    from experiments.reviews.agreement.ratings import LINES, ratings
+
+    rated = ratings(permissions.reviews(user, queue))
+    people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
+    found = summary.summary(rated, people, summary.line_named(line))
+    items = max(row.alpha.figure.n for row in found.lines)
+    return {
+        "summary": found,
+        "lines": LINES,
+        "ticks": summary.TICKS,
+        "resamples": measures.resamples(max(items, 1)),
+        "least": measures.LEAST,
+        "few": measures.FEW,
+    }

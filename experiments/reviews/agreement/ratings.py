@@ -1,0 +1,88 @@
+"""Reviews as tables of numbers: for each line of the rubric, items by reviewers, with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from experiments.models import Review
+from experiments.models.review import Verdict
+from experiments.reviews import rubric
+
+Level = Literal["nominal", "ordinal"]
+Numbers = NDArray[np.float64]
+VERDICT = "verdict"
+VERDICTS = [Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is rated: `values` are all that it can be, in order where they have one."""
+
+    name: str
+    words: str
+    level: Level
+    values: tuple[int, ...]
+
+
+LINES = (
+    Line(VERDICT, "Verdict", "nominal", (0, 1, 2)),
+    *(Line(line.name, line.question.rstrip("?"), "ordinal", rubric.SCORES) for line in rubric.LINES),
+)
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """One line: `table` holds items x reviewers, NaN where somebody has not rated an item."""
+
+    line: Line
+    table: Numbers
+    reviewers: tuple[int, ...]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Items x values: how many reviewers gave which, of items with two opinions or more."""
+        counted = np.stack([(self.table == value).sum(axis=1) for value in self.line.values], axis=1)
+        return np.asarray(counted[counted.sum(axis=1) >= 2], dtype=np.int64)
+
+    def pair(self, one: int, other: int) -> tuple[Numbers, Numbers]:
+        """What two reviewers gave to the items that both rated."""
+        both = self.table[:, [self.reviewers.index(one), self.reviewers.index(other)]]
+        kept = both[~np.isnan(both).any(axis=1)]
+        return kept[:, 0], kept[:, 1]
+
+    def without(self, reviewer: int) -> Ratings:
+        """The ratings of the others."""
+        place = self.reviewers.index(reviewer)
+        rest = tuple(each for each in self.reviewers if each != reviewer)
+        return Ratings(self.line, np.delete(self.table, place, axis=1), rest)
+
+    def pairs(self) -> Sequence[tuple[int, int]]:
+        return list(combinations(self.reviewers, 2))
+
+
+def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
+    """Every line; one query."""
+    names = [line.name for line in LINES]
+    rows = list(reviews.order_by().values_list("item_id", "reviewer_id", *names))
+    items = {item: place for place, item in enumerate(sorted({row[0] for row in rows}))}
+    people = tuple(sorted({row[1] for row in rows}))
+    places = {person: place for place, person in enumerate(people)}
+    tables = {name: np.full((len(items), len(people)), np.nan) for name in names}
+    for item, person, *given in rows:
+        for name, value in zip(names, given, strict=True):
+            tables[name][items[item], places[person]] = number(name, value)
+    return {line.name: Ratings(line, tables[line.name], people) for line in LINES}
+
+
+def number(name: str, value: str | int | None) -> float:
+    """A rating as a number; NaN for none."""
+    if name == VERDICT:
+        return float(VERDICTS.index(Verdict(str(value)))) if value else float("nan")
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,124 @@
+"""Agreement laid out: a row for each line of the rubric, for each two reviewers, and for each reviewer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.contrib.auth.models import User
+
+from experiments.reviews.agreement import measures
+from experiments.reviews.agreement.measures import Figure
+from experiments.reviews.agreement.ratings import LINES, VERDICT, Line, Ratings
+
+PAIRS = 45
+"""Pairs of reviewers that a page shows: those with the most items in common."""
+LOW, HIGH, WIDTH = -0.5, 1.0, 1000.0
+"""What the plots show; what lies below is drawn at their left end."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure as geometry: 0 to 1000 stands for -0.5 to 1."""
+
+    at: int
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure with its plot; None where there is no value."""
+
+    figure: Figure
+    plot: Plot | None
+
+
+@dataclass(frozen=True)
+class OfLine:
+    line: Line
+    alpha: Measured
+    fleiss: Measured
+
+
+@dataclass(frozen=True)
+class OfPair:
+    one: User
+    other: User
+    kappa: Measured
+
+
+@dataclass(frozen=True)
+class OfReviewer:
+    """`beside`: items that others rated too; `above`: how far the ratings lie above theirs on these, None for the
+    verdict; `rest`: alpha of all but this reviewer."""
+
+    reviewer: User
+    items: int
+    beside: int
+    above: float | None
+    rest: Figure
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`line` is the one that pairs and reviewers are measured by."""
+
+    lines: Sequence[OfLine]
+    line: Line
+    pairs: Sequence[OfPair]
+    pairs_left_out: int
+    reviewers: Sequence[OfReviewer]
+    few: bool
+
+
+def line_named(name: str) -> Line:
+    """The verdict for a name that there is not."""
+    return next((line for line in LINES if line.name == name), LINES[0])
+
+
+def summary(rated: Mapping[str, Ratings], people: Mapping[int, User], line: Line) -> Summary:
+    """Everything that the page shows of these ratings."""
+    lines = [of_line(rated[each.name]) for each in LINES]
+    chosen = rated[line.name]
+    pairs = sorted(chosen.pairs(), key=lambda pair: -len(chosen.pair(*pair)[0]))
+    shown = pairs[:PAIRS]
+    return Summary(
+        lines,
+        line,
+        [OfPair(people[a], people[b], measured(measures.cohen_kappa(chosen, a, b))) for a, b in shown],
+        len(pairs) - len(shown),
+        [of_reviewer(chosen, each, people[each]) for each in chosen.reviewers],
+        any(each.figure.few for row in lines for each in (row.alpha, row.fleiss)),
+    )
+
+
+def of_line(rated: Ratings) -> OfLine:
+    return OfLine(rated.line, measured(measures.krippendorff_alpha(rated)), measured(measures.fleiss_kappa(rated)))
+
+
+def of_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
+    own = rated.table[:, rated.reviewers.index(key)]
+    others = rated.without(key)
+    beside = ~np.isnan(own) & (~np.isnan(others.table)).any(axis=1)
+    above = None
+    if rated.line.name != VERDICT and beside.any():
+        above = float(np.mean(own[beside] - np.nanmean(others.table[beside], axis=1)))
+    rest = measures.krippendorff_alpha(others, with_interval=False)
+    return OfReviewer(reviewer, int((~np.isnan(own)).sum()), int(beside.sum()), above, rest)
+
+
+def measured(figure: Figure) -> Measured:
+    if figure.value is None:
+        return Measured(figure, None)
+    start, end = (None if bound is None else place(bound) for bound in (figure.low, figure.high))
+    return Measured(figure, Plot(place(figure.value), start, end))
+
+
+def place(value: float) -> int:
+    return round((min(max(value, LOW), HIGH) - LOW) / (HIGH - LOW) * WIDTH)
+
+
+TICKS = [(place(value), words) for value, words in ((0.0, "chance"), (0.667, "0.67"), (0.8, "0.8"), (1.0, "1"))]
+"""Chance, and the bounds above which Krippendorff draws tentative and firm conclusions."""

@@ -1,0 +1,93 @@
+"""What a reviewer looks at: the conclusion, the hypotheses as they stand, the images that speak for and against, the
+experiments. Plain data for templates, in a number of queries that does not depend on the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Max, Q
+
+from experiments.display import events, image_groups, window
+from experiments.display.image_groups import Shot
+from experiments.models import Event, Item, Observation, Profile, Review, Run
+from experiments.runs.page import experiments
+
+BEST, EXEMPLARS = 10, 10
+"""Images that stand in the middle."""
+EXPERIMENTS = 30
+"""Experiments, folded; the run's own page has the others."""
+NEWS = 12
+"""Events that are named of what is new."""
+NOUNS = {
+    "reply": "a reply of the agent",
+    "experiment": "an experiment",
+    "result": "the result of an experiment",
+    "concluded": "a conclusion",
+    "limit_reached": "a conclusion at the limit",
+    "remark": "a remark",
+}
+
+
+def of(run: Run) -> dict[str, Any]:
+    """The evidence of a run."""
+    latest = run.hypotheses.aggregate(Max("round"))["round__max"]
+    rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
+    exemplars, data_set = shots(run, Q(origin="exemplar"), EXEMPLARS), ""
+    if not exemplars:
+        exemplars, data_set = of_unit(run)
+    return {
+        "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
+        "hypotheses": run.hypotheses.filter(round=latest),
+        "best": shots(run, ~Q(origin="exemplar"), BEST),
+        "exemplars": exemplars,
+        "exemplars_of": data_set,
+        "listed": experiments.listed(list(rows)),
+        "scale": events.scale_of(run),
+        "agent": run.versions.get("agent") or events.agent_of(run),
+    }
+
+
+def shots(run: Run, which: Q, count: int) -> list[Shot]:
+    """The strongest images of the run of which this is true, each once."""
+    seen: dict[str, Observation] = {}
+    for row in run.observations.filter(which).order_by("-activation", "pk")[: count * 5]:
+        seen.setdefault(row.image_id, row)
+    return [image_groups.shot_from(row) for row in list(seen.values())[:count]]
+
+
+def of_unit(run: Run) -> tuple[list[Shot], str]:
+    """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
+    known = Profile.objects.filter(
+        unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
+    )
+    profiles = list(known.select_related("data_set"))
+    asked = run.options.get("data_set")
+    profile = next((each for each in profiles if each.data_set.key == asked), next(iter(profiles), None))
+    if profile is None:
+        return [], ""
+    rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
+    found = [
+        Shot(f"Exemplar {row.rank}", row.activation, row.image_id, row.masked_id, "exemplar", "", None) for row in rows
+    ]
+    return found, profile.data_set.label or profile.data_set.key
+
+
+def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
+    """What happened in the run after event `seq`: the event, in words, and where it is."""
+    if seq >= run.last_seq:
+        return []
+    rows: list[Event] = list(run.events.filter(seq__gt=seq).order_by("seq")[:NEWS])
+    return [
+        {
+            "seq": row.seq,
+            "words": NOUNS.get(row.kind, row.kind.replace("_", " ")),
+            "link": f"{run.get_absolute_url()}{window.link(run, row.seq)}",
+        }
+        for row in rows
+    ]
+
+
+def seen(item: Item, review: Review | None) -> int:
+    """The run's last event that the reviewer, or whoever queued the run, has seen."""
+    return review.seq if review else item.seen_seq

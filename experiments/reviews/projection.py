@@ -1,0 +1,74 @@
+"""The verdict of a run, projected from what reviewers said: the only writer of `Run.verdict` and its figures.
+
+What counts are the submitted opinions of items that are complete or whose queue is closed, of each reviewer the newest.
+The verdict is the one that more than half of them share, else "split". A final verdict of one person, given with a
+reason, stands above it. Who may see it is asked of `blindness`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from experiments.core import notifications
+from experiments.models import Adjudication, Review, Run
+from experiments.models.notification import Kind
+from experiments.models.review import State
+from experiments.models.run import Outcome
+
+OPEN = Q(item__complete=True) | Q(item__queue__closed__isnull=False)
+"""Of reviews: those that everybody may read who is not to review the run themselves."""
+BATCH = 500
+COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")
+
+
+@transaction.atomic
+def project(runs: Iterable[int], by: User | None = None) -> None:
+    """Keep the verdicts of these runs in step. Authors are told of a new one, unless they gave it themselves."""
+    keys = list(runs)
+    rows = list(Run.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=keys))
+    opinions, final = opinions_of(keys), final_of(keys)
+    for run in rows:
+        before = (run.verdict, run.verdict_final)
+        for name, value in verdict_of(opinions.get(run.pk, []), final.get(run.pk, "")).items():
+            setattr(run, name, value)
+        if run.verdict and (run.verdict, run.verdict_final) != before and run.owner != by:
+            tell_author(run)
+    Run.objects.bulk_update(rows, COLUMNS, batch_size=BATCH)
+
+
+def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
+    """By run the verdicts that count; of each reviewer the newest."""
+    rows = Review.objects.filter(OPEN, state=State.SUBMITTED, item__run__in=runs).order_by("submitted", "pk")
+    found: dict[int, dict[int, str]] = {}
+    for run, reviewer, verdict in rows.values_list("item__run_id", "reviewer_id", "verdict"):
+        found.setdefault(run, {})[reviewer] = verdict
+    return {run: list(by_reviewer.values()) for run, by_reviewer in found.items()}
+
+
+def final_of(runs: list[int]) -> Mapping[int, str]:
+    """By run the newest final verdict."""
+    rows = Adjudication.objects.filter(item__run__in=runs).order_by("pk")
+    return dict(rows.values_list("item__run_id", "verdict"))
+
+
+def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:
+    """The columns of a run with these opinions and this final verdict, "" for none."""
+    verdict, agreeing = next(iter(Counter(opinions).most_common(1)), ("", 0))
+    if agreeing * 2 <= len(opinions) and opinions:
+        verdict = Outcome.SPLIT
+    verdict = final or verdict
+    values = (str(verdict), bool(final), len(opinions), opinions.count(verdict))
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def tell_author(run: Run) -> None:
+    """That there is a verdict, not which: the author may be a reviewer who has not written theirs."""
+    what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
+    words = f"{what} your {notifications.about(run)}."
+    notifications.tell(run.owner, Kind.REVIEW, words, f"{run.get_absolute_url()}#verdict")

@@ -1,0 +1,132 @@
+"""Reservations: whose turn an item is. A slot of an item is one reviewer's, until the reservation lapses.
+
+Every change locks the row of the item first, so that two people never get the same slot; the database refuses it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from experiments.models import Item, Member, Queue, Review
+from experiments.models.member import Role
+from experiments.models.review import State
+from experiments.reviews import projection
+
+LENGTH = timedelta(minutes=20)
+"""How long a reservation lasts after the last sign of its reviewer."""
+UNDO = timedelta(minutes=10)
+"""How long a submission can be taken back, by who has not seen what others say."""
+TRIES = 20
+"""Items that are tried before it is said that others hold them all: somebody may be quicker at each."""
+
+
+def queues_of(user: User) -> QuerySet[Queue]:
+    """Open queues in which this person may review."""
+    member = Member.objects.filter(user=user, user__is_active=True, role__gte=Role.REVIEWER)
+    named = Queue.reviewers.through.objects.filter(queue=OuterRef("pk"))
+    return Queue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
+
+
+def waiting(user: User, now: datetime | None = None) -> QuerySet[Item]:
+    """Items with a slot for this person, who has neither submitted nor declined them."""
+    reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
+    done = reviews.filter(reviewer=user).exclude(state=State.DRAFT)
+    live = Q(state=State.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
+    taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
+    counted = taken.values("item").annotate(count=Count("pk")).values("count")
+    rows = Item.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
+    return rows.alias(taken=Coalesce(Subquery(counted), 0)).filter(taken__lt=F("queue__reviewers_per_item"))
+
+
+def take(queue: Queue, user: User, wanted: int | None = None) -> Review | None:
+    """The next item of the queue for this person, reserved; the one at the position `wanted`, if it is to be had.
+    None if there is none at the moment."""
+    for key in coming(queue, user, wanted):
+        review = claim(key, user)
+        if review and review.state == State.DRAFT and review.holds():
+            return review
+    return None
+
+
+def coming(queue: Queue, user: User, wanted: int | None = None) -> list[int]:
+    """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
+    free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
+    asked = list(free.filter(position=wanted)) if wanted else []
+    open_here = Item.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
+    mine = Review.objects.filter(item__in=open_here, reviewer=user, state=State.DRAFT)
+    drafts = mine.order_by("-saved").values_list("item_id", flat=True)
+    return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
+
+
+@contextmanager
+def locked(item: int) -> Iterator[Item]:
+    """The item, which nobody else changes until the transaction ends."""
+    with transaction.atomic():
+        yield Item.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
+
+
+def claim(item: int, user: User) -> Review | None:
+    """This person's review of the item. A draft has a slot again, if there is one; None if there never was."""
+    with locked(item) as row:
+        review = row.reviews.filter(reviewer=user).first()
+        if review and review.state != State.DRAFT:
+            return review
+        if not queues_of(user).filter(pk=row.queue_id).exists():
+            return review
+        slot = free_slot(row, user)
+        if slot is None:
+            return review
+        if review is None:
+            review = Review(item=row, reviewer=user, seq=row.run.last_seq)
+        review.slot, review.reserved_until = slot, timezone.now() + LENGTH
+        review.save()
+        return review
+
+
+def free_slot(item: Item, user: User) -> int | None:
+    """A slot that this person may have: their own, else one that nobody holds, else one whose reservation lapsed.
+
+    The item must be locked. Who held a lapsed one keeps the draft without a slot.
+    """
+    taken = {review.slot: review for review in item.reviews.filter(slot__isnull=False)}
+    slots = range(1, item.queue.reviewers_per_item + 1)
+    for slot in slots:
+        if slot in taken and taken[slot].reviewer_id == user.pk:
+            return slot
+    for slot in slots:
+        if slot not in taken:
+            return slot
+    for slot in slots:
+        if not taken[slot].holds():
+            Review.objects.filter(pk=taken[slot].pk).update(slot=None, reserved_until=None)
+            return slot
+    return None
+
+
+def has_room(item: Item, user: User) -> bool:
+    """Whether `free_slot` would find one for this person; nothing is changed."""
+    held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
+    return len(held) < item.queue.reviewers_per_item
+
+
+def let_go(review: Review) -> None:
+    """Give the slot back. The item must be locked; the review is not saved here."""
+    review.slot = review.reserved_until = None
+
+
+def settle(item: Item) -> None:
+    """Keep in step whether the item has all the opinions that its queue asks for."""
+    was_complete = item.complete
+    submitted = item.reviews.filter(state=State.SUBMITTED, slot__isnull=False).count()
+    item.complete = submitted >= item.queue.reviewers_per_item
+    item.save(update_fields=["complete"])
+    if was_complete or item.complete:
+        projection.project([item.run_id])

@@ -1,0 +1,46 @@
+"""A run and its reviews, seen from the run: the verdict, the queues it is in, and who may put it into another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from experiments.display import verdicts
+from experiments.models import Adjudication, Item, Queue, Run
+from experiments.models.member import Role
+from experiments.reviews import adjudication, queues
+
+OFFERED = 50
+"""Open queues that a run is offered to, the newest."""
+
+
+def card(run: Run, user: User | AnonymousUser, role: Role) -> dict[str, Any]:
+    """What the page of a run shows of its reviews: the verdict with the reason of a final one, the queues, what this
+    person may do."""
+    assert isinstance(user, User)
+    items = list(run.review_items.select_related("queue", "run__owner").order_by("-pk"))
+    seen = verdicts.of([run], user).get(run.pk)
+    return {
+        "verdict": seen,
+        "final": final(run) if seen and seen.is_final else None,
+        "items": items,
+        "settles": next((item for item in items if seen and not adjudication.obstacle(user, item)), None),
+        "may_put_up": may_put_up(run, user, role),
+    }
+
+
+def final(run: Run) -> Adjudication | None:
+    """The final verdict that stands."""
+    return Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").first()
+
+
+def may_put_up(run: Run, user: User, role: Role) -> bool:
+    """Whether this person, who has this role, may have the run reviewed."""
+    return run.has_ended and (role == Role.ADMIN or (role >= queues.MAKES and run.owner_id == user.pk))
+
+
+def offered(run: Run) -> list[Queue]:
+    """Open queues that the run is not in."""
+    there = Item.objects.filter(run=run).values("queue")
+    return list(Queue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED])

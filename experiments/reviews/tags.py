@@ -1,0 +1,52 @@
+"""Verdicts and the names of systems, as pages draw them for who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+from django.urls import NoReverseMatch, reverse
+from django.utils.safestring import SafeString
+
+from experiments.core.system_names import Names
+from experiments.display import image_cards
+from experiments.display.verdicts import Verdict
+from experiments.gallery.observations import Sighting
+from experiments.models import Run
+
+register = template.Library()
+
+
+@register.inclusion_tag("reviews/verdict.html")
+def verdict(verdicts: Mapping[int, Verdict] | str, run: Run) -> dict[str, Any]:
+    """What the viewer may see of the verdict on a run; nothing where there is none. `verdicts` is `verdicts.of`."""
+    return {"verdict": verdicts.get(run.pk) if isinstance(verdicts, Mapping) else None}
+
+
+@register.simple_tag(takes_context=True)
+def system(context: template.Context, run: Run) -> str:
+    """What a run studies, as the viewer may read it; without a viewer, as everybody may."""
+    return names_in(context).of(run)
+
+
+@register.simple_tag(takes_context=True)
+def unit_page(context: template.Context, run: Run) -> str:
+    """The page of what a run studies; "" where there is none for the viewer."""
+    if names_in(context).hides(run):
+        return ""
+    try:
+        return reverse("unit", args=[run.model, run.layer, run.unit])
+    except NoReverseMatch:
+        return ""
+
+
+@register.simple_tag(takes_context=True)
+def sighting(context: template.Context, seen: Sighting) -> SafeString:
+    """The card of the gallery."""
+    return image_cards.sighting(seen, names_in(context))
+
+
+def names_in(context: template.Context) -> Names:
+    found = context.get("names")
+    return found if isinstance(found, Names) else Names(None)

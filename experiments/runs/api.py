@@ -1,0 +1,213 @@
+"""Runs: finding and reading them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Day, Id, UnitNumber, Words, find
+from experiments.api.problems import FieldError, Refusal
+from experiments.core.system_names import Names
+from experiments.display import cited_figures, verdicts
+from experiments.models import Hypothesis, Run
+from experiments.models.run import LIMITS, Status
+from experiments.reviews import projection
+from experiments.runs import lists
+
+router = Router(tags=["Runs"])
+
+
+class Conclusion(Schema):
+    description: str = ""
+    labels: list[str] = []
+    reasoning: str = ""
+    bias: str = ""
+
+
+class CitedOut(Schema):
+    """A figure that the conclusion cites, counted again."""
+
+    cited: str = Field(description="as the conclusion has it", examples=["n=4"])
+    record: str = Field(description="what the run recorded", examples=["n=3 under “a red ball on grass”"])
+    agrees: bool
+
+
+class VerdictOut(Schema):
+    """What reviewers made of a run, as far as you may see it."""
+
+    value: str = Field(description="accept, revise, reject, or split where less than half agree")
+    final: bool = Field(description="whether one person settled it, with a reason")
+    opinions: int
+    agreeing: int = Field(description="opinions with this verdict")
+    corrected_labels: list[str] = Field(description="given instead of the run's, the final one first")
+
+
+class RunOut(Schema):
+    """A run: what was asked, how it stands, what it took and what came of it."""
+
+    id: int
+    url: str = Field(description="its page")
+    question: str
+    task: str
+    system_kind: str
+    model: str
+    layer: str
+    unit: int | None
+    system: str = Field(
+        description="these in one line; a number in their place while you are to judge a synthetic neuron unseen"
+    )
+    data_set: str
+    tool_set: str
+    backbone: str
+    backbone_model: str
+    limits: dict[str, int | float | None]
+    seed: int
+    owner: str
+    parent: int | None = Field(description="the run that it comes from")
+    fork_round: int | None = Field(description="the last round copied from there; null where it was asked anew")
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    status: str
+    reason: str
+    stopping: bool
+    pausing: bool = Field(description="whether it pauses once the round under way is over")
+    rounds: int
+    experiments: int
+    observations: int
+    last_seq: int = Field(description="of its newest event")
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None = Field(description="US dollars; null where the price of something it took is not known")
+    seconds: float
+    threshold: float | None
+    best_activation: float | None
+    conclusion: Conclusion
+    recounted: list[CitedOut] = Field(
+        [], description="figures of the conclusion that could be counted again; given for a run alone, not in lists"
+    )
+    versions: dict[str, Any]
+    tags: list[str]
+    verdict: VerdictOut | None = Field(
+        None, description="null before there is one, or while you are to review it unseen"
+    )
+
+
+class HypothesisOut(Schema):
+    """One line of the agent's list in one round, and what it said of it later."""
+
+    round: int
+    number: int
+    text: str
+    fate: str
+    reason: str
+
+
+class RunFilters(Schema):
+    """As on the page Runs; what is left out does not matter."""
+
+    run: Words | None = Field(None, description="numbers of runs, as 12,15")
+    q: Words | None = Field(None, description="words of question, description and labels")
+    status: Literal["active"] | Status | None = Field(None, description="`active`: queued or running")
+    task: Words | None = None
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    agent: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
+    owner: Words | None = None
+    label: Words | None = Field(None, description="words of its labels")
+    tag: Words | None = None
+    verdict: Words | None = Field(None, description="accept, revise, reject, split, final, reviewed or none")
+    since: Day | None = Field(None, description="asked on this day or later")
+    until: Day | None = Field(None, description="asked on this day or earlier")
+
+
+class RunOrder(Schema):
+    sort: Literal["newest", "oldest"] = "newest"
+
+
+SAME = (
+    *("id", "question", "task", "system_kind", "tool_set", "backbone", "backbone_model"),
+    *("seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
+    *("completion_tokens", "seconds", "threshold", "best_activation"),
+)
+
+
+def run_out(names: Names, run: Run) -> RunOut:
+    return RunOut(
+        system=names.of(run),
+        versions=names.versions(run),
+        **names.place(run),
+        url=run.get_absolute_url(),
+        data_set=run.options.get("data_set", ""),
+        owner=run.owner.get_username(),
+        parent=run.parent_id,
+        stopping=run.cancel_requested and not run.has_ended,
+        pausing=run.is_pausing,
+        fork_round=run.fork_round or None,
+        experiments=run.experiment_count,
+        observations=run.observation_count,
+        cost=run.known_cost,
+        conclusion=Conclusion.model_validate(run.conclusion),
+        tags=[tag.name for tag in run.tags.all()],
+        limits={name: run.limits.get(name) for name in LIMITS},
+        **{name: getattr(run, name) for name in SAME},
+    )
+
+
+def read(pk: int, viewer: User) -> RunOut:
+    """A run; its verdict and its system as the viewer may see them."""
+    row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
+    found = run_out(Names(viewer), row)
+    fill_verdicts([found], viewer)
+    found.recounted = [CitedOut(**vars(each)) for each in cited_figures.recount(row, row.conclusion)]
+    return found
+
+
+def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
+    """Add the verdicts that this person may see."""
+    judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
+    seen = verdicts.of(judged.only(*projection.COLUMNS), viewer)
+    for run in shown:
+        if found := seen.get(run.id):
+            figures: dict[str, Any] = {"final": found.is_final, "opinions": found.opinions}
+            labels = list(dict.fromkeys(each.text for each in found.corrections))
+            run.verdict = VerdictOut(value=found.value, **figures, agreeing=found.agreeing, corrected_labels=labels)
+
+
+@router.get("/runs", response=Page[RunOut], summary="List runs")
+def list_runs(
+    request: HttpRequest, asked: Query[RunFilters], order: Query[RunOrder], paging: Query[Paging]
+) -> Page[RunOut]:
+    """Filtered as on the page Runs."""
+    user = allow(request)
+    given = {name: str(value) for name, value in asked.model_dump(exclude_none=True).items()}
+    found = lists.runs_from(given, user)
+    if found.problems:
+        errors = [FieldError(field=name, message=words) for name, words in found.problems.items()]
+        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+    rows = found.runs.select_related("owner").prefetch_related("tags")
+    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(run_out, Names(user)))
+    fill_verdicts(shown.items, user)
+    return shown
+
+
+@router.get("/runs/{pk}", response=RunOut, summary="Read a run")
+def read_run(request: HttpRequest, pk: Id) -> RunOut:
+    return read(pk, allow(request))
+
+
+@router.get("/runs/{pk}/hypotheses", response=Page[HypothesisOut], summary="List the hypotheses of a run")
+def list_hypotheses(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[HypothesisOut]:
+    """Round by round."""
+    allow(request)
+    run = find(Run.objects.all(), pk=pk)
+    rows = Hypothesis.objects.filter(run=run)
+    return page(request, rows, ["round", "number"], paging, HypothesisOut.from_orm)

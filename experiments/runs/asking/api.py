@@ -1,0 +1,95 @@
+"""Asking: runs are created. What is done to them afterwards is in `steering`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Status
+
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.once import once
+from experiments.api.problems import FieldError, Refusal
+from experiments.core import audit, queue
+from experiments.models import Run
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.run import LIMITS, QUESTION_CHARS
+from experiments.runs.api import RunOut, read, router
+from experiments.runs.asking import form as forms
+
+Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
+
+
+class Limits(Body):
+    """What a run may use; null for no limit."""
+
+    rounds: int | None = int(LIMITS["rounds"])
+    tokens: int | None = int(LIMITS["tokens"])
+    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(LIMITS["cost"])
+    seconds: int | None = int(LIMITS["seconds"])
+
+
+class RunIn(Body):
+    """A query, as on the page New query."""
+
+    question: str = Field(
+        min_length=1, max_length=QUESTION_CHARS, pattern=NO_NUL, examples=["What does unit 7 respond to?"]
+    )
+    model: Text = Field(examples=["toybox"])
+    layer: Text = Field(examples=["layer4"])
+    unit: Annotated[int, Field(ge=0)] | Text = Field(description="number or name", examples=[7])
+    task: Literal["describe", "bias", "spurious", "free"] = "describe"
+    data_set: Text = Field("", description="its key; empty for that of the settings")
+    surroundings: Literal["", "dim", "dark"] = Field(
+        "", description="look of masked images outside the bright region; empty for that of the settings"
+    )
+    tool_set: Text = forms.COMMAND_DEFAULTS["tool_set"]
+    backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
+    backbone_model: Text = ""
+    limits: Limits = Limits()
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    unpriced: bool = Field(
+        False, description="run though no price of the model is known: the limit of the cost is then left out"
+    )
+
+
+@router.post("/runs", response={201: RunOut}, summary="Ask: create a run")
+def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
+    return Status(201, once(request, response, owner, lambda: made(request, values, owner)))
+
+
+def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[RunOut, str]:
+    """A new run, and its address. Raises Refusal with what is wrong, field by field."""
+    form = forms.QueryForm(values)
+    if not form.is_valid():
+        raise Refusal("invalid", "The run was not created: see errors.", list(wrong(form.errors)))
+    run = form.save(owner)
+    audit.record(request, "run.asked", run)
+    queue.enqueue(run.pk)
+    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
+
+
+def wrong(errors: Mapping[str, Any]) -> list[FieldError]:
+    """The form's errors; those of limits under the name they have here."""
+    named = {name: f"limits.{name}" for name in LIMITS}
+    return [
+        FieldError(field=named.get(name, name), message=str(message))
+        for name, messages in errors.items()
+        for message in messages
+    ]
+
+
+@router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")
+def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A new run with the query of this one, checked anew."""
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    like = forms.like(find(Run.objects.all(), pk=pk)) | {"parent": pk}
+    return Status(201, once(request, response, owner, lambda: made(request, like, owner)))

@@ -1,0 +1,287 @@
+"""The New query form: what a person asks, checked against what workers have found.
+
+Also the question suggested for each task, and the command line that asks the same. Called by `views.query`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+from experiments.core import catalogue, compatibility, unit_names
+from experiments.core.catalogue import listed
+from experiments.models import Backbone, DataSet, Layer, Model, Run, ToolSet
+from experiments.models.run import LIMITS, QUESTION_CHARS
+from workers import registry
+from workers.errors import UnknownName
+
+TASK_LINES = {
+    "describe": "What makes the unit fire? Ends in a description and one or more labels.",
+    "bias": "In which contexts does the model treat a class differently? Ends in a description of the bias.",
+    "spurious": "Does the unit rely on the object itself or on what is usually around it? Ends in a verdict.",
+    "free": "Your own question, put to the agent as you write it.",
+}
+SUGGESTIONS = {
+    "describe": "What does unit {unit} of {layer} in {model} respond to?",
+    "bias": "Is there a bias in what unit {unit} of {layer} in {model} responds to?",
+    "spurious": "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
+    "free": "Which change to an image lowers unit {unit} of {layer} in {model} the most?",
+}
+OF_A_CLASS = {
+    "describe": "What does {model} need to see to call an image “{name}” (unit {unit} of {layer})?",
+    "bias": "In which contexts does {model} find “{name}” (unit {unit} of {layer}) more or less probable?",
+    "spurious": "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
+}
+OF_A_CONCEPT = {
+    "describe": "What does this neuron respond to?",
+    "bias": "Is there a bias in what this neuron responds to?",
+    "spurious": "Does this neuron rely on a spurious feature?",
+    "free": "Which change to an image lowers this neuron's activation the most?",
+}
+"""For synthetic neurons: their layers and names would tell the agent what to find."""
+OPTIONS = ("data_set", "surroundings")
+"""Fields that are kept as options of the run's system."""
+COMMAND_DEFAULTS = {
+    "task": "describe",
+    "data_set": settings.LAB_DATA_SET,
+    "tool_set": compatibility.TOYBOX,
+    "backbone": compatibility.SCRIPTED,
+    "backbone_model": "",
+    "seed": "0",
+    "surroundings": "",
+}
+"""Options of `manage.py investigate` beside the unit, the limits and the question."""
+SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dark, as published")]
+"""Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
+ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
+
+
+class QueryForm(forms.Form):
+    """Everything that goes into a run. Errors say what there is to choose from; nothing typed is lost."""
+
+    price_unknown = False
+    """Whether the chosen model has no known price, once the form was looked at."""
+    question = forms.CharField(
+        max_length=QUESTION_CHARS,
+        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
+        error_messages={
+            "required": "Write a question: the agent is given it word for word.",
+            "max_length": "This question has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it.",
+        },
+    )
+    task = forms.ChoiceField(choices=list(registry.TASKS.items()), widget=forms.RadioSelect, initial="describe")
+    model = forms.CharField(max_length=200)
+    layer = forms.CharField(max_length=200)
+    unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
+    data_set = forms.CharField(max_length=500, required=False)
+    tool_set = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOL_SETS.items()])
+    backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
+    backbone_model = forms.CharField(max_length=200, required=False)
+    rounds = forms.IntegerField(required=False, initial=LIMITS["rounds"], max_value=10**6)
+    tokens = forms.IntegerField(required=False, initial=LIMITS["tokens"], max_value=10**12)
+    cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
+    seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
+    seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
+    surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
+    unpriced = forms.BooleanField(required=False)
+    parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            field.widget.attrs.setdefault("aria-describedby", f"{name}-note")
+        if self.is_bound:
+            for name in self.errors:
+                if name in self.fields:
+                    self.fields[name].widget.attrs["aria-invalid"] = "true"
+
+    def clean_rounds(self) -> int | None:
+        return self._limit("rounds")
+
+    def clean_tokens(self) -> int | None:
+        return self._limit("tokens")
+
+    def clean_cost(self) -> float | None:
+        return self._limit("cost")
+
+    def clean_seconds(self) -> int | None:
+        return self._limit("seconds")
+
+    def clean_seed(self) -> int:
+        return self.cleaned_data["seed"] or 0
+
+    def _limit(self, name: str) -> Any:
+        value = self.cleaned_data[name]
+        if value is not None and not value > 0:
+            raise ValidationError(ABOVE_ZERO)
+        return value
+
+    def clean_data_set(self) -> str:
+        return str(self._available(DataSet, "data_set"))
+
+    def clean_tool_set(self) -> str:
+        return str(self._available(ToolSet, "tool_set"))
+
+    def clean_backbone(self) -> str:
+        return str(self._available(Backbone, "backbone"))
+
+    def _available(self, kind: type[DataSet | ToolSet | Backbone], name: str) -> Any:
+        """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
+        key = self.cleaned_data[name]
+        row: Any = kind.objects.filter(key=key).first()
+        if row and not row.available:
+            raise ValidationError(f"{row.label} cannot be used yet. {row.remedy}")
+        if kind is DataSet and row is None and (problem := catalogue.unknown_data_set(key)):
+            raise ValidationError(problem)
+        return key
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        self._find_unit(data)
+        problem = compatibility.misfit(data.get("backbone", ""), data.get("tool_set", compatibility.TOYBOX))
+        if problem:
+            self.add_error("backbone", problem)
+        data["backbone_model"] = compatibility.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
+        self._look_at_price(data)
+        return data
+
+    def _look_at_price(self, data: dict[str, Any]) -> None:
+        """Without a known price a limit of the cost cannot hold: a person says that the run may do without."""
+        self.price_unknown = compatibility.price_unknown(data.get("backbone", ""), data["backbone_model"])
+        if self.price_unknown and data.get("unpriced"):
+            data["cost"] = None
+        elif self.price_unknown and data.get("cost") is not None:
+            self.add_error("unpriced", compatibility.without_price(data["backbone_model"]))
+
+    def _find_unit(self, data: dict[str, Any]) -> None:
+        """Check model, layer and unit together; the unit becomes a number, the layer's kind that of the system."""
+        if not {"model", "layer"} <= data.keys():
+            return
+        try:
+            layer = find_layer(data["model"], data["layer"])
+            self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
+            if "unit" in data:
+                data["unit"] = find_unit(layer, data["unit"])
+        except Wrong as wrong:
+            self.add_error(wrong.field, str(wrong))
+
+    def save(self, owner: User) -> Run:
+        """A queued run. The caller enqueues it."""
+        data = self.cleaned_data
+        known = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
+        return Run.objects.create(
+            owner=owner,
+            system_kind=self.system_kind,
+            options={name: data[name] for name in OPTIONS if data[name]},
+            parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
+            limits={name: data[name] for name in LIMITS},
+            **{name: data[name] for name in known},
+        )
+
+
+class Wrong(Exception):
+    """What a field names does not exist; the message says what does."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def find_layer(model: str, layer: str) -> Layer:
+    """A layer of a model that can be used. Raises Wrong."""
+    found = Model.objects.filter(name=model).first()
+    if found is None:
+        raise Wrong("model", catalogue.no_model(model))
+    if not found.available:
+        raise Wrong("model", f"{model} cannot be used yet. {found.remedy}")
+    place = found.layers.filter(name=layer).first()
+    if place is None:
+        names = listed(found.layers.values_list("name", flat=True))
+        raise Wrong("layer", f"{model} has no layer “{layer}”. Choose one of: {names}.")
+    return place
+
+
+def find_unit(layer: Layer, written: str) -> int:
+    """The number of the unit that somebody means by a number or a name. Raises Wrong."""
+    try:
+        return unit_names.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
+    except UnknownName as error:
+        raise Wrong("unit", str(error)) from None
+
+
+def suggestions(layer: Layer, unit: int) -> dict[str, str]:
+    """A sensible question for each task; see `questions`."""
+    return questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
+
+
+def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> dict[str, str]:
+    """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
+
+    It names the class of a logit, and tells nothing of a synthetic neuron.
+    """
+    if kind == "concept":
+        return dict(OF_A_CONCEPT)
+    texts = SUGGESTIONS | (OF_A_CLASS if name and kind == "logit" else {})
+    return {task: text.format(model=model, layer=layer, unit=unit, name=name) for task, text in texts.items()}
+
+
+NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
+
+
+def stray_unit(question: str, unit: str) -> str:
+    """A sentence if a question speaks of other units than the one that is chosen; "" otherwise."""
+    named = NAMED_UNIT.findall(question)
+    chosen = unit.strip()
+    if not named or not chosen.isdecimal() or int(chosen) in map(int, named):
+        return ""
+    return f"The question speaks of unit {named[0]}, but unit {chosen} is chosen: the run would study unit {chosen}."
+
+
+def first_choice(model: str = "") -> dict[str, Any]:
+    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named.
+
+    Empty while there is no model.
+    """
+    layers = Layer.objects.select_related("model").filter(model__available=True).order_by("model__name", "-position")
+    named = layers.filter(model__name=model or compatibility.TOYBOX)
+    layer = next(
+        (found for some in (named, layers) if (found := some.filter(kind="conv").first() or some.first())), None
+    )
+    if layer is None:
+        return {}
+    return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.fitting(layer.model.name)
+
+
+def like(run: Run) -> dict[str, Any]:
+    """The form's values for asking the same again."""
+    names = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
+    limits = {name: run.limits.get(name) for name in LIMITS}
+    return {name: getattr(run, name) for name in names} | limits | {name: run.options.get(name, "") for name in OPTIONS}
+
+
+def command_line(values: dict[str, Any]) -> str:
+    """The command that asks the same on the terminal; values that are the command's defaults are left out."""
+    words = ["python", "manage.py", "investigate"]
+    for name in ("model", "layer", "unit"):
+        words += [f"--{name}", str(values.get(name) or "0")]
+    toy = compatibility.is_toybox(str(values.get("model") or compatibility.TOYBOX))
+    for name, default in COMMAND_DEFAULTS.items():
+        value = str(values.get(name) or default)
+        if value != default or (not toy and name in ("data_set", "tool_set")):
+            words += [f"--{name.replace('_', '-')}", value]
+    for name, limit in LIMITS.items():
+        value = values.get(name, limit)
+        if str(value) != str(limit):
+            words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
+    if values.get("unpriced"):
+        words.append("--unpriced")
+    question = " ".join(str(values.get("question") or "").split())
+    if question:
+        words += ["--question", question]
+    return shlex.join(words)

@@ -1,0 +1,238 @@
+"""New query: the form, and the parts of it that answer while one types."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from experiments.api import example
+from experiments.core import access, audit, compatibility, notify, queue, unit_names, worker_status
+from experiments.core.system_names import Names
+from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
+from experiments.models.member import Role
+from experiments.runs.asking import form as forms
+from experiments.runs.forks import relatives
+
+EARLIER = 3
+"""Runs on the same unit that are shown beside its exemplars."""
+ASK_AGAIN = 30
+"""Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """The form; a good one becomes a run, a bad one comes back with errors beside the fields."""
+    owner = access.require(request, Role.RESEARCHER)
+    if request.method == "POST":
+        form = forms.QueryForm(request.POST)
+        if form.is_valid():
+            with transaction.atomic():
+                run = form.save(owner)
+                audit.record(request, "run.asked", run)
+                queue.enqueue(run.pk)
+            notify.watch(run.pk)  # whoever asks reads along, as soon as the page is there
+            return redirect(run)
+        return render(request, "runs/asking.html", around(request, form, form.data))
+    initial = beginning(request)
+    return render(request, "runs/asking.html", around(request, forms.QueryForm(initial=initial), initial))
+
+
+def beginning(request: HttpRequest) -> dict[str, Any]:
+    """The values an untouched form starts from: a run to ask again, or a system named in the address."""
+    if run := run_named(request.GET.get("from", "")):
+        return like(run, request) | {"parent": run.pk}
+    if run := run_named(request.GET.get("like", "")):
+        return like(run, request)
+    values = forms.first_choice(request.GET.get("model", ""))
+    named = ("model", "layer", "unit", "task", "data_set", "tool_set", "backbone", "backbone_model")
+    values |= {name: request.GET[name] for name in named if name in request.GET}
+    if values.get("layer"):
+        task = values.get("task") if values.get("task") in forms.SUGGESTIONS else "describe"
+        values["question"] = suggested(values).get(str(task), "")
+    return values
+
+
+def like(run: Run, request: HttpRequest) -> dict[str, Any]:
+    """The values that ask the same again. Raises PermissionDenied where they would tell what the person is to judge
+    unseen."""
+    if Names(request.user).hides(run):
+        raise PermissionDenied(
+            f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
+            "Submit or decline your review first, or fork the run."
+        )
+    return forms.like(run)
+
+
+def run_named(number: Any) -> Run | None:
+    """The run with a number that stands in an address or a form."""
+    digits = str(number)
+    known = digits.isascii() and digits.isdigit() and len(digits) < 19
+    return Run.objects.filter(pk=int(digits)).first() if known else None
+
+
+def differing(values: Any, names: Names) -> dict[str, Any]:
+    """The run that is asked again, and what the form asks otherwise: name, what was, what is."""
+    parent = run_named(values.get("parent") or "")
+    if parent is None or names.hides(parent):
+        return {}
+    was, now = forms.like(parent), dict(values.items())
+    with suppress(forms.Wrong):
+        layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
+        now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
+    pairs = ((relatives.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
+    changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
+    return {"parent": parent, "changed": changed}
+
+
+def plain(value: Any) -> str:
+    """A value as a form would send it; numbers that are equal are alike."""
+    text = "" if value is None else str(value)
+    return text.removesuffix(".0").replace("\r\n", "\n").strip()
+
+
+def suggested(values: dict[str, Any]) -> dict[str, str]:
+    """The questions that fit the unit; none if it does not exist."""
+    try:
+        layer = forms.find_layer(values.get("model") or "", values.get("layer") or "")
+        return forms.suggestions(layer, forms.find_unit(layer, str(values.get("unit", ""))))
+    except forms.Wrong:
+        return {}
+
+
+def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
+    """What the template shows beside the form."""
+    names = Names(request.user)
+    told = {name: values.get(name) for name in form.fields if name in values}
+    return {
+        "form": form,
+        "lines": forms.TASK_LINES,
+        **commanded(request, told),
+        **differing(values, names),
+        **picked(told, names),
+    }
+
+
+@require_safe
+def unit(request: HttpRequest) -> HttpResponse:
+    """What is picked at this moment: whether it exists, its exemplars, and what suits a model just chosen."""
+    access.require(request, Role.RESEARCHER)
+    values: dict[str, Any] = request.GET.dict()
+    new_model = values.get("shown_model", values.get("model")) != values.get("model")
+    if new_model:
+        values |= compatibility.fitting(values.get("model", ""))
+    context = picked(values, Names(request.user))
+    context["new_model"] = new_model
+    context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
+    return render(request, "runs/asking/answer.html", context)
+
+
+@require_safe
+def command(request: HttpRequest) -> HttpResponse:
+    """The command line that asks what the form says now, and what to know of what was chosen."""
+    access.require(request, Role.RESEARCHER)
+    values: dict[str, Any] = request.GET.dict()
+    told = commanded(request, values) | said(values) | differing(values, Names(request.user))
+    return render(request, "runs/asking/command.html", {"oob": True} | told)
+
+
+def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
+    """The command line, and the same with curl; a model is named for a backbone that offers several."""
+    model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
+    values = values | {"backbone_model": model}
+    body = example.query(values)
+    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", body)
+    return {"command": forms.command_line(values), "curl": curl}
+
+
+def said(values: Any) -> dict[str, str]:
+    """What is wrong with the tools and the backbone together, or what to know of them."""
+    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "tool_set", "backbone"))
+    tools = tools or compatibility.TOYBOX
+    stray = forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))
+    return {"advice": compatibility.misfit(backbone, tools) or compatibility.advice(model, tools, backbone) or stray}
+
+
+def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
+    """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
+    models = list(Model.objects.all())
+    if not any(each.available for each in models):
+        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.reported("catalogue")}
+    there = [each for each in models if each.available]
+    chosen = next((each for each in there if each.name == values.get("model")), there[0])
+    layers = list(chosen.layers.all())
+    layer = next((each for each in layers if each.name == values.get("layer")), layers[-1] if layers else None)
+    context: dict[str, Any] = {
+        "models": there,
+        "missing": [each for each in models if not each.available],
+        "model": chosen,
+    }
+    offered = parts(chosen.name, values)
+    context |= {"layers": layers, "layer": layer, **offered}
+    context |= numbered(layer, values.get("unit"), offered["data_set"], bool(values.get("again")))
+    if layer and "number" in context:
+        context["earlier"] = earlier(layer, context["number"], names)
+    return context
+
+
+def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The datasets, toolsets and backbones, and those chosen; where nobody chose, what suits the model."""
+    fitting = compatibility.fitting(model)
+    chosen = {name: values.get(name) or fitting[name] for name in fitting}
+    data_sets = list(DataSet.objects.all())
+    return {
+        "data_sets": data_sets,
+        "data_set": next((each for each in data_sets if each.key == chosen["data_set"]), None),
+        "tool_sets": list(ToolSet.objects.all()),
+        "backbones": list(Backbone.objects.all()),
+        "chosen": chosen,
+        **said({"model": model, **chosen}),
+    }
+
+
+def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again: bool) -> dict[str, Any]:
+    """The unit that is meant, or what is wrong with it."""
+    text = str(written if written is not None else "")
+    if layer is None:
+        return {"written": text, "problem": "This model has no layers."}
+    try:
+        number = forms.find_unit(layer, text)
+    except forms.Wrong as wrong:
+        return {"written": text, "problem": str(wrong)}
+    written_as = unit_names.called(number, layer.names)
+    context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
+    if data_set is None or not data_set.available:
+        lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the datasets yet."
+        return context | {"lack": lack}
+    return context | profiled(layer, number, data_set, again)
+
+
+def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
+    """The newest runs on this unit that ended in labels."""
+    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
+    return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
+
+
+def profiled(layer: Layer, number: int, data_set: DataSet, again: bool) -> dict[str, Any]:
+    """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
+    found, _ = Unit.objects.get_or_create(layer=layer, number=number)
+    profile, _ = Profile.objects.get_or_create(unit=found, data_set=data_set)
+    if again and profile.problem:
+        profile.problem = ""
+        profile.save(update_fields=["problem"])
+        cache.delete(f"asked-for-exemplars:{profile.pk}")
+    if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
+        queue.ask_for_exemplars(profile.pk)
+    exemplars = list(profile.exemplars.all()) if profile.written else []
+    return {
+        "profile": profile,
+        "exemplars": exemplars,
+        "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
+        "progress": None if profile.written else notify.reported(f"profile:{profile.pk}"),
+    }

@@ -1,0 +1,132 @@
+"""Several runs side by side, as the page Compare shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from experiments.api.entry import allow
+from experiments.api.fields import RowNumber
+from experiments.api.problems import Refusal
+from experiments.models import Run
+from experiments.runs.comparing import comparison
+from experiments.runs.comparing.pages import FEWEST, MOST
+
+router = Router(tags=["Runs"])
+
+Round = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class Wanted(Schema):
+    """Which runs, against which, from which round on."""
+
+    run: list[RowNumber] = Field(min_length=FEWEST, max_length=MOST, description="two to six of them")
+    base: RowNumber | None = Field(None, description="what figures are measured against; else the first")
+    first: Round = Field(1, description="the first round wanted")
+
+
+class CellOut(Schema):
+    run: int
+    text: str
+    difference: str = Field(description="from the baseline, with its sign; empty where there is none")
+
+
+class LineOut(Schema):
+    name: str
+    same: bool
+    cells: list[CellOut]
+
+
+class ComparedImageOut(Schema):
+    image: str
+    activation: float
+
+
+class ComparedTurnOut(Schema):
+    """What one run did in a round."""
+
+    run: int
+    headline: str
+    hypotheses: list[str]
+    programs: list[str]
+    images: list[ComparedImageOut] = Field(description="the strongest that were logged")
+    logged: int
+
+
+class RoundOut(Schema):
+    number: int
+    same: list[str] = Field(description="what all runs have alike")
+    turns: list[ComparedTurnOut]
+
+
+class ComparisonOut(Schema):
+    runs: list[int]
+    base: int
+    lines: list[LineOut]
+    rounds: list[RoundOut]
+    next: int | None = Field(description="the `first` of the rounds that follow; null after the last")
+
+
+@router.get("/comparisons", response=ComparisonOut, summary="Compare runs")
+def compare_runs(request: HttpRequest, wanted: Query[Wanted]) -> ComparisonOut:
+    """What was asked and what came of it line by line, and eight rounds."""
+    user = allow(request)
+    runs = chosen(wanted.run)
+    base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
+    if base is None:
+        raise Refusal("invalid", f"The baseline {wanted.base} is not among these runs.")
+    lines = [*comparison.facts(runs, user), *comparison.figures(runs, base)]
+    last = wanted.first + comparison.ROUNDS - 1
+    found = comparison.rounds(runs, comparison.scale_of(runs), wanted.first, last, only_differences=False)
+    return ComparisonOut(
+        runs=[run.pk for run in runs],
+        base=base.pk,
+        lines=[line_out(line) for line in lines],
+        rounds=[round_out(each) for each in found],
+        next=last + 1 if last < max(run.rounds for run in runs) else None,
+    )
+
+
+def chosen(numbers: list[int]) -> list[Run]:
+    """The runs in this order. Raises Refusal if one is not there, or comes twice."""
+    if len(set(numbers)) < len(numbers):
+        raise Refusal("invalid", "A run is named twice. Name each once.")
+    rows = Run.objects.select_related("owner").in_bulk(numbers)
+    absent = [str(number) for number in numbers if number not in rows]
+    if absent:
+        raise Refusal("missing", f"There is no run {', '.join(absent)}.")
+    return [rows[number] for number in numbers]
+
+
+def line_out(line: comparison.Line) -> LineOut:
+    cells = [
+        CellOut(run=cell.run.pk, text=cell.text or in_words(cell.value), difference=cell.difference)
+        for cell in line.cells
+    ]
+    return LineOut(name=line.name, same=line.same, cells=cells)
+
+
+def in_words(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value if each)
+    return "" if value is None else str(value)
+
+
+def round_out(found: comparison.Round) -> RoundOut:
+    turns = found.parts[0].turns
+    return RoundOut(
+        number=found.number, same=[part.name for part in found.parts if part.same], turns=[turn_out(t) for t in turns]
+    )
+
+
+def turn_out(turn: comparison.Turn) -> ComparedTurnOut:
+    return ComparedTurnOut(
+        run=turn.run.pk,
+        headline=turn.headline,
+        hypotheses=[each["text"] for each in turn.hypotheses],
+        programs=[code for code, _ in turn.programs],
+        images=[ComparedImageOut(image=image, activation=activation) for image, activation in turn.images],
+        logged=turn.logged,
+    )

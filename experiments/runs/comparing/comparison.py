@@ -1,0 +1,232 @@
+"""Several runs side by side: what was asked and what came of it line by line, and their rounds by number.
+
+Plain data for templates; changes nothing. The number of queries depends neither on the runs nor on their length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Max, Min
+
+from experiments.core.system_names import Names
+from experiments.display import events, outline, verdicts
+from experiments.display.image_groups import Shot
+from experiments.display.number_format import MINUS, figure
+from experiments.display.plots import Scale
+from experiments.display.tags.maia import compact, dollars, took
+from experiments.models import Event, Experiment, Observation, Run
+from experiments.runs.page.experiments import Listed, listed
+from workers import registry
+
+Json = Mapping[str, Any]
+ROUNDS = 8
+"""Rounds on one page."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a line says of one run; `difference` is how far its figure lies from the baseline's, with the sign."""
+
+    run: Run
+    value: Any
+    text: str = ""
+    difference: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """`kind` is how the cells are drawn."""
+
+    name: str
+    kind: str
+    cells: Sequence[Cell]
+
+    @property
+    def same(self) -> bool:
+        return all(cell.value == self.cells[0].value for cell in self.cells)
+
+
+# --- what was asked and what came of it ---------------------------------------------------------------
+
+FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
+    ("Question", "long", lambda run: run.question),
+    ("Task", "text", lambda run: registry.TASKS.get(run.task, run.task)),
+    ("Agent", "text", lambda run: run.versions.get("agent") or events.agent_of(run)),
+    ("Tools", "text", lambda run: registry.TOOL_SETS.get(run.tool_set, (run.tool_set,))[0]),
+    ("Dataset", "text", lambda run: str(run.options.get("data_set", ""))),
+    ("Seed", "text", lambda run: str(run.seed)),
+    ("Asked by", "text", lambda run: run.owner.get_username()),
+    ("Status", "status", lambda run: (run.status, run.reason)),
+    ("Labels", "labels", lambda run: run.labels),
+    ("Description", "prose", lambda run: run.conclusion.get("description", "") or run.conclusion.get("bias", "")),
+)
+SYSTEM = 2
+"""Where among these the system stands, which is not called the same before everybody."""
+FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (
+    ("Best activation", lambda run: run.best_activation, figure),
+    ("Threshold", lambda run: run.threshold, figure),
+    ("Rounds", lambda run: run.rounds, "{:,}".format),
+    ("Experiments", lambda run: run.experiment_count, "{:,}".format),
+    ("Images", lambda run: run.observation_count, "{:,}".format),
+    ("Tokens", lambda run: run.tokens, compact),
+    ("Cost", lambda run: run.known_cost, dollars),
+    ("Time", lambda run: run.seconds, took),
+)
+
+
+def facts(runs: Sequence[Run], viewer: User | None) -> list[Line]:
+    """Lines of words; the last says what reviewers made of the runs, as far as the viewer may see it."""
+    lines = [Line(name, kind, [Cell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
+    names = Names(viewer)
+    lines.insert(SYSTEM, Line("System", "system", [Cell(run, names.of(run)) for run in runs]))
+    seen = verdicts.of(runs, viewer)
+    said = [Cell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
+    return [*lines, Line("Verdict", "text", said)]
+
+
+def figures(runs: Sequence[Run], base: Run) -> list[Line]:
+    """Lines of figures, each with its difference from the baseline's."""
+    unknown = {"Cost": dollars(None)}
+    return [
+        Line(
+            name,
+            "figure",
+            [
+                Cell(
+                    run,
+                    read(run),
+                    unknown.get(name, "") if (value := read(run)) is None else write(value),
+                    "" if run == base else difference(value, read(base), write),
+                )
+                for run in runs
+            ],
+        )
+        for name, read, write in FIGURES
+    ]
+
+
+NOISE = 1e-4
+"""Shares of a figure by which two runs differ without a difference."""
+
+
+def difference(value: float | None, base: float | None, write: Callable[[float], str]) -> str:
+    """With a sign; "same" where it would be written as nought; "" where there is nothing to compare."""
+    if value is None or base is None or not math.isfinite(value - base):
+        return ""
+    text = write(abs(value - base))
+    if math.isclose(value, base, rel_tol=NOISE) or not re.search("[1-9]", text):
+        return "same"
+    return f"{'+' if value > base else MINUS}{text}"
+
+
+# --- rounds -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one run did in a round; it may not have come so far."""
+
+    run: Run
+    number: int
+    scale: Scale
+    reply: Json | None
+    experiments: Sequence[Listed]
+
+    @property
+    def headline(self) -> str:
+        return outline.headline(self.reply) if self.reply else ""
+
+    @property
+    def words(self) -> Any:
+        return self.reply and (self.reply["prose"].strip(), self.reply["conclusion"])
+
+    @property
+    def hypotheses(self) -> Sequence[Json]:
+        return self.reply["hypotheses"] if self.reply else []
+
+    @property
+    def programs(self) -> Sequence[tuple[str, str]]:
+        return [(each.experiment.code.strip(), each.experiment.status) for each in self.experiments]
+
+    @property
+    def images(self) -> Sequence[tuple[str, float]]:
+        return [(shot.image, shot.activation) for shot in self.shots]
+
+    @property
+    def shots(self) -> Sequence[Shot]:
+        return [shot for each in self.experiments for shot in each.shots]
+
+    @property
+    def logged(self) -> int:
+        return sum(each.experiment.observation_count for each in self.experiments)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One matter of a round, for all runs."""
+
+    name: str
+    kind: str
+    turns: Sequence[Turn]
+
+    @property
+    def values(self) -> list[Any]:
+        return [getattr(turn, self.kind) for turn in self.turns]
+
+    @property
+    def same(self) -> bool:
+        return all(value == self.values[0] for value in self.values)
+
+
+@dataclass(frozen=True)
+class Round:
+    number: int
+    parts: Sequence[Part]
+
+
+PARTS = {"words": "Words", "hypotheses": "Hypotheses", "programs": "Program", "images": "Images"}
+
+
+def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differences: bool) -> list[Round]:
+    """The rounds from `first` to `last`; with `only_differences` without what all runs have alike."""
+    replies = replies_of(runs, first, last)
+    ran = experiments_of(runs, first, last)
+    scales = {run.pk: Scale(scale.low, scale.high, run.threshold) for run in runs}
+    found = []
+    for number in range(first, last + 1):
+        turns = [
+            Turn(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
+            for run in runs
+        ]
+        parts = [Part(name, kind, turns) for kind, name in PARTS.items()]
+        shown = [part for part in parts if any(part.values) and not (only_differences and part.same)]
+        if shown:
+            found.append(Round(number, shown))
+    return found
+
+
+def replies_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], Json]:
+    """Payloads by run and round."""
+    rows = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
+    return {(row.run_id, row.payload["round"]): row.payload for row in rows.order_by("seq")}
+
+
+def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], list[Listed]]:
+    """What was run, with its strongest images, by run and round."""
+    rows = Experiment.objects.filter(run__in=runs, round__gte=first, round__lte=last)
+    found: dict[tuple[int, int], list[Listed]] = {}
+    for each in listed(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
+        found.setdefault((each.experiment.run_id, each.experiment.round), []).append(each)
+    return found
+
+
+def scale_of(runs: Sequence[Run]) -> Scale:
+    """What the bars of all these runs are measured on; each run has the tick of its own threshold."""
+    ends = Observation.objects.filter(run__in=runs).aggregate(low=Min("activation"), high=Max("activation"))
+    return Scale.of([*ends.values(), *(run.threshold for run in runs)], None)

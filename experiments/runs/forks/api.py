@@ -1,0 +1,71 @@
+"""Runs that go on from a round of another, as on the page Fork."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Status
+
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.once import once
+from experiments.api.problems import Refusal
+from experiments.core import audit, queue
+from experiments.models import Run
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.run import QUESTION_CHARS
+from experiments.runs.api import RunOut, read, router
+from experiments.runs.asking.api import Limits, Text, wrong
+from experiments.runs.forks import relatives
+from experiments.runs.forks.form import ForkForm
+from experiments.runs.steering.actions import MOST_CHARS, Refused
+
+Words = Annotated[str, Field(max_length=QUESTION_CHARS, pattern=NO_NUL)]
+
+
+class ForkIn(Body):
+    """Where to leave the run, and what changes; what is left out stays as it is there."""
+
+    round: int = Field(ge=1, le=2**31 - 1, description="the last round that is copied", examples=[3])
+    remark: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL)
+    question: Words = ""
+    backbone: Text = ""
+    backbone_model: Text = ""
+    seed: int | None = Field(None, ge=0, le=2**31 - 1)
+    unpriced: bool = Field(False, description="as of a new run")
+    limits: Limits | None = Field(None, description="as of a new run; the rounds that are copied count")
+
+
+@router.post("/runs/{pk}/forks", response={201: RunOut}, summary="Fork a run after a round")
+def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    source = find(Run.objects.all(), pk=pk)
+    return Status(201, once(request, response, owner, lambda: forked(request, source, wanted)))
+
+
+def forked(request: HttpRequest, source: Run, wanted: ForkIn) -> tuple[RunOut, str]:
+    """The fork, and its address. Raises Refusal."""
+    try:
+        form = ForkForm(source, relatives.cut(source, wanted.round), given(wanted))
+    except Refused as refused:
+        raise Refusal("conflict", str(refused)) from refused
+    if not form.is_valid():
+        raise Refusal("invalid", "The run was not forked: see errors.", list(wrong(form.errors)))
+    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    run = form.save(owner)
+    audit.record(request, "run.forked", run, parent=source.pk, round=wanted.round)
+    queue.enqueue(run.pk)
+    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
+
+
+def given(wanted: ForkIn) -> dict[str, Any]:
+    """What the form is to change. Another agent comes with a model of its own."""
+    named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
+    values = {name: value for name, value in named.items() if value not in ("", None)}
+    if wanted.backbone or wanted.backbone_model:
+        values["backbone_model"] = wanted.backbone_model
+    return values | {"remark": wanted.remark} | (wanted.limits.model_dump() if wanted.limits else {})

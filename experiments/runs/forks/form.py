@@ -1,0 +1,83 @@
+"""The form of a fork: the query of the run that it comes from, in which agent, question, seed and limits may change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from experiments.core.display_name import person
+from experiments.core.system_names import Names
+from experiments.models import Run
+from experiments.models.run import LIMITS
+from experiments.runs.asking.form import QueryForm, like
+from experiments.runs.forks import relatives
+from experiments.runs.steering.actions import MOST_CHARS
+
+MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
+GONE = ("model", "layer", "unit", "data_set", "surroundings", "tool_set", "task")
+"""Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
+
+
+class ForkForm(QueryForm):
+    """Bound where `given` is; what it leaves out stays as it is in the parent."""
+
+    remark = forms.CharField(
+        required=False,
+        max_length=MOST_CHARS,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it look at, or do otherwise?"}),
+        error_messages={
+            "max_length": "The remark has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it."
+        },
+    )
+
+    def __init__(self, parent: Run, at: relatives.Cut, given: Mapping[str, Any] | None = None) -> None:
+        self.source, self.at = parent, at
+        same = like(parent)
+        if given is None:
+            super().__init__(initial=same)
+            return
+        own = {name: given[name] for name in (*MAY_CHANGE, "remark") if name in given}
+        super().__init__({**same, **own})
+
+    def clean_rounds(self) -> int | None:
+        most = super().clean_rounds()
+        if most is not None and most <= self.at.round:
+            raise forms.ValidationError(
+                f"The rounds that are copied count, up to {self.at.round}: allow more, or the fork ends at once."
+            )
+        return most
+
+    def clean_remark(self) -> str:
+        text = str(self.cleaned_data["remark"]).replace("\r\n", "\n").strip()
+        if self.at.concluded and not text:
+            raise forms.ValidationError(
+                f"The agent concluded in round {self.at.round}. "
+                "Tell it what to do beyond that, or fork from an earlier round."
+            )
+        return text
+
+    @property
+    def gone(self) -> list[str]:
+        """What the parent was made with and is not there any more, in sentences."""
+        return [str(problem) for name in GONE for problem in self.errors.get(name, ())]
+
+    def save(self, owner: User) -> Run:
+        """A queued run, which copies the rounds as soon as a worker takes it. The caller enqueues it."""
+        data, parent = self.cleaned_data, self.source
+        kept = ("task", "system_kind", "model", "layer", "unit", "options", "tool_set")
+        run = Run(
+            owner=owner,
+            parent=parent,
+            fork_round=self.at.round,
+            limits={name: data[name] for name in LIMITS},
+            **{name: getattr(parent, name) for name in kept},
+            **{name: data[name] for name in MAY_CHANGE if name not in {*LIMITS, "unpriced"}},
+        )
+        run.fork_plan = relatives.planned(
+            person(owner), self.at, data["remark"], relatives.changes(parent, run, Names(owner))
+        )
+        run.save()
+        return run

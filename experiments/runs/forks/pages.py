@@ -1,0 +1,62 @@
+"""A run that goes on from a round of another: the form in which it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from experiments.core import access, audit, queue
+from experiments.display import window
+from experiments.models import Backbone, Run
+from experiments.models.member import Role
+from experiments.runs.forks import relatives
+from experiments.runs.forks.form import ForkForm
+from experiments.runs.steering.actions import Refused
+
+SHOWN = 40
+"""Rounds offered beside the form, the newest; any other can be named in the address."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The form; a good one becomes a run. Without a round in the address it is the last one that is over."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    number = window.number(request.GET, "round") if "round" in request.GET else relatives.latest(run)
+    if not number and "round" not in request.GET:
+        return redirect(f"{reverse('query')}?from={run.pk}")
+    try:
+        at = relatives.cut(run, number or 0)
+    except Refused as refused:
+        there = relatives.latest(run)
+        return render(request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404)
+    form = ForkForm(run, at, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        return redirect(forked(request, form))
+    return render(request, "runs/steering/fork.html", around(run, at, form), status=422 if form.is_bound else 200)
+
+
+@transaction.atomic
+def forked(request: HttpRequest, form: ForkForm) -> Run:
+    """The new run, audited and enqueued."""
+    run = form.save(access.require(request, Role.RESEARCHER))
+    audit.record(request, "run.forked", run, parent=form.source.pk, round=form.at.round)
+    queue.enqueue(run.pk)
+    return run
+
+
+def around(run: Run, at: relatives.Cut, form: ForkForm) -> dict[str, Any]:
+    """What the page shows beside the form."""
+    values = form.data if form.is_bound else form.initial
+    return {
+        "run": run,
+        "at": at,
+        "form": form,
+        "rounds": range(max(1, run.rounds - SHOWN + 1), run.rounds + 1),
+        "backbones": list(Backbone.objects.all()),
+        "chosen": {name: values.get(name, "") for name in ("backbone", "backbone_model")},
+    }

@@ -1,0 +1,207 @@
+"""Which runs a list shows, and in which order, read from the query string of its address.
+
+A filter that makes no sense is left out, with a sentence about it; the others hold. Called by the Runs page, exports
+and the API.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+
+from experiments.core.search_index.words import read as read_words
+from experiments.core.system_names import Names
+from experiments.display import verdicts
+from experiments.models import Run
+from experiments.models.run import ACTIVE, Status
+from experiments.search.runs import runs_matching
+from workers import registry
+
+STATUSES = [("active", "Live"), *Status.choices]
+WORDS_CHARS = 200
+NEWEST = "-created"
+
+SORTS: Mapping[str, str] = {
+    "created": "created",
+    "number": "pk",
+    "status": "status",
+    "system": "model",
+    "owner": "owner__username",
+    "rounds": "rounds",
+    "images": "observation_count",
+    "best": "best_activation",
+    "cost": "cost",
+    "tokens": "tokens_used",
+    "seconds": "seconds",
+    "seed": "seed",
+    "agent": "backbone",
+    "verdict": "verdict_rank",
+}
+"""Name in the address -> what is sorted by; a minus before the name turns the order round."""
+MAY_LACK = frozenset({"best", "verdict"})
+"""Of these, those that a run may have no value of."""
+
+
+class Senseless(ValueError):
+    """Raised when a filter makes no sense; the message says what would."""
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
+
+    runs: QuerySet[Run]
+    values: dict[str, str]
+    sort: str
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Names | None = None) -> Filtered:
+    """The runs that the parameters of an address choose, sorted; verdicts are those that the viewer may see, without a
+    viewer those that everybody may. A run whose system is hidden in `names`, else from the viewer, is not found by it.
+    """
+    runs, values, problems = Run.objects.all(), {}, {}
+    names = names or Names(viewer)
+    conditions: Mapping[str, Callable[[str], Q]] = {
+        **FILTERS,
+        **{name: partial(by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
+        "q": partial(by_words, names=names),
+        "verdict": partial(by_verdict, viewer=viewer),
+    }
+    for name, condition in conditions.items():
+        text = params.get(name, "").strip()
+        if not text:
+            continue
+        try:
+            runs = runs.filter(condition(text))
+            values[name] = text
+        except Senseless as error:
+            problems[name] = str(error)
+    if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
+        rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)
+        words = f"{values['until']} is before {values['since']}: no run was asked between them."
+        return replace(rest, problems=rest.problems | {"until": words})
+    sort = params.get("sort", "") or NEWEST
+    if sort.removeprefix("-") not in SORTS:
+        problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
+        sort = NEWEST
+    return Filtered(ordered(runs, sort, viewer), values, sort, problems)
+
+
+def ordered(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
+    """In this order; runs without a value come last, and of equals the newest first."""
+    runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
+    name = sort.removeprefix("-")
+    if name == "verdict":
+        runs = verdicts.ranked(runs, viewer)
+    # Said only where it makes a difference: PostgreSQL does not read an index in an order that it was not made in.
+    last = True if name in MAY_LACK else None
+    column = F(SORTS[name])
+    turned = column.desc(nulls_last=last) if sort.startswith("-") else column.asc(nulls_last=last)
+    return runs.order_by(turned, "-pk")
+
+
+def by_status(text: str) -> Q:
+    if text == "active":
+        return Q(status__in=ACTIVE)
+    if text not in Status.values:
+        raise Senseless(f"There is no status “{text[:40]}”. Choose one of: {', '.join(key for key, _ in STATUSES)}.")
+    return Q(status=text)
+
+
+def by_task(text: str) -> Q:
+    if text not in registry.TASKS:
+        raise Senseless(f"There is no task “{text[:40]}”. Choose one of: {', '.join(registry.TASKS)}.")
+    return Q(task=text)
+
+
+def by_verdict(text: str, viewer: User | None) -> Q:
+    known = [key for key, _ in verdicts.CHOICES]
+    if text not in known:
+        raise Senseless(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
+    return verdicts.chosen(text, viewer)
+
+
+def by_unit(text: str) -> Q:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise Senseless(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
+    return Q(unit=int(text))
+
+
+def by_numbers(text: str) -> Q:
+    """Runs by their numbers, as `12,15`."""
+    numbers = text.split(",")
+    if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in numbers):
+        raise Senseless(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
+    return Q(pk__in=[int(number) for number in numbers])
+
+
+def by_agent(text: str) -> Q:
+    """A backbone, or one with its model as `openai:gpt-4o`."""
+    backbone, _, model = text.partition(":")
+    return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
+
+
+def by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
+    """Runs by what they study, where the viewer may know it."""
+    return condition(text) & ~names.are_hidden()
+
+
+def by_words(text: str, names: Names | None = None) -> Q:
+    if len(text) > WORDS_CHARS:
+        raise Senseless(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+    if problem := read_words(text).problem:
+        raise Senseless(problem)
+    return Q(pk__in=runs_matching(text, names))
+
+
+def by_label(text: str) -> Q:
+    if len(text) > WORDS_CHARS:
+        raise Senseless(f"This label has {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+    return Q(pk__in=Run.objects.filter(label_set__text__icontains=text).values("pk"))
+
+
+def day(text: str) -> dt.datetime:
+    """The beginning of a day."""
+    try:
+        date = parse_date(text)
+    except ValueError:
+        date = None
+    if date is None:
+        raise Senseless(f"“{text[:40]}” is no day: write it as 2026-01-31.")
+    return dt.datetime.combine(date, dt.time.min, timezone.get_default_timezone())
+
+
+def next_day(text: str) -> dt.datetime:
+    """The end of a day."""
+    try:
+        return day(text) + dt.timedelta(days=1)
+    except OverflowError:
+        raise Senseless(f"“{text[:40]}” is too far away.") from None
+
+
+FILTERS: Mapping[str, Callable[[str], Q]] = {
+    "run": by_numbers,
+    "q": by_words,
+    "status": by_status,
+    "task": by_task,
+    "model": lambda text: Q(model=text),
+    "layer": lambda text: Q(layer=text),
+    "unit": by_unit,
+    "agent": by_agent,
+    "owner": lambda text: Q(owner__username=text),
+    "label": by_label,
+    "tag": lambda text: Q(tags__name=text),
+    "since": lambda text: Q(created__gte=day(text)),
+    "until": lambda text: Q(created__lt=next_day(text)),
+    "verdict": partial(by_verdict, viewer=None),
+}
+"""Name in the address -> the condition that its text states; the verdict as everybody may see it. Each raises
+Senseless."""

@@ -1,0 +1,130 @@
+"""What bears on a hypothesis: the experiments that ran before the agent changed its mind, and the images that its
+words name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.core.label_meaning import Meaning, meaning, scenes
+from experiments.display import image_groups
+from experiments.display.image_groups import Shot
+from experiments.models import Hypothesis, Observation, Run
+from workers.toybox.scenes import Scene
+
+LATELY, LOOKED_AT = 200, 1_500
+"""Experiments, and of those images, in which words are looked for: the newest."""
+SHOWN = 6
+"""Images of one hypothesis."""
+ENOUGH = 0.6
+"""Share of a hypothesis' words that the title or prompt of an image must hold."""
+SAYING_NOTHING = """
+    to of on in at is it or an by as be the and for with that this any all are not its has have from into such than
+    then only some other others image images unit units neuron neurons respond responds responding activate
+    activates activation presence object objects thing things anything selective specific feature features
+    hypothesis which when what
+"""
+EMPTY = frozenset(SAYING_NOTHING.split())
+"""Words that say nothing of what is to be seen."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The agent's word on a hypothesis, and the experiments it had run since its list before."""
+
+    told: Hypothesis
+    experiments: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Image:
+    shot: Shot
+    experiment: int
+
+
+def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, Turn]:
+    """By the hypothesis' own key, each with the experiments of the round before its word."""
+    ran: dict[int, list[int]] = {}
+    for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
+        ran.setdefault(number, []).append(experiment)
+    rounds = sorted(ran)
+    before = {number: max((each for each in rounds if each < number), default=0) for number, _ in told}
+    return {each.pk: Turn(each, ran.get(before[number], [])) for number, each in told}
+
+
+@dataclass(frozen=True)
+class Bearing:
+    """The images that bear on a hypothesis. `is_known`: their scenes tell whether they show it; else words of titles.
+
+    `weakest` are images that show it and are not among the strongest; `others` do not show it.
+    """
+
+    strongest: Sequence[Image] = ()
+    weakest: Sequence[Image] = ()
+    others: Sequence[Image] = ()
+    is_known: bool = False
+
+
+def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
+    """For each text the images that show what it says: the strongest and the weakest, and the strongest of the others.
+
+    Where nobody can tell, those whose title or prompt holds its words.
+    """
+    wanted = [words(text) for text in texts]
+    if not any(wanted):
+        return [Bearing() for _ in texts]
+    rows = (
+        image_groups.lately(run, LATELY)
+        .select_related("experiment")
+        .defer("experiment__state", "experiment__code", "experiment__output")
+    )
+    named = [(words(f"{row.title} {row.prompt}"), row) for row in rows[:LOOKED_AT]]
+    meanings = [meaning(text) for text in texts]
+    drawn = scenes({row.image_id for _, row in named}) if any(meanings) else {}
+    return [
+        by_scene(read, named, drawn) if read and drawn else by_words(holding(each, named))
+        for read, each in zip(meanings, wanted, strict=True)
+    ]
+
+
+def by_scene(read: Meaning, named: Sequence[tuple[set[str], Observation]], drawn: Mapping[str, Scene]) -> Bearing:
+    rows = [row for _, row in named if row.image_id in drawn]
+    showing = [row for row in rows if read.holds(drawn[row.image_id])]
+    best = first(showing)
+    known = {each.shot.image for each in best}
+    weak = first([row for row in showing if row.image_id not in known], weakest=True)
+    return Bearing(best, weak, first([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True)
+
+
+def by_words(rows: Sequence[Observation]) -> Bearing:
+    best = first(rows)
+    known = {each.shot.image for each in best}
+    return Bearing(best, first([row for row in rows if row.image_id not in known], weakest=True))
+
+
+def holding(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> list[Observation]:
+    if not wanted:
+        return []
+    return [row for held, row in named if len(wanted & held) >= ENOUGH * len(wanted)]
+
+
+def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[Image]:
+    """The strongest, or the weakest, each image once."""
+    seen: dict[str, Observation] = {}
+    for row in sorted(rows, key=lambda each: each.activation, reverse=not weakest):
+        seen.setdefault(row.image_id, row)
+    return [Image(image_groups.shot_from(row), row.experiment.number) for row in list(seen.values())[:SHOWN]]
+
+
+def words(text: str) -> set[str]:
+    """The words that say what is to be seen, without their plural."""
+    found = (word.casefold() for word in re.findall(r"\w+", text))
+    return {stem(word) for word in found if len(word) > 1 and word not in EMPTY and not word.isdigit()}
+
+
+def stem(word: str) -> str:
+    """Red balls, a red ball: the same."""
+    if len(word) > 4 and word.endswith("es") and word[-3] in "sxzh":
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,0 +1,50 @@
+"""The experiments of a run as a list: how each went, its strongest images, its program folded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+
+from experiments.display import events, image_groups
+from experiments.display.image_groups import Shot
+from experiments.display.tab_pages import Page
+from experiments.models import Experiment, Observation, Run
+
+PER_PAGE = 30
+STRONGEST = 8
+"""Images shown of each."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    experiment: Experiment
+    shots: Sequence[Shot]
+
+    @property
+    def error(self) -> str:
+        """The last line of what went wrong."""
+        return (self.experiment.error.strip().splitlines() or [""])[-1]
+
+    @property
+    def seconds(self) -> float:
+        return self.experiment.seconds + self.experiment.tool_seconds
+
+
+def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+    page = Page.of(params, run.experiment_count, PER_PAGE, "tab")
+    rows = run.experiments.defer("state", "output").order_by("number")[page.start : page.end]
+    return {"page": page, "listed": listed(list(rows)), "scale": events.scale_of(run)}
+
+
+def listed(rows: Sequence[Experiment]) -> list[Listed]:
+    """The experiments with the strongest of what they logged, in one query."""
+    logged = Observation.objects.filter(experiment__in=rows)
+    place = Window(RowNumber(), partition_by=F("experiment"), order_by=[F("activation").desc(), F("position")])
+    shots: dict[int, list[Shot]] = {}
+    for row in logged.annotate(place=place).filter(place__lte=STRONGEST).order_by("experiment_id", "place"):
+        shots.setdefault(row.experiment_id, []).append(image_groups.shot_from(row))
+    return [Listed(row, shots.get(row.pk, [])) for row in rows]

@@ -1,0 +1,148 @@
+"""How each hypothesis fared, round by round: a matrix, and for each what decided it and which images bear on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from experiments.display import events
+from experiments.display.window import number
+from experiments.models import Hypothesis, Run
+from experiments.runs.page import evidence
+
+COLUMNS = 30
+"""Rounds side by side, the newest of those in which something changed."""
+ROWS = 40
+"""Hypotheses, the newest."""
+TURNS = 8
+"""Changes of mind that are told of one hypothesis, the newest."""
+ALIKE = 0.5
+"""Share of words in common from which a new wording under the same number is the same hypothesis."""
+
+
+@dataclass
+class Row:
+    """One hypothesis through the rounds, however it was worded."""
+
+    told: dict[int, Hypothesis] = field(default_factory=dict)
+    """Round -> what the agent said of it there."""
+
+    @property
+    def latest(self) -> Hypothesis:
+        return self.told[max(self.told)]
+
+    @property
+    def first(self) -> Hypothesis:
+        return self.told[min(self.told)]
+
+    @property
+    def wordings(self) -> list[Hypothesis]:
+        """Earlier wordings, each where it was first used."""
+        found = {plain(each.text): each for _, each in sorted(self.told.items(), reverse=True)}
+        found.pop(plain(self.latest.text), None)
+        return sorted(found.values(), key=lambda each: each.round)
+
+    @property
+    def turns(self) -> list[Hypothesis]:
+        """Where the agent changed its mind, from open on."""
+        told = [each for _, each in sorted(self.told.items())]
+        fates = ["open", *(each.fate for each in told)]
+        return [each for before, each in zip(fates, told, strict=False) if each.fate != before][-TURNS:]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row of the matrix with its cells, and what bears on it."""
+
+    row: Row
+    cells: Sequence[tuple[int, Hypothesis | None]]
+    dropped: bool
+    turns: Sequence[evidence.Turn]
+    images: evidence.Bearing
+
+
+def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+    """The matrix of the newest rounds, or of those before round `before`."""
+    lists = by_round(run)
+    rows = traced(lists)
+    columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
+    shown = columns[-COLUMNS:]
+    picked = rows[-ROWS:]
+    return {
+        "columns": shown,
+        "earlier": shown[0] if len(columns) > COLUMNS else None,
+        "left_out": len(rows) - len(picked),
+        "shown": with_evidence(run, picked, shown, max(lists, default=0)),
+        "scale": events.scale_of(run),
+        "counted": counted(picked),
+    }
+
+
+def by_round(run: Run) -> dict[int, list[Hypothesis]]:
+    rows = run.hypotheses.order_by("round", "number")
+    return {place: list(group) for place, group in groupby(rows, key=lambda each: each.round)}
+
+
+def traced(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Row]:
+    """The hypotheses, each followed through the rounds: by its words, else by its number if its words are alike."""
+    rows: list[Row] = []
+    by_words: dict[str, Row] = {}
+    by_number: dict[int, Row] = {}
+    for place, told in lists.items():
+        for each in told:
+            row = by_words.get(plain(each.text)) or same(by_number.get(each.number), each, place)
+            if row is None or place in row.told:
+                rows.append(row := Row())
+            row.told[place] = each
+            by_words[plain(each.text)] = by_number[each.number] = row
+    return rows
+
+
+def same(row: Row | None, each: Hypothesis, place: int) -> Row | None:
+    """The row that held this number before, if this is a new wording of it."""
+    if row is None or place in row.told:
+        return None
+    ours, theirs = evidence.words(each.text), evidence.words(row.latest.text)
+    common = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
+    return row if common >= ALIKE else None
+
+
+def plain(text: str) -> str:
+    """The words without what a wording does not depend on."""
+    return " ".join(text.casefold().rstrip(".").split())
+
+
+def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
+    """The rounds in which the list is another than before, and the last."""
+    before: list[tuple[str, str]] = []
+    found: list[int] = []
+    for place, told in lists.items():
+        now = [(plain(each.text), each.fate) for each in told]
+        if now != before:
+            found.append(place)
+        before = now
+    last = max(lists, default=None)
+    return found if last is None or last in found else [*found, last]
+
+
+def with_evidence(run: Run, rows: Sequence[Row], columns: Sequence[int], last: int) -> list[Shown]:
+    turns = evidence.turns(run, [(turn.round, turn) for row in rows for turn in row.turns])
+    images = evidence.images(run, [row.latest.text for row in rows])
+    return [
+        Shown(
+            row,
+            [(column, row.told.get(column)) for column in columns],
+            last not in row.told,
+            [turns[turn.pk] for turn in row.turns],
+            found,
+        )
+        for row, found in zip(rows, images, strict=True)
+    ]
+
+
+def counted(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """How many stand how, by the last word on each."""
+    fates = [row.latest.fate for row in rows]
+    return [(fate, fates.count(fate)) for fate in ("supported", "refuted", "open") if fate in fates]

@@ -1,0 +1,66 @@
+"""All images of a run: in the order in which they were logged or by strength, of every origin or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from experiments.display import events, image_groups
+from experiments.display.image_groups import Shot
+from experiments.display.tab_pages import Page
+from experiments.models import Experiment, Observation, Run
+
+PER_PAGE = 60
+
+ORIGINS = {
+    "exemplar": "Exemplars",
+    "generated": "Generated",
+    "original": "Originals of edits",
+    "edited": "Edited",
+    "uploaded": "Uploaded",
+}
+ORDERS = {"logged": "As logged", "strongest": "Strongest first", "weakest": "Weakest first"}
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One image and where it was logged."""
+
+    shot: Shot
+    experiment: Experiment
+
+
+def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+    origin = params.get("origin", "") if params.get("origin") in ORIGINS else ""
+    order = params.get("order", "") if params.get("order") in ORDERS else "logged"
+    rows = run.observations.all()
+    chosen = rows.filter(origin=origin) if origin else rows
+    counts = dict(rows.order_by().values_list("origin").annotate(Count("pk")))
+    total = counts.get(origin, 0) if origin else sum(counts.values())
+    page = Page.of(params, total, PER_PAGE, "tab", "origin", "order")
+    return {
+        "page": page,
+        "origin": origin,
+        "order": order,
+        "orders": ORDERS.items(),
+        "origins": [(name, label, counts[name]) for name, label in ORIGINS.items() if name in counts],
+        "all": sum(counts.values()),
+        "logged": [
+            Logged(image_groups.shot_from(row), row.experiment)
+            for row in arranged(chosen, order)[page.start : page.end]
+        ],
+        "scale": events.scale_of(run),
+    }
+
+
+def arranged(rows: QuerySet[Observation], order: str) -> QuerySet[Observation]:
+    by = {
+        "logged": ("experiment__number", "position"),
+        "strongest": ("-activation", "-id"),
+        "weakest": ("activation", "id"),
+    }
+    rows = rows.order_by(*by[order]).select_related("experiment")
+    return rows.defer("experiment__state", "experiment__code", "experiment__output")

@@ -1,0 +1,67 @@
+"""One run: the tabs of its page, and its events. What people do to it is in `steering`."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.core.system_names import Names
+from experiments.display import events as rendering
+from experiments.display import window
+from experiments.models.member import Role
+from experiments.reviews import run_reviews
+from experiments.runs.events.socket import is_final
+from experiments.runs.human import editor
+from experiments.runs.page import raw, tabs
+from experiments.runs.page import transcript as transcript_tab
+from experiments.runs.steering import actions
+
+
+@require_safe
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
+    run, names = access.get_run(request, pk), Names(request.user)
+    role = access.role_of(request.user) or Role.VIEWER
+    tab = tabs.chosen(request.GET.get("tab", ""))
+    context = {
+        "run": run,
+        "tab": tab,
+        "tabs": tabs.TABS.values(),
+        "complete": is_final(run),
+        "may_stop": role != Role.VIEWER,
+        "may": " ".join(actions.moves(run)),
+        "head": rendering.head(run),
+        "judged": run_reviews.card(run, request.user, role),
+        "desk": editor.of(run, request.user) if tab.name == "transcript" else None,
+        **tab.read(run, request.GET, names),
+    }
+    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    response = render(request, "runs/page/panel.html" if part else "runs/page.html", context)
+    patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
+    return response
+
+
+@require_safe
+def events(request: HttpRequest, pk: int) -> HttpResponse:
+    """Events of a gap in the transcript, and what is left of it. Raises Http404 if there is no such gap."""
+    run = access.get_run(request, pk)
+    after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
+    if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
+        raise Http404("There are no events between these.")
+    gap = window.Gap(after, before)
+    filled = transcript_tab.fill(run, gap, request.GET.get("from") == "below", Names(request.user))
+    return render(request, "runs/page/pieces.html", filled)
+
+
+@require_safe
+def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """All events as a file of JSON lines."""
+    run, names = access.get_run(request, pk), Names(request.user)
+    names.hides(run)  # asked now: what streams must not ask the database
+    name = f'attachment; filename="run-{run.pk}-events.jsonl"'
+    headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
+    lines = raw.as_lines(run, names)
+    return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8", headers=headers)

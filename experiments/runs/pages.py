@@ -1,0 +1,132 @@
+"""The list of runs: filters, columns and order in its address; one page of it at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.display import verdicts
+from experiments.models import Backbone, Layer, Member, Model, Run, SavedView, Tag
+from experiments.models.member import Role
+from experiments.models.run import ACTIVE
+from experiments.reviews import queues
+from experiments.runs import lists
+from workers import registry
+
+PER_PAGE = 50
+
+
+UNSHOWN = ("options", "limits", "versions")
+"""What no column shows, and is long."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the list; `sort` is its name in the address, "" for one that cannot be sorted by."""
+
+    name: str
+    title: str
+    sort: str = ""
+    numeric: bool = False
+
+
+COLUMNS = (
+    Column("number", "Run", "number", numeric=True),
+    Column("status", "Status", "status"),
+    Column("labels", "Labels"),
+    Column("verdict", "Verdict", "verdict"),
+    Column("tags", "Tags"),
+    Column("agent", "Agent", "agent"),
+    Column("seed", "Seed", "seed", numeric=True),
+    Column("fork", "Comes from"),
+    Column("rounds", "Rounds", "rounds", numeric=True),
+    Column("images", "Images", "images", numeric=True),
+    Column("best", "Best", "best", numeric=True),
+    Column("tokens", "Tokens", "tokens", numeric=True),
+    Column("cost", "Cost", "cost", numeric=True),
+    Column("asked", "Asked", "created"),
+    Column("time", "Time", "seconds", numeric=True),
+)
+USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "asked", "time")
+"""Columns of a list that names none."""
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """The runs that the address chooses; the list alone for htmx."""
+    user = access.require(request)
+    role = access.role_of(user) or Role.VIEWER
+    found = lists.runs_from(request.GET.dict(), user)
+    # Owners are fetched apart: joined, SQLite would begin with them and sort all runs of each.
+    runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
+    page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
+    chosen = chosen_columns(request)
+    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    context: dict[str, Any] = {
+        "page": page,
+        "found": found,
+        "past_the_end": is_past(request.GET.get("page", ""), page.paginator.num_pages),
+        "columns": [each for each in COLUMNS if each.name in chosen],
+        "shown": {each.name: each.name in chosen for each in COLUMNS},
+        "moving": any(run.status in ACTIVE for run in page),
+        "any": bool(page.paginator.count) or Run.objects.exists(),
+        "may_act": role != Role.VIEWER,
+        "may_queue": role >= queues.MAKES,
+        "verdicts": verdicts.of(page, user) if "verdict" in chosen else {},
+        "address": request.get_full_path(),
+    }
+    if not part:
+        context |= choices(found) | views_for(user) | {"all_columns": COLUMNS}
+    response = render(request, "runs/list.html" if part else "runs/index.html", context)
+    response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
+    return response
+
+
+def is_past(asked: str, pages: int) -> bool:
+    """Whether a page was asked for that is not there; the nearest one is shown then."""
+    return bool(asked) and not (asked.isascii() and asked.isdigit() and len(asked) < 10 and 1 <= int(asked) <= pages)
+
+
+def chosen_columns(request: HttpRequest) -> set[str]:
+    """Names of the columns to show; unknown names are left out."""
+    known = {each.name for each in COLUMNS}
+    return (known & set(request.GET.getlist("col"))) or set(USUAL)
+
+
+def choices(found: lists.Filtered) -> dict[str, Any]:
+    """What there is to filter by."""
+    layers = (
+        Layer.objects.filter(model__name=found.values["model"]) if "model" in found.values else Layer.objects.none()
+    )
+    return {
+        "statuses": lists.STATUSES,
+        "verdict_choices": verdicts.CHOICES,
+        "tasks": list(registry.TASKS.items()),
+        "models": Model.objects.values_list("name", flat=True),
+        "layers": layers.values_list("name", flat=True),
+        "agents": agents(),
+        "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),
+        "tags": Tag.objects.values_list("name", flat=True),
+        "narrowed": set(found.values) - {"q", "status"},
+    }
+
+
+def agents() -> list[tuple[str, str]]:
+    """Backbones, and each model of those that have several."""
+    found = []
+    for backbone in Backbone.objects.all():
+        found.append((backbone.key, backbone.label or backbone.key))
+        found += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
+    return found
+
+
+def views_for(user: Any) -> dict[str, Any]:
+    """Saved views that this person sees: their own, and those shared with the team."""
+    return {"saved_views": SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")}

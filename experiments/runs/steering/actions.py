@@ -1,0 +1,221 @@
+"""What people do to a run under way: pause it, have it go on, remark, change its limits, stop it.
+
+The one place for it: the run's page, the list of runs, the API and the command line all call this. Each step is one
+transaction with the run's row locked, since a worker may append at the same moment; it is audited in there, and
+whoever watches the run hears of it. Done twice, each is as if done once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.http import HttpRequest
+
+from experiments.core import access, audit, catalogue, notify, queue, transcript
+from experiments.core.display_name import person
+from experiments.models import Event, Run
+from experiments.models.member import Role
+from experiments.models.run import ACTIVE, LIMITS, REOPENED, Status
+from experiments.runs import limits as words_of
+
+MOST_CHARS = 4_000
+"""Longest remark."""
+
+Limits = Mapping[str, int | float | None]
+
+
+class Refused(Exception):
+    """What somebody asked of a run cannot be done; the message says why, and what can."""
+
+
+class Changed(Refused):
+    """Somebody else changed it since it was read."""
+
+
+@dataclass(frozen=True)
+class By:
+    """Who steers, and in which request; None on the command line."""
+
+    user: User
+    request: HttpRequest | None = None
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> By:
+        """The researcher behind a request. Raises Http404 for strangers, PermissionDenied for others."""
+        return cls(access.require(request, Role.RESEARCHER), request)
+
+    @property
+    def name(self) -> str:
+        return person(self.user)
+
+    def record(self, verb: str, row: models.Model, **details: audit.Detail) -> None:
+        if self.request is None:
+            audit.record_by(self.user, verb, row, **details)
+        else:
+            audit.record(self.request, verb, row, **details)
+
+
+@contextmanager
+def at_hand(by: By, run_id: int) -> Iterator[Run]:
+    """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
+    if (access.role_of(by.user) or 0) < Role.RESEARCHER:
+        raise PermissionDenied("Steering a run needs the role Researcher.")
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)
+        yield run
+        transaction.on_commit(partial(notify.ring, run.pk, run.last_seq))
+
+
+def pause(by: By, run_id: int) -> bool:
+    """Pause the run: at once where no worker holds it, else before its next round. False if it is (to be) paused.
+
+    Raises Refused.
+    """
+    with at_hand(by, run_id) as run:
+        if run.has_ended:
+            raise Refused(f"{has_ended(run)} There is nothing to pause.")
+        if run.status == Status.WAITING:
+            raise Refused(f"Run {run.pk} stands still already: it waits for a person.")
+        if run.cancel_requested:
+            raise Refused(f"Run {run.pk} is being stopped.")
+        if run.status == Status.PAUSED or (run.pause_requested and is_held(run)):
+            return False
+        by.record("run.paused", run)
+        if is_held(run):
+            Run.objects.filter(pk=run.pk).update(pause_requested=by.name)
+        else:
+            transcript.append(run.pk, "paused", {"round": run.rounds, "who": by.name})
+    return True
+
+
+def go_on(by: By, run_id: int) -> bool:
+    """Have a run go on that is (to be) paused, waits, failed or was stopped; False if it is under way.
+
+    Raises Refused.
+    """
+    with at_hand(by, run_id) as run:
+        if run.status in ACTIVE and not run.pause_requested:
+            return False
+        if run.has_ended and run.status not in REOPENED:
+            raise Refused(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
+        if unknown := catalogue.find_unknown(run):
+            raise Refused(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
+        if run.status in ACTIVE:
+            Run.objects.filter(pk=run.pk).update(pause_requested="")
+        elif not transcript.resume(run.pk, by.name):
+            raise Refused(f"Run {run.pk} waits for the reply that a person writes on its page.")
+        else:
+            queue.enqueue(run.pk)
+        by.record("run.resumed", run)
+    return True
+
+
+def remark(by: By, run_id: int, text: str) -> Event:
+    """Tell the agent something: it reads it as part of its next message. Sent twice in a row, it is said once.
+
+    Raises Refused.
+    """
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise Refused("There are no words yet: write the remark first.")
+    if len(text) > MOST_CHARS:
+        raise Refused(f"The remark has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it.")
+    with at_hand(by, run_id) as run:
+        if deaf := cannot_hear(run):
+            raise Refused(deaf)
+        payload = transcript.storable({"round": run.rounds, "who": by.name, "text": text})
+        last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
+        if last is not None and last.kind == "remark" and last.payload == payload:
+            return last
+        event = transcript.append(run.pk, "remark", payload)
+        by.record("run.remarked", run, event=event.seq)
+    return event
+
+
+def cannot_hear(run: Run) -> str:
+    """Why the run's agent would not hear a remark, and what to do instead; "" if it would."""
+    if run.status in REOPENED - {Status.PAUSED}:
+        return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this remark."
+    if run.has_ended:
+        return f"{has_ended(run)} Nobody would hear this. Fork it from one of its rounds with this remark."
+    if run.cancel_requested:
+        return f"Run {run.pk} is being stopped. Nobody would hear this. Fork it with this remark once it has stopped."
+    if says_last_words(run):
+        return (
+            f"A limit of run {run.pk} is reached, and the agent is giving its last words: it would not hear this. "
+            "Raise the limit and send it then, or fork the run with this remark."
+        )
+    return ""
+
+
+def says_last_words(run: Run) -> bool:
+    """Whether the agent was asked for its best conclusion, and no limit has been changed since."""
+    last = run.events.filter(kind__in=("note", "limits")).order_by("-seq").first()
+    return last is not None and last.payload.get("reason") == "last_words"
+
+
+def limit(by: By, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
+    """Have other limits hold from now on; None for no limit. False if they are the same.
+
+    `seen` are those that whoever changes them knew. Raises Changed if others hold by now, Refused.
+    """
+    after = {name: wanted.get(name) for name in LIMITS}
+    with at_hand(by, run_id) as run:
+        before = {name: run.limits.get(name) for name in LIMITS}
+        if run.has_ended:
+            raise Refused(f"{has_ended(run)} Its limits hold no more; fork it with others.")
+        if before == after:
+            return False
+        if seen is not None and before != {name: seen.get(name) for name in LIMITS}:
+            raise Changed(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
+        payload = {"round": run.rounds, "who": by.name, "why": why.strip(), "limits": after, "before": before}
+        transcript.append(run.pk, "limits", payload)
+        by.record("run.limited", run, why=why.strip(), before=words_of.in_words(before), after=words_of.in_words(after))
+    return True
+
+
+def stop(by: By, run_id: int) -> bool:
+    """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
+    with at_hand(by, run_id) as run:
+        if run.has_ended or (run.cancel_requested and is_held(run)):
+            return False
+        Run.objects.filter(pk=run.pk).update(cancel_requested=True)
+        by.record("run.stopped", run)
+        if not is_held(run):
+            transcript.append(run.pk, "cancelled", transcript.end(f"Stopped by {by.name}."))
+    return True
+
+
+def is_held(run: Run) -> bool:
+    """Whether a worker is at it: then it is for the worker to take notice."""
+    return run.status == Status.RUNNING and run.is_leased()
+
+
+def has_ended(run: Run) -> str:
+    return f"Run {run.pk} has ended ({run.get_status_display().lower()})."
+
+
+def used(run: Run) -> dict[str, Any]:
+    """What the run has used of each limit."""
+    return {"rounds": run.rounds, "tokens": run.tokens, "cost": run.cost, "seconds": run.seconds}
+
+
+def moves(run: Run) -> list[str]:
+    """What a researcher may do to the run as it is now, in the words of the page's controls."""
+    if run.has_ended:
+        return ["retry"] if run.status in REOPENED else []
+    if run.cancel_requested:
+        return []
+    always = ["remark", "limits", "stop"]
+    if run.status in ACTIVE:
+        return ["keep-going" if run.is_pausing else "pause", *always]
+    if run.status == Status.PAUSED:
+        return ["resume", *always]
+    return always if transcript.awaits_reply(run) else ["try-again", *always]

@@ -1,0 +1,146 @@
+"""What people do to a run under way, as on its page: pause, resume, remark, limits, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Field, Schema, Status
+
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.problems import FieldError, Refusal
+from experiments.api.versions import must_match
+from experiments.core.system_names import Names
+from experiments.models import Run
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.run import LIMITS
+from experiments.runs.api import RunOut, read, router
+from experiments.runs.events.api import EventOut, event_out
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By, Refused
+
+WHY_CHARS = 500
+
+
+class RemarkIn(Body):
+    """What the agent is to hear."""
+
+    text: str = Field(min_length=1, max_length=actions.MOST_CHARS, pattern=NO_NUL, examples=["Test it on snow, too."])
+
+
+class LimitsOut(Schema):
+    """What a run may use; null for no limit."""
+
+    rounds: int | None
+    tokens: int | None
+    cost: float | None = Field(description="US dollars")
+    seconds: float | None = Field(description="of work")
+
+
+class LimitsIn(Body):
+    """Limits that change; what is left out stays. Null is no limit."""
+
+    rounds: Annotated[int, Field(le=10**6)] | None = None
+    tokens: Annotated[int, Field(le=10**12)] | None = None
+    cost: Annotated[float, Field(description="US dollars", le=10**6, allow_inf_nan=False)] | None = None
+    seconds: Annotated[float, Field(le=10**8, allow_inf_nan=False)] | None = None
+    why: str = Field("", max_length=WHY_CHARS, pattern=NO_NUL)
+
+
+@contextmanager
+def conflict() -> Iterator[None]:
+    """What cannot be done to a run is answered with 409, and why."""
+    try:
+        yield
+    except Refused as refused:
+        raise Refusal("conflict", str(refused)) from refused
+
+
+def steerer(request: HttpRequest, pk: int) -> By:
+    """Who steers a run that exists; call `allow` first."""
+    find(Run.objects.all(), pk=pk)
+    return By.of(request)
+
+
+@router.post("/runs/{pk}/pause", response=RunOut, summary="Pause a run")
+def pause_run(request: HttpRequest, pk: Id) -> RunOut:
+    """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    with conflict():
+        actions.pause(steerer(request, pk), pk)
+    return read(pk, user)
+
+
+@router.post("/runs/{pk}/resume", response=RunOut, summary="Have a run go on")
+def resume_run(request: HttpRequest, pk: Id) -> RunOut:
+    """One that is paused, waits, failed or was stopped. One that is under way stays so."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    with conflict():
+        actions.go_on(steerer(request, pk), pk)
+    return read(pk, user)
+
+
+@router.post("/runs/{pk}/try-again", response=RunOut, summary="Go on with a run that waits")
+def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
+    """Only a run that waits for a person goes on; 409 for others."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    run = find(Run.objects.all(), pk=pk)
+    if run.status != "waiting":
+        raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
+    with conflict():
+        actions.go_on(By.of(request), pk)
+    return read(pk, user)
+
+
+@router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
+def stop_run(request: HttpRequest, pk: Id) -> RunOut:
+    """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    actions.stop(steerer(request, pk), pk)
+    return read(pk, user)
+
+
+@router.post("/runs/{pk}/remarks", response={201: EventOut}, summary="Tell the agent something")
+def remark_on_run(request: HttpRequest, pk: Id, said: RemarkIn) -> Status[EventOut]:
+    """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
+    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    with conflict():
+        said_now = actions.remark(steerer(request, pk), pk, said.text)
+        return Status(201, event_out(said_now, Names(user)))
+
+
+@router.get("/runs/{pk}/limits", response=LimitsOut, summary="Read the limits of a run")
+def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
+    allow(request)
+    return limits_of(find(Run.objects.all(), pk=pk))
+
+
+@router.patch("/runs/{pk}/limits", response=LimitsOut, summary="Change the limits of a run")
+def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
+    """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its last words next."""
+    allow(request, Role.RESEARCHER, Scope.RUN)
+    told = wanted.model_dump(exclude_unset=True, exclude={"why"})
+    if wrong := [FieldError(field=name, message=ABOVE_ZERO) for name, value in told.items() if too_low(value)]:
+        raise Refusal("invalid", "The limits were not changed: see errors.", wrong)
+    with transaction.atomic():
+        run = find(Run.objects.select_for_update(), pk=pk)
+        must_match(request, limits_of(run))
+        with conflict():
+            actions.limit(By.of(request), pk, {**limits_of(run).model_dump(), **told}, wanted.why)
+    return limits_of(find(Run.objects.all(), pk=pk))
+
+
+ABOVE_ZERO = "A limit must be above 0, or null for none."
+
+
+def too_low(value: float | None) -> bool:
+    return value is not None and not value > 0
+
+
+def limits_of(run: Run) -> LimitsOut:
+    return LimitsOut(**{name: run.limits.get(name) for name in LIMITS})

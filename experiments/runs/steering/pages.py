@@ -1,0 +1,136 @@
+"""What people do to one run from its page: pause, go on, remark, change limits, stop. `../steering.py` does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from experiments.core import access
+from experiments.models import Run
+from experiments.models.member import Role
+from experiments.models.run import LIMITS
+from experiments.runs import limits
+from experiments.runs.asking.form import ABOVE_ZERO
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By, Refused
+
+WHY_CHARS = 500
+
+
+@require_POST
+def pause(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pause between two rounds."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    return done(request, run, lambda by: actions.pause(by, run.pk))
+
+
+@require_POST
+def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+    """Resume, retry, try again, or pause no longer: whatever has the run go on. Pressed twice, it goes on once."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    return done(request, run, lambda by: actions.go_on(by, run.pk))
+
+
+@require_POST
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for the end of a run. One that no worker holds ends at once, the others as soon as their worker sees it."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    return done(request, run, lambda by: actions.stop(by, run.pk))
+
+
+def done(request: HttpRequest, run: Run, do: Callable[[By], object]) -> HttpResponse:
+    """The page follows by its stream; a browser without scripts is sent back to it."""
+    try:
+        do(By.of(request))
+    except Refused as refused:
+        return told(request, run, str(refused), "error", status=409)
+    return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
+
+
+def told(request: HttpRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
+    """Say something on the page that asked, or on the one that the browser is sent to."""
+    if "HX-Request" in request.headers:
+        toast = {"toast": {"words": words, "kind": kind}}
+        return HttpResponse(status=status, headers={"HX-Trigger": json.dumps(toast)})
+    messages.add_message(request, messages.ERROR if kind == "error" else messages.INFO, words)
+    return redirect(run)
+
+
+@require_POST
+def remark(request: HttpRequest, pk: int) -> HttpResponse:
+    """Tell the agent something. Where nobody would hear it, the words stay where they were written."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    text = request.POST.get("text", "")
+    try:
+        actions.remark(By.of(request), run.pk, text)
+    except Refused as refused:
+        run.refresh_from_db()
+        part = "HX-Request" in request.headers
+        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
+        return render(request, "runs/steering/refused.html" if part else "runs/steering/remark.html", context, status=409)
+    return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
+
+
+class LimitsForm(forms.Form):
+    """Empty is no limit. `seen` holds the limits that the form was filled with."""
+
+    rounds = forms.IntegerField(required=False, max_value=10**6)
+    tokens = forms.IntegerField(required=False, max_value=10**12)
+    cost = forms.FloatField(required=False, max_value=10**6)
+    seconds = forms.IntegerField(required=False, max_value=10**8)
+    why = forms.CharField(required=False, max_length=WHY_CHARS)
+    seen = forms.JSONField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        for name in LIMITS:
+            if data.get(name) is not None and not data[name] > 0:
+                self.add_error(name, ABOVE_ZERO)
+        if not isinstance(data.get("seen"), dict | None):
+            data["seen"] = None
+        return data
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
+    """The form, and what comes of it."""
+    run = access.get_run(request, pk, Role.RESEARCHER)
+    now = {name: run.limits.get(name) for name in LIMITS}
+    form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)
+    if not form.is_bound or not form.is_valid():
+        return shown(request, run, form, 200 if not form.is_bound else 422)
+    wanted = {name: form.cleaned_data[name] for name in LIMITS}
+    try:
+        changed = actions.limit(By.of(request), run.pk, wanted, form.cleaned_data["why"], form.cleaned_data["seen"])
+    except Refused as refused:
+        run.refresh_from_db()
+        form.add_error(None, str(refused))
+        return shown(request, run, form, 409)  # with the limits of now as those that were seen
+    return told(request, run, after_change(run, wanted) if changed else "The limits are as they were.", "success")
+
+
+def after_change(run: Run, wanted: actions.Limits) -> str:
+    """What new limits lead to."""
+    over = limits.reached(wanted, actions.used(run))
+    if not over:
+        return "The new limits hold from now on."
+    return f"The new limits hold. One is reached already, {over}: the agent is asked for its last words next."
+
+
+def shown(request: HttpRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
+    """The form, alone in the dialog of the run's page, or on a page of its own."""
+    part = "HX-Request" in request.headers
+    spent = actions.used(run) | {"cost": run.known_cost}
+    lines = [(form[name], spent[name]) for name in LIMITS]
+    seen = (
+        request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in LIMITS})
+    )
+    context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": part}
+    return render(request, "runs/steering/limits_form.html" if part else "runs/steering/limits.html", context, status=status)

@@ -1,0 +1,40 @@
+"""Addresses of runs: asking, lists, the run's page, steering, forks, rounds of people, comparing, saved views."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from experiments.runs import bulk, pages
+from experiments.runs.asking import pages as asking
+from experiments.runs.comparing import pages as comparing
+from experiments.runs.forks import pages as forks
+from experiments.runs.human import pages as human
+from experiments.runs.page import pages as page
+from experiments.runs.saved_views import pages as saved_views
+from experiments.runs.steering import pages as steering
+
+urlpatterns: list[URLPattern] = [
+    path("runs/", pages.index, name="runs"),
+    path("runs/act/", bulk.act, name="runs-bulk"),
+    path("runs/views/", saved_views.save, name="view-save"),
+    path("runs/views/<int:pk>/", saved_views.rename, name="view-rename"),
+    path("runs/views/<int:pk>/delete/", saved_views.delete, name="view-delete"),
+    path("runs/<int:pk>/", page.page, name="run"),
+    path("runs/<int:pk>/events/", page.events, name="run-events"),
+    path("runs/<int:pk>/events.jsonl", page.events_file, name="run-events-file"),
+    path("runs/<int:pk>/pause/", steering.pause, name="run-pause"),
+    path("runs/<int:pk>/try-again/", steering.go_on, name="run-try-again"),
+    path("runs/<int:pk>/stop/", steering.stop, name="run-stop"),
+    path("runs/<int:pk>/remark/", steering.remark, name="run-remark"),
+    path("runs/<int:pk>/limits/", steering.change_limits, name="run-limits"),
+    path("runs/<int:pk>/fork/", forks.page, name="run-fork"),
+    path("runs/<int:pk>/turn/", human.page, name="run-turn"),
+    path("runs/<int:pk>/turn/draft/", human.draft, name="run-turn-draft"),
+    path("runs/<int:pk>/turn/stop/", human.stop, name="run-turn-stop"),
+    path("runs/<int:pk>/take-over/", human.take_over, name="run-take-over"),
+    path("runs/<int:pk>/hand-over/", human.hand_over, name="run-hand-over"),
+    path("query/", asking.page, name="query"),
+    path("query/unit/", asking.unit, name="query-unit"),
+    path("query/command/", asking.command, name="query-command"),
+    path("compare/", comparing.page, name="compare"),
+]

@@ -1,0 +1,91 @@
+"""Search over everything that was asked, thought, programmed, printed, shown, concluded, and said of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from experiments.api.cursors import Paging, opened, sealed
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
+from experiments.api.problems import FieldError, Refusal
+from experiments.core.search_index import words
+from experiments.core.system_names import Names
+from experiments.models import Passage
+from experiments.search import addresses, finding
+
+router = Router(tags=["Search"])
+
+KINDS = Literal[
+    "question",
+    "hypothesis",
+    "reply",
+    "code",
+    "output",
+    "title",
+    "description",
+    "label",
+    "remark",
+    "comment",
+    "review",
+    "final",
+    "tag",
+]
+
+
+class Hit(Schema):
+    """One text that holds all the words."""
+
+    kind: str
+    run: int | None
+    seq: int = Field(description="of the event it stands in; 0 for none")
+    model: str
+    layer: str
+    unit: int | None
+    text: str
+    url: str = Field(description="of the page that shows it")
+
+
+class Hits(Schema):
+    """A page of hits: the best first where few hold the words, else the newest."""
+
+    items: list[Hit]
+    ranked: bool
+    total: int | None = Field(description="how many there are, where that is known")
+    next: str | None
+
+
+class Asked(Schema):
+    q: Annotated[str, Field(min_length=1, max_length=words.LONGEST, pattern=NO_NUL)]
+    kind: KINDS | None = None
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    run: RowNumber | None = None
+
+
+@router.get("/search", response=Hits, summary="Search")
+def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
+    """Every word, and every “quoted phrase”, must occur; parts of words count, in any language."""
+    user = allow(request)
+    read = words.read(asked.q)
+    if read.problem:
+        raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=read.problem)])
+    scope = finding.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
+    cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
+    found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
+    names, rows = Names(user), Passage.objects.select_related("run").in_bulk(found.keys)
+    places = addresses.of_passages(rows.values())
+    return Hits(
+        items=[hit(rows[key], places[key], names) for key in found.keys if key in rows],
+        ranked=found.ranked,
+        total=found.total,
+        next=sealed(request, [found.cursor]) if found.cursor else None,
+    )
+
+
+def hit(row: Passage, url: str, names: Names) -> Hit:
+    place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
+    return Hit(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)

@@ -1,0 +1,95 @@
+"""Search: a page of passages for some words, and what Ctrl+K offers while one types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.core.search_index import words
+from experiments.display import verdicts
+from experiments.models import Model, Passage
+from experiments.models.member import Role
+from experiments.models.search_text import Kind
+from experiments.search import finding, jumping, results
+
+LONGEST_NAME = 200
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """The page; htmx is sent the results alone, or those that follow."""
+    user = access.require(request)
+    typed = request.GET.get("q", "")
+    asked = words.read(typed)
+    scope, notes = scope_of(request.GET)
+    context: dict[str, Any] = {
+        "typed": typed,
+        "asked": asked,
+        "scope": scope,
+        "notes": notes,
+        "narrowed": scope != finding.Scope(),
+        "kinds": Kind.choices,
+    }
+    status = 400 if asked.refused else 200
+    if not asked.problem:
+        try:
+            context |= found(user, asked, scope, request.GET.get("after", ""))
+            context["verdicts"] = verdicts.of([group.run for group in context["groups"] if group.run], user)
+        except finding.WrongCursor as wrong:
+            context["wrong"], status = str(wrong), 400
+    target = request.headers.get("HX-Target", "")
+    if target in TEMPLATES and status == 200:
+        return named(request, render(request, TEMPLATES[target], context))
+    context["models"] = Model.objects.values_list("name", flat=True)
+    context["nothing_yet"] = not asked.terms and not Passage.objects.exists()
+    return render(request, "search/index.html", context, status=status)
+
+
+TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
+"""Id of the element that htmx fills -> what it is filled with."""
+
+
+def named(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """While one types, the address of the page stays that of what it shows, fields left empty left out of it."""
+    if request.headers["HX-Target"] == "found":
+        given = {name: value for name, value in request.GET.items() if value}
+        response["HX-Replace-Url"] = f"{request.path}?{urlencode(given)}" if given else request.path
+    return response
+
+
+def found(user: User, asked: words.Words, scope: finding.Scope, cursor: str) -> dict[str, Any]:
+    page = finding.find(asked.terms, scope, cursor, viewer=user)
+    return {"page": page, "groups": results.gathered(page, asked.terms), "first": not cursor}
+
+
+def scope_of(given: Mapping[str, str]) -> tuple[finding.Scope, list[str]]:
+    """Where to look, and what of it makes no sense and is left out."""
+    notes = []
+    fields: dict[str, Any] = {name: given.get(name, "").strip()[:LONGEST_NAME] for name in ("kind", "model", "layer")}
+    if fields["kind"] and fields["kind"] not in Kind.values:
+        notes.append(f"There is no kind “{fields['kind']}”: all kinds are searched.")
+        fields["kind"] = ""
+    for name in ("unit", "run"):
+        number = given.get(name, "").strip()
+        if number.isascii() and number.isdigit() and len(number) < 10:
+            fields[name] = int(number)
+        elif number:
+            notes.append(f"“{number[:40]}” is not the number of a {name}: every {name} is searched.")
+    return finding.Scope(**fields), notes
+
+
+@require_safe
+def jump(request: HttpRequest) -> HttpResponse:
+    """Options for the palette, a few of each sort."""
+    user = access.require(request)
+    role = access.role_of(user) or Role.VIEWER
+    typed = request.GET.get("q", "")
+    found = jumping.sections(typed, user, role)
+    return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": words.read(typed)})

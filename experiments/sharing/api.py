@@ -1,0 +1,88 @@
+"""Links by which somebody without an account reads a run: made, listed, revoked."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from ninja import Field, Query, Router, Schema, Status
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Body, Id, find
+from experiments.api.problems import Refusal
+from experiments.core.display_name import person
+from experiments.models import Run, Share
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+from experiments.models.share import LONGEST
+from experiments.sharing import actions
+
+router = Router(tags=["Shares"])
+
+
+class ShareIn(Body):
+    """For how long, and what is shown beside the transcript."""
+
+    days: int = Field(7, ge=1, le=LONGEST.days)
+    show_names: bool = False
+    show_comments: bool = False
+
+
+class ShareOut(Schema):
+    id: int
+    run: int
+    created_by: str
+    created: datetime
+    expires: datetime
+    revoked: datetime | None
+    show_names: bool
+    show_comments: bool
+    views: int
+    last_viewed: datetime | None
+
+
+class ShareMade(ShareOut):
+    address: str = Field(description="the link; it is told here and nowhere else")
+
+
+SAME = ("created", "expires", "revoked", "show_names", "show_comments", "views", "last_viewed")
+
+
+def share_out(row: Share) -> ShareOut:
+    known = {name: getattr(row, name) for name in SAME}
+    return ShareOut(id=row.pk, run=row.run_id, created_by=person(row.created_by), **known)
+
+
+@router.get("/runs/{pk}/shares", response=Page[ShareOut], summary="List the links to a run")
+def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ShareOut]:
+    """The newest first, without the links themselves: only a hash of each is kept."""
+    allow(request, Role.RESEARCHER)
+    rows = find(Run.objects.all(), pk=pk).shares.select_related("created_by")
+    return page(request, rows, ["-pk"], paging, share_out)
+
+
+@router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Make a link to a run")
+def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
+    """Whoever has it can read this run, until it expires or is revoked. An Idempotency-Key is not regarded: to answer
+    the same again, the link would have to be kept."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    run = find(Run.objects.all(), pk=pk)
+    expires = timezone.now() + timedelta(days=wanted.days)
+    shown = {"show_names": wanted.show_names, "show_comments": wanted.show_comments}
+    made = actions.issue(request, run, user, {"expires": expires, **shown})
+    if made is None:
+        raise Refusal("conflict", f"{actions.MOST} links to run {pk} are good already: revoke one first.")
+    share, token = made
+    address = request.build_absolute_uri(reverse("shared", args=[token]))
+    return Status(201, ShareMade(address=address, **share_out(share).dict()))
+
+
+@router.delete("/shares/{pk}", response={204: None}, summary="Revoke a link")
+def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
+    """From now on it opens nothing. Twice is once."""
+    allow(request, Role.RESEARCHER, Scope.WRITE)
+    actions.revoke(request, find(Share.objects.select_related("run"), pk=pk))
+    return Status(204, None)

@@ -1,0 +1,89 @@
+"""A run under its link, for anybody who has that: read-only, and with no way into the application.
+
+The link is a secret in the address: no answer is stored or listed, and no other site is told of it. A link that is
+revoked, has expired or never was gets one and the same answer, after one and the same query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from experiments.core.thumbnails import SIZES
+from experiments.gallery.image_pages import served
+from experiments.models import Image, Share
+from experiments.sharing import shared_run
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Cache-Control": "private, no-store",
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+}
+P = ParamSpec("P")
+
+
+def shared(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
+    """A view of what a good token shares. Whatever is not there looks the same."""
+
+    @login_not_required
+    @require_safe
+    @wraps(view)
+    def answer(request: HttpRequest, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        share = Share.find(token)
+        try:
+            response = view(request, share, *args, **kwargs) if share else gone(request)
+        except Http404:
+            response = gone(request)
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        return response
+
+    return answer
+
+
+def gone(request: HttpRequest) -> HttpResponse:
+    return render(request, "sharing/shared/gone.html", status=404)
+
+
+@shared
+def page(request: HttpRequest, share: Share) -> HttpResponse:
+    """The run as of now. Its first page is counted as a view."""
+    assert request.resolver_match
+    if request.method == "GET" and "page" not in request.GET:
+        share.note_view()
+    token = str(request.resolver_match.kwargs["token"])
+    return render(request, "sharing/shared/page.html", shared_run.read(share, token, request.GET))
+
+
+@shared
+def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
+    """The PNG, if the run logged it. Raises Http404 otherwise."""
+    return stored(request, share, key, Image.path_of(key), "image/png")
+
+
+@shared
+def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
+    """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
+    if size not in SIZES:
+        raise Http404
+    try:
+        return stored(request, share, key, Image.thumbnail_of(key, size), "image/webp")
+    except Http404:
+        return stored(request, share, key, Image.path_of(key), "image/png")
+
+
+def stored(request: HttpRequest, share: Share, key: str, path: str, kind: str) -> HttpResponse:
+    found = served(request, path, kind, key, "no-store") if shared_run.holds(share, key) else None
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,139 @@
+"""What the page under a link shows: the run as of now, page by page, and which images belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from experiments.comments import reading
+from experiments.core import blindness
+from experiments.core.display_name import person
+from experiments.core.system_names import Names
+from experiments.core.thumbnails import SIZES
+from experiments.display.prose import MENTION
+from experiments.display.tab_pages import Page
+from experiments.exchange import run_html
+from experiments.models import Comment, Event, Run, Share
+from experiments.sharing.redaction import Discretion
+
+PER_PAGE = 200
+"""Events of a page; most runs have fewer."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A comment as an outsider is shown it."""
+
+    author: str
+    comment: Comment
+    text: str
+
+
+@dataclass(frozen=True)
+class Thread:
+    where: str
+    quote: str
+    is_resolved: bool
+    remarks: Sequence[Remark]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An event as HTML, and what was said of it."""
+
+    html: SafeString
+    threads: Sequence[Thread]
+
+
+def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
+    """All that the template shows. The number of queries does not depend on how much that is."""
+    run = share.run
+    page = Page.of(params, run.last_seq, PER_PAGE)
+    events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
+    speaks = share.show_comments and not blindness.is_under_review(run.pk)
+    talks = threads(run, show_names=share.show_names) if speaks else {}
+    return {
+        **run_html.head(run),
+        **({} if share.show_names else {"asked_by": ""}),
+        "share": share,
+        "names": Names(None),
+        "page": page,
+        "events": drawn(run, discreet(share, events), token, talks),
+        "about_the_run": talks.get(None, []) if page.number == 1 else [],
+        "end": f"{page.url(page.last)}#e{run.last_seq}" if run.has_ended else "",
+    }
+
+
+def discreet(share: Share, events: Iterable[Event]) -> list[Event]:
+    """The events, not to be saved, as an outsider is shown them."""
+    shown, names = Discretion.of(share.run, show_names=share.show_names).shown(events), Names(None)
+    for event in shown:
+        event.payload = names.payload(share.run, event)
+    return shown
+
+
+def drawn(run: Run, events: Sequence[Event], token: str, talks: Mapping[int | None, Sequence[Thread]]) -> list[Drawn]:
+    scale = run_html.scale_of(run)
+    at = Addresses(token)
+    pieces = []
+    for event in events:
+        around = run_html.result(event.payload, at.small, at.whole) if event.kind == "result" else {}
+        piece = run_html.draw(event, {"scale": scale, **around})
+        pieces.append(Drawn(mark_safe(piece), talks.get(event.seq, [])))  # noqa: S308 - drawn by a template
+    return pieces
+
+
+class Addresses:
+    """Of the images under a link: looked up once, for there are hundreds on a page."""
+
+    def __init__(self, token: str) -> None:
+        self.any = "0" * 64
+        self.png = reverse("shared-image", args=[token, self.any])
+        self.thumbnail = reverse("shared-thumbnail", args=[token, self.any, SIZES[-1]])
+
+    def small(self, key: str) -> str:
+        return self.thumbnail.replace(self.any, key)
+
+    def whole(self, key: str) -> str:
+        return self.png.replace(self.any, key)
+
+
+def holds(share: Share, key: str) -> bool:
+    """Whether the image was logged in the run of this share."""
+    return share.run.observations.filter(Q(image=key) | Q(masked=key)).exists()
+
+
+# --- comments ---
+
+
+def threads(run: Run, *, show_names: bool) -> dict[int | None, list[Thread]]:
+    """What was said, by the event that it is about; None for the run as a whole."""
+    names: dict[int, str] = {}
+    found: dict[int | None, list[Thread]] = {}
+    for talk in reading.talks(run, reading.threads(run)):
+        remarks = [remark(each, names, show_names) for each in talk.comments if each.deleted is None]
+        if remarks:
+            thread = Thread(where(talk), talk.thread.quote, talk.thread.resolved is not None, remarks)
+            found.setdefault(talk.seq, []).append(thread)
+    return found
+
+
+def where(talk: reading.Talk) -> str:
+    """What was commented on, for readers who see no numbers of events."""
+    if talk.seq is None:
+        return "Comments on the run"
+    named = talk.thread.experiment is not None
+    return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
+
+
+def remark(comment: Comment, names: dict[int, str], show_names: bool) -> Remark:
+    """Without names, people are told apart by number, and whom they mention is not told."""
+    if show_names:
+        return Remark(person(comment.author), comment, comment.text)
+    name = names.setdefault(comment.author_id, f"Person {len(names) + 1}")
+    return Remark(name, comment, MENTION.sub("@…", comment.text))

@@ -1,1 +1,0 @@
-"""Rounds that people write: drafts, what is sent, and who writes next."""

@@ -1,0 +1,228 @@
+"""What speaks for and against a label of a unit: the images its runs logged, sorted by whether they show what the label
+says, and the edits that moved the activation most. Where nobody can tell what a label means, or what an image shows,
+images are sorted by the words of their titles, and the page claims nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
+
+from experiments.core.label_meaning import meaning, scenes
+from experiments.core.search_index.normalize import fold
+from experiments.display.image_groups import Shot
+from experiments.display.number_format import is_same
+from experiments.display.plots import Scale
+from experiments.models import Hypothesis, Observation, Run
+
+LOOKED_AT = 500
+"""Observations of a unit that are sorted, the newest experiments' first."""
+STRIP = 6
+EDITS = 4
+WORD = re.compile(r"\w+")
+OR = re.compile(r"\bor\b|[,;/|]", re.IGNORECASE)
+activation = attrgetter("activation")
+SMALL_WORDS = frozenset(
+    WORD.findall(
+        "a an and any are as at be by for from has have in into is it its kind like of on or other similar some such "
+        "that the their them they this those to type various very which with "
+        "image images photo picture pictures showing shows unit"
+    )
+)
+
+
+class Seen(NamedTuple):
+    """An observation of one of the unit's runs, and where it stands. Many are compared and few are shown."""
+
+    title: str
+    activation: float
+    image: str
+    masked: str | None
+    origin: str
+    prompt: str
+    seed: int | None
+    original: str
+    claimed: float | None
+    measured: bool
+    differs: bool
+    run: int
+    experiment: int
+
+    @property
+    def shot(self) -> Shot:
+        return Shot(
+            self.title,
+            self.activation,
+            self.image,
+            self.masked or self.image,
+            self.origin,
+            self.prompt,
+            self.seed,
+            self.original,
+            claimed=self.claimed,
+            measured=self.measured,
+            differs=self.differs,
+        )
+
+
+@dataclass(frozen=True)
+class Edit:
+    before: Seen
+    after: Seen
+
+    @property
+    def change(self) -> float:
+        return self.after.activation - self.before.activation
+
+    @property
+    def moved(self) -> bool:
+        """Whether the edit did anything that anybody can see."""
+        return not is_same(self.before.activation, self.after.activation)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Without a label all images count as not holding it. Means are None where there is no image.
+
+    `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene.
+    """
+
+    strongest: Sequence[Seen]
+    weakest: Sequence[Seen]
+    others: Sequence[Seen]
+    raised: Sequence[Edit]
+    lowered: Sequence[Edit]
+    holding: int
+    holding_mean: float | None
+    rest: int
+    rest_mean: float | None
+    scale: Scale
+    cut: bool
+    is_known: bool = False
+    unread: int = 0
+
+    @property
+    def any(self) -> bool:
+        return bool(self.holding or self.rest or self.raised or self.lowered)
+
+
+def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Evidence:
+    """The evidence of these runs; one query, and another where the label is understood."""
+    everything = observations(runs)
+    edits = edits_of(everything)
+    edited = {edit.after for edit in edits}
+    plain = [seen for seen in everything if seen.origin != "exemplar" and seen not in edited]
+    shown_by = shows(plain, label)
+    holding = [seen for seen in plain if shown_by.get(seen.image)]
+    rest = [seen for seen in plain if shown_by.get(seen.image) is False]
+    if not shown_by:
+        holding, rest = parted(plain, label)
+    strongest = distinct(sorted(holding, key=activation, reverse=True))
+    shown = {seen.image for seen in strongest}
+    weak = [seen for seen in holding if seen.image not in shown]
+    return Evidence(
+        strongest,
+        distinct(sorted(weak, key=activation)),
+        distinct(sorted(rest, key=activation, reverse=True)),
+        [edit for edit in sorted(edits, key=lambda edit: -edit.change)[:EDITS] if edit.moved and edit.change > 0],
+        [edit for edit in sorted(edits, key=lambda edit: edit.change)[:EDITS] if edit.moved and edit.change < 0],
+        len(holding),
+        mean(holding),
+        len(rest),
+        mean(rest),
+        Scale.of([seen.activation for seen in everything], threshold),
+        len(everything) == LOOKED_AT,
+        bool(shown_by),
+        len(plain) - len(holding) - len(rest),
+    )
+
+
+def shows(some: Sequence[Seen], label: str) -> Mapping[str, bool]:
+    """Whether each image shows what the label says, by key; empty where that cannot be told of any."""
+    read = meaning(label)
+    drawn = scenes([seen.image for seen in some]) if read else {}
+    return {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
+
+
+def observations(runs: Sequence[Run]) -> list[Seen]:
+    """What these runs logged, of much the newest; `runs` are the newest first."""
+    if not runs:
+        return []
+    # The rest of the runs is not even read: what they logged would be sorted to be left out.
+    before = accumulate((run.observation_count for run in runs), initial=0)
+    asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
+    rows = Observation.objects.filter(experiment__run__in=asked)
+    names = ("title", "activation", "image", "masked", "origin", "prompt", "seed", "original")
+    claims, places = ("claimed", "measured", "differs"), ("experiment__run_id", "experiment__number")
+    found = rows.order_by("-experiment_id", "position").values_list(*names, *claims, *places)[:LOOKED_AT]
+    every = map(Seen._make, cast("Iterable[tuple[Any, ...]]", found))
+    return [seen for seen in every if math.isfinite(seen.activation)]
+
+
+def edits_of(everything: Sequence[Seen]) -> list[Edit]:
+    """The edits whose original the same run logged."""
+    known = {(seen.run, seen.image): seen for seen in everything}
+    pairs = [(known.get((seen.run, seen.original)), seen) for seen in everything if seen.original]
+    edits = [Edit(before, after) for before, after in pairs if before and before.image != after.image]
+    return list({(edit.before.image, edit.after.image): edit for edit in edits}.values())
+
+
+def parted(some: Sequence[Seen], label: str) -> tuple[list[Seen], list[Seen]]:
+    """Those whose title and prompt hold the words of an alternative of the label, and the others.
+
+    Many share their title and prompt.
+    """
+    alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
+    if not alternatives:
+        return [], list(some)
+    texts = {(seen.title, seen.prompt) for seen in some}
+    telling = {text for text in texts if any(holds(" ".join(text), patterns) for patterns in alternatives)}
+    holding = [seen for seen in some if (seen.title, seen.prompt) in telling]
+    return holding, [seen for seen in some if (seen.title, seen.prompt) not in telling]
+
+
+def content(label: str) -> list[re.Pattern[str]]:
+    """The words of a label that say something, with or without a plural s."""
+    words = [stem(word) for word in WORD.findall(fold(label)) if word not in SMALL_WORDS]
+    # Languages that write without spaces have no ends of words.
+    return [re.compile(rf"\b{word}s?\b" if word.isascii() else word) for word in dict.fromkeys(words)]
+
+
+def stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def holds(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+    """Whether title and prompt hold the words; of three or more, two thirds are enough."""
+    folded = fold(text)
+    found = sum(pattern.search(folded) is not None for pattern in patterns)
+    return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))
+
+
+def distinct(ordered: Iterable[Seen]) -> list[Seen]:
+    """The first few, each image once."""
+    found: dict[str, Seen] = {}
+    for seen in ordered:
+        found.setdefault(seen.image, seen)
+        if len(found) == STRIP:
+            break
+    return list(found.values())
+
+
+def mean(some: Sequence[Seen]) -> float | None:
+    return sum(map(activation, some)) / len(some) if some else None
+
+
+def fates(runs: Sequence[Run]) -> list[Hypothesis]:
+    """The hypotheses of these runs as each run last listed them; one query. Decided ones come first."""
+    rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
+    last: dict[tuple[int, int], Hypothesis] = {
+        (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
+    }
+    order: Mapping[str, int] = {"supported": 0, "refuted": 1}
+    return sorted(last.values(), key=lambda row: (order.get(row.fate, 2), -row.run_id, row.number))

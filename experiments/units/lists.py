@@ -1,0 +1,100 @@
+"""Units by number, name or words of a label; and the labels of some units at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q
+from django.urls import reverse
+
+from experiments.core.system_names import Names
+from experiments.models import Label, Layer, Unit
+
+LONGEST = 200
+"""Characters of a search."""
+MOST_WORDS = 10
+SHORT = 60
+"""Characters of a label in a drawing."""
+LISTED = 60
+"""Units that a page lists with their labels."""
+
+Numbers = Mapping[int, Collection[int]]
+"""Id of a layer -> numbers of units."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A unit in a list, with its labels."""
+
+    layer: Layer
+    number: int
+    labels: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return self.layer.name_of(self.number)
+
+    @property
+    def url(self) -> str:
+        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
+    """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
+    words = typed.split()[:MOST_WORDS]
+    found: dict[int, set[int]] = {layer.pk: named(words, layer) for layer in layers}
+    if len(words) == 1 and words[0].isascii() and words[0].isdigit() and len(words[0]) < 10:
+        for layer in layers:
+            found[layer.pk] |= {int(words[0])} & {*range(layer.units)}
+    holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
+    for word in words:
+        holds &= Q(labels__text__icontains=word)
+    # One filter, so that all the words stand in one label.
+    for layer_id, number in Unit.objects.filter(holds).order_by().values_list("layer_id", "number").distinct():
+        found[layer_id].add(number)
+    return {layer: numbers for layer, numbers in found.items() if numbers}
+
+
+def named(words: Sequence[str], layer: Layer) -> set[int]:
+    """The units of a layer whose class or concept holds the words."""
+    folded = [word.casefold() for word in words]
+    return {n for n, name in enumerate(layer.names) if all(word in str(name).casefold() for word in folded)}
+
+
+def labelled(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
+    """The labels of these units, the newest first; of what the viewer is to judge unseen, those of no run."""
+    if not any(numbers.values()):
+        return {}
+    meant = reduce(or_, (Q(layer=layer, number__in=list(some)) for layer, some in numbers.items() if some))
+    units = {
+        pk: (layer, number) for pk, layer, number in Unit.objects.filter(meant).values_list("pk", "layer", "number")
+    }
+    pairs = (
+        Label.units.through.objects.filter(unit__in=units)
+        .exclude(names.are_hidden("label__run__"))
+        .order_by("-label_id")
+        .values_list("unit_id", "label__text")
+    )
+    found: dict[tuple[int, int], list[str]] = {}
+    for unit, text in pairs:
+        found.setdefault(units[unit], []).append(text)
+    return found
+
+
+def shortened(labels: Sequence[str]) -> str:
+    """The labels in as few characters as a drawing has room for."""
+    text = "; ".join(dict.fromkeys(labels))
+    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
+
+
+def listed(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[Listed]:
+    """The first of these units with their labels."""
+    pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
+    some: dict[int, list[int]] = {}
+    for layer, number in pairs:
+        some.setdefault(layer.pk, []).append(number)
+    labels = labelled(some, names)
+    return [Listed(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs]

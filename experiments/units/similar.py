@@ -1,0 +1,102 @@
+"""The units most like one, as a worker wrote them down, with their labels and pictures; asks a worker where it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Max, Q
+from django.urls import reverse
+
+from experiments.core import queue
+from experiments.core.system_names import Names
+from experiments.models import Exemplar, Index, Layer, Profile
+from experiments.units.lists import labelled
+
+ASK_AGAIN = 30
+"""Seconds after which a comparison that has not come is asked for again."""
+PICTURES = 3
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another unit: how like it is, how many exemplars both have, what is known of it."""
+
+    layer: Layer
+    number: int
+    likeness: float
+    shared: int
+    labels: Sequence[str]
+    pictures: Sequence[Exemplar]
+
+    @property
+    def name(self) -> str:
+        return self.layer.name_of(self.number)
+
+    @property
+    def url(self) -> str:
+        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    measure: str
+    images: int
+    layers: int
+    same: Sequence[Neighbour]
+    others: Sequence[Neighbour]
+    problem: str = ""
+
+
+def neighbours(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours | None:
+    """None while a worker looks for them; those that are older than an index are looked for again, and shown."""
+    of_model = Index.objects.filter(data_set=profile.data_set_id, layer__in=layers)
+    newest = of_model.aggregate(newest=Max("written"))["newest"]
+    stale = profile.compared is None or (newest is not None and profile.compared < newest)
+    if stale and cache.add(f"asked-for-neighbours:{profile.pk}", True, ASK_AGAIN):
+        queue.ask_for_neighbours(profile.pk)
+    return None if profile.compared is None else drawn(profile, layers, names)
+
+
+def drawn(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours:
+    told: dict[str, Any] = profile.neighbours
+    rows = [row for kind in ("same", "others") for row in told.get(kind, ()) if row[0] in layers]
+    numbers: dict[int, list[int]] = {}
+    for layer, number, *_ in rows:
+        numbers.setdefault(layer, []).append(number)
+    labels, pictures = labelled(numbers, names), pictured(profile, numbers)
+
+    def units(kind: str) -> list[Neighbour]:
+        return [
+            Neighbour(
+                layers[layer],
+                number,
+                likeness,
+                shared,
+                labels.get((layer, number), ()),
+                pictures.get((layer, number), ()),
+            )
+            for layer, number, likeness, shared in told.get(kind, ())
+            if layer in layers
+        ]
+
+    about = (told.get("measure", ""), told.get("images", 0), told.get("layers", 0))
+    return Neighbours(*about, units("same"), units("others"), told.get("problem", ""))
+
+
+def pictured(profile: Profile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
+    """The first exemplars of these units over the same dataset, where a worker has written them."""
+    if not numbers:
+        return {}
+    units = reduce(
+        or_, (Q(profile__unit__layer=layer, profile__unit__number__in=some) for layer, some in numbers.items())
+    )
+    rows = Exemplar.objects.filter(units, profile__data_set=profile.data_set_id, rank__lte=PICTURES)
+    found: dict[tuple[int, int], list[Exemplar]] = {}
+    for row in rows.select_related("profile__unit").order_by("rank"):
+        found.setdefault((row.profile.unit.layer_id, row.profile.unit.number), []).append(row)
+    return found

@@ -1,0 +1,101 @@
+"""How every unit of a model stands: three queries, whatever its size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from experiments.core.system_names import Names
+from experiments.models import Index, Layer, Model, Run, Unit
+from experiments.models.run import ACTIVE, Status
+
+
+class State(StrEnum):
+    """The first that is true of a unit is its state."""
+
+    LIVE = "live"
+    CONCLUDED = "concluded"
+    LABELLED = "labelled"
+    OPEN = "open"
+    DEAD = "dead"
+    NEW = "new"
+
+    @property
+    def words(self) -> str:
+        return WORDS[self]
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self]
+
+
+WORDS = {
+    State.LIVE: "Queued or running",
+    State.CONCLUDED: "Concluded",
+    State.LABELLED: "Labelled",
+    State.OPEN: "Waiting or failed",
+    State.DEAD: "Dead",
+    State.NEW: "Never asked",
+}
+MEANINGS = {
+    State.LIVE: "a run is at it, or will be soon",
+    State.CONCLUDED: "a run concluded",
+    State.LABELLED: "it has a label, but no run concluded",
+    State.OPEN: "its runs wait for a person, failed, were stopped or reached a limit",
+    State.DEAD: "no image of any dataset it was measured on activates it",
+    State.NEW: "no run, no label",
+}
+ORDER = tuple(State)
+
+States = Mapping[int, Mapping[int, State]]
+"""Id of a layer -> number of a unit -> its state; units that nobody asked about are left out."""
+
+
+def states(model: Model, layers: Sequence[Layer], names: Names) -> States:
+    """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
+    ids = {layer.name: layer.pk for layer in layers}
+    found: dict[int, dict[int, State]] = {layer.pk: {} for layer in layers}
+
+    kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
+
+    def note(layer: int, number: int, state: State) -> None:
+        if (layer, number) in kept and state != State.DEAD:
+            return
+        known = found[layer].get(number, State.NEW)
+        found[layer][number] = min(known, state, key=ORDER.index)
+
+    runs = Run.objects.filter(model=model.name, layer__in=ids).order_by().values_list("layer", "unit", "status")
+    for name, number, status in runs.distinct():
+        note(ids[name], number, state_of(status))
+    labelled = Unit.objects.filter(layer__in=ids.values(), labels__isnull=False).order_by()
+    for layer, number in labelled.values_list("layer_id", "number").distinct():
+        note(layer, number, State.LABELLED)
+    for layer, numbers in dead(list(ids.values())).items():
+        for number in numbers:
+            note(layer, number, State.DEAD)
+    return found
+
+
+def state_of(status: str) -> State:
+    """What a run in this status makes of its unit."""
+    if status in ACTIVE:
+        return State.LIVE
+    return State.CONCLUDED if status == Status.CONCLUDED else State.OPEN
+
+
+def dead(layers: Sequence[int]) -> dict[int, set[int]]:
+    """The units of each layer that no image of any dataset that was indexed activates."""
+    found: dict[int, set[int]] = {}
+    rows = Index.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
+    for layer, dead_here in rows:
+        numbers = set(dead_here or ())
+        found[layer] = found[layer] & numbers if layer in found else numbers
+    return found
+
+
+def counted(layers: Sequence[Layer], known: States) -> Counter[State]:
+    """How many units are in each state."""
+    counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
+    counts[State.NEW] += sum(layer.units for layer in layers) - counts.total()
+    return counts

@@ -1,0 +1,119 @@
+"""The line to a provider: one client and one event loop for one reply, so that nothing is shared between backbones.
+
+The loop runs only while somebody waits for a chunk. Whoever reads is outside it, may touch a database there, and by
+leaving off cancels the request, which closes the socket whatever state it is in: connecting, waiting, reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Iterator
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+import httpx2
+import openai
+
+from workers.backbones.openai_chat.provider_errors import OPENAI, host
+from workers.backbones.openai_chat.retry import PULSE
+from workers.errors import BackboneRefused
+from workers.protocols import Provider
+
+_AHEAD = 64
+"""Chunks that are read before they are wanted."""
+_NO_KEY = "none"
+"""Local servers need no key, but the SDK does."""
+
+
+class Line:
+    """A context: leaving it closes every connection."""
+
+    def __init__(self, provider: Provider, connect: float) -> None:
+        """`connect` is how long, in seconds, a connection may take to come about."""
+        self._provider = provider
+        # Redirects are not followed: the key goes to the address that was set and to no other. A proxy that the
+        # environment names is used, but never on the way to this very machine.
+        web = openai.DefaultAsyncHttpx2Client(
+            follow_redirects=False,
+            timeout=httpx2.Timeout(None, connect=connect),
+            verify=_trust(),
+            trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host(provider)),
+        )
+        self._client = openai.AsyncOpenAI(
+            api_key=provider.key or _NO_KEY, base_url=provider.base_url or OPENAI, max_retries=0, http_client=web
+        )
+        self._loop = asyncio.new_event_loop()
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._loop.run_until_complete(self._client.close())
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        finally:
+            self._loop.close()
+
+    def chunks(self, body: dict[str, Any]) -> Iterator[Any]:
+        """The chunks of one streamed reply as they come, None after each `PULSE` of silence.
+
+        Closing the iterator ends the request. Raises what the SDK raises.
+        """
+        arrived: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
+        reader = self._loop.create_task(self._read(body, arrived))
+        try:
+            while True:
+                match self._loop.run_until_complete(_next(arrived)):
+                    case _End(error):
+                        if error is not None:
+                            raise error
+                        return
+                    case chunk:
+                        yield chunk
+        finally:
+            reader.cancel()
+            self._loop.run_until_complete(asyncio.wait([reader]))
+
+    async def _read(self, body: dict[str, Any], arrived: asyncio.Queue[Any]) -> None:
+        try:
+            async with await self._client.chat.completions.create(**body, stream=True) as stream:
+                self._check(stream.response.headers.get("content-type", ""))
+                async for chunk in stream:
+                    await arrived.put(chunk)
+        except Exception as error:  # noqa: BLE001  raised again where the chunks are read
+            await arrived.put(_End(error))
+        else:
+            await arrived.put(_End())
+
+    def _check(self, content_type: str) -> None:
+        if content_type.startswith("text/html"):
+            raise BackboneRefused(
+                f"{host(self._provider)} answers with a web page where a reply should be. "
+                "Correct OPENAI_BASE_URL: most addresses end in /v1."
+            )
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """The certificates that this machine trusts; reading them takes longer than a request to a server nearby."""
+    return httpx2.create_ssl_context()
+
+
+class _End:
+    """What comes after the last chunk."""
+
+    __match_args__ = ("error",)
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+
+async def _next(arrived: asyncio.Queue[Any]) -> Any:
+    try:
+        async with asyncio.timeout(PULSE):
+            return await arrived.get()
+    except TimeoutError:
+        return None

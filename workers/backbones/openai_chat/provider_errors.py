@@ -1,0 +1,197 @@
+"""What may come between a question and its reply, and what a provider's error means.
+
+A setback is something to do about and to ask again; what only a person can put right is `BackboneRefused`. The words
+of a provider are quoted without the key, wherever it stands in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+
+from workers.backbones.openai_chat.retry import wanted_wait
+from workers.errors import BackboneRefused, ContentRefused
+from workers.protocols import Provider
+
+OPENAI = "https://api.openai.com/v1"
+MOST_PROBLEMS = 5
+"""Of a list of them, so many are quoted."""
+MOST_QUOTED = 300
+"""Characters of a provider's own words."""
+
+
+class Setback(Exception):
+    """Raised when a reply did not come about, but may if it is asked for again."""
+
+
+class Fault(Setback):
+    """Raised when the provider is busy, breaks or sends nonsense. `wait` is how long it wants to be left alone."""
+
+    def __init__(self, what: str, wait: float | None = None) -> None:
+        super().__init__(what)
+        self.wait = wait
+
+
+class TooLong(Setback):
+    """Raised when the conversation, or the images in it, are more than the model takes."""
+
+
+class CutShort(Setback):
+    """Raised when a reply came to the limit of its tokens before its end."""
+
+
+class Echo(Setback):
+    """Raised when a reply is the one before it, word for word. Said once more, it is meant."""
+
+
+class Unwanted(Setback):
+    """Raised when the provider does not take an optional parameter; the message is its name."""
+
+
+_NO_CREDIT = r"insufficient_quota|billing_not_active|billing_hard_limit|insufficient (balance|credit)|credit balance"
+_BAD_KEY = r"\bapi[ _-]?key\b"
+_FILTERED = r"content_filter|content_policy|content filter|content management policy|safety system"
+_TOO_LONG = (
+    r"context_length|context length|context window|context size|maximum context|prompt is too long|too many tokens"
+    r"|request too large|reduce the length|token count.{0,40}exceeds|too many images|at most [1-9]\d* image"
+)
+_BLIND = (
+    r"at most 0 image|image(s|_url| input| content)?\b.{0,60}(not support|only supported)|support image|`image_url`"
+)
+_RETRIED = (408, 409, 425, 429)
+SYSTEM = "a system message"
+"""What stands for it among the parameters that a provider does not take."""
+_SENT_ALONG = {
+    "stream_options": r"stream_options|include_usage",
+    SYSTEM: r"system role|role.{0,20}system.{0,40}not support|system (message|instruction).{0,40}not (support|enabl)",
+}
+"""Optional parameter -> how errors name it, where that is not its own name."""
+
+
+def host(provider: Provider) -> str:
+    """Where the provider answers, for people: no path, no password."""
+    parts = urlsplit(provider.base_url or OPENAI)
+    return parts.netloc.rpartition("@")[2]
+
+
+def meant(error: Exception, provider: Provider, model: str, optional: Collection[str]) -> Exception:
+    """What an error of the SDK comes to: a setback, or BackboneRefused with what a person can do about it.
+
+    `optional` are the parameters of the request that it could do without.
+    """
+    if isinstance(error, openai.APIError):
+        status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
+        return (
+            _adjustable(status, words, optional)
+            or _refused(status, words.lower(), error, provider, model)
+            or Fault(_fault(status, error, provider), _wait(error))
+        )
+    return Fault(f"sent what cannot be read ({clean(str(error), provider) or type(error).__name__})")
+
+
+def clean(text: str, provider: Provider) -> str:
+    """The words in one line, shortened, without the key and whatever looks like one."""
+    if provider.key:
+        text = text.replace(provider.key, "[key]")
+    text = re.sub(r"\b(sk-|Bearer )[\w*.-]{4,}", "[key]", text)
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
+
+
+def _adjustable(status: int, words: str, optional: Collection[str]) -> Setback | None:
+    """What can be put right by asking for less."""
+    if status in (400, 422):
+        for name in optional:
+            if re.search(rf"\b({_SENT_ALONG.get(name, name)})", words, re.IGNORECASE):
+                return Unwanted(name)
+    if status == 413 or (status not in (401, 402, 403, 404) and re.search(_TOO_LONG, words.lower())):
+        return TooLong()
+    return None
+
+
+def _refused(status: int, words: str, error: openai.APIError, provider: Provider, model: str) -> BackboneRefused | None:
+    """What only a person can put right. The order matters: some providers answer 400 or 429 for want of credit."""
+    where, said = host(provider), _quoted(error, provider)
+    if status == 402 or re.search(_NO_CREDIT, words):
+        return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
+    if status == 401 or (status == 400 and re.search(_BAD_KEY, words)):
+        return BackboneRefused(f"{where} does not accept the key{said}. Set OPENAI_API_KEY to a valid one.")
+    if status in (0, 400, 403, 422) and re.search(_FILTERED, words):
+        return ContentRefused(f"The content filter of {where} stopped this question{said}. {REWORD}")
+    if status in (400, 404, 415, 422, 500) and re.search(_BLIND, words):
+        return BackboneRefused(f"{model} at {where} does not look at images{said}. Choose a model that sees.")
+    if status == 403:
+        return BackboneRefused(f"{where} does not let this key use {model}{said}. Ask its administrator for access.")
+    if status == 404:
+        return BackboneRefused(
+            f"{where} knows no model {model!r}{said}. Choose another (MAIA_OPENAI_MODELS), or correct OPENAI_BASE_URL: "
+            "most addresses end in /v1."
+        )
+    if 300 <= status < 400:
+        return BackboneRefused(
+            f"{where} sends us elsewhere ({clean(_header(error, 'location'), provider)}), and the key goes nowhere but "
+            "to the address that was set. Set OPENAI_BASE_URL to the one that answers."
+        )
+    if 400 <= status < 500 and status not in _RETRIED:
+        return BackboneRefused(
+            f"{where} refused the request with status {status}{said}. Check the model and its limits."
+        )
+    return None
+
+
+REWORD = "Reword the question, or choose another model."
+
+
+def _fault(status: int, error: openai.APIError, provider: Provider) -> str:
+    if isinstance(error, openai.APITimeoutError):
+        return "did not answer in time"
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__
+        reason = clean(str(cause), provider) or type(cause).__name__
+        return f"cannot be reached, or broke off ({reason})"
+    if status in (429, 503, 529):
+        return f"is busy (status {status}{_quoted(error, provider)})"
+    return f"failed (status {status or 'unknown'}{_quoted(error, provider)})"
+
+
+def _status(error: openai.APIError) -> int:
+    """The HTTP status, or the one named by an error that came within a stream; 0 if there is none."""
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code
+    return int(error.code) if error.code and re.fullmatch(r"[3-5]\d\d", error.code) else 0
+
+
+def _wait(error: openai.APIError) -> float | None:
+    return wanted_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+
+
+def _header(error: openai.APIError, name: str) -> str:
+    return str(error.response.headers.get(name, "")) if isinstance(error, openai.APIStatusError) else ""
+
+
+def _quoted(error: openai.APIError, provider: Provider) -> str:
+    words = clean(_words(error), provider)
+    return f": “{words.rstrip('.')}”" if words else ""
+
+
+def _words(error: openai.APIError) -> str:
+    """What the provider says. Bodies differ: an object, a list with one, bare text, a web page."""
+    if error.body is None:
+        return ""
+    text = _message(error.body)
+    return "" if text.lstrip()[:1] == "<" else text
+
+
+def _message(body: Any) -> str:
+    """The words in a body; those on a field begin with its name, as Mistral and FastAPI give it."""
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(_message, body[:MOST_PROBLEMS])))
+    if isinstance(body, dict):
+        words = next((_message(body[name]) for name in ("error", "message", "detail", "msg") if body.get(name)), "")
+        place = body.get("loc")
+        return f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) and place else words
+    return body if isinstance(body, str) else ""

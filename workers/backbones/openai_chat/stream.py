@@ -1,0 +1,146 @@
+"""Hears a reply out, chunk by chunk, and says what is wrong with it. Only a finished reply is a reply."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from workers.backbones.openai_chat.provider_errors import REWORD, CutShort, Fault
+from workers.backbones.openai_chat.repetition import babbles
+from workers.backbones.openai_chat.retry import Patience
+from workers.backbones.openai_chat.thinking import apart, parted, unmixed
+from workers.errors import ContentRefused
+from workers.protocols import Aside, Emit
+
+MOST_CHARS = 400_000
+"""A reply that is longer does not end."""
+_LOOK_EVERY = 500
+"""Characters after which the reply is searched for repetition."""
+_MORE = 1.02
+"""By how much a thought grows until its words are counted again: each time would take ever longer."""
+
+
+class Heard:
+    """What came of one request so far."""
+
+    def __init__(self, who: str = "The provider") -> None:
+        """`who` is what people are told is silent, or thinks."""
+        self.who = who
+        self.text = ""
+        """As it came, with what was thought where the two are mixed."""
+        self.reply = ""
+        self.thought = ""
+        """What came apart from the text."""
+        self.refusal = ""
+        self.finish = ""
+        """Why the provider stopped; empty while it has not."""
+        self.prompt_tokens = self.completion_tokens = 0
+        """As the provider counts them; 0 if it does not say."""
+        self._looked = self._told = 0
+
+    def listen(self, chunks: Iterator[Any], emit: Emit, patience: Patience) -> None:
+        """Take all chunks; pass on the pieces.
+
+        Raises Fault if the stream is silent, cut or nonsense, ContentRefused, CutShort, and what the iterator and
+        `emit` raise. What comes after the end of the reply does not matter, whatever breaks there.
+        """
+        last = time.monotonic()
+        for chunk in self._until_broken(chunks):
+            if chunk is not None:
+                last = time.monotonic()
+            for piece in self._take(chunk) if chunk is not None else ("",):
+                emit(piece)
+            silent = time.monotonic() - last
+            if aside := self._aside(silent, patience):
+                emit(aside)
+            if self.finish and silent > patience.afterwards:
+                break
+            if silent > patience.silence:
+                raise Fault(f"sent nothing for {silent:.0f} s")
+        self._judge()
+
+    @property
+    def reasoning(self) -> str:
+        """All that was thought before the reply."""
+        return "\n\n".join(each for each in (self.thought.strip(), parted(self.text)[0]) if each)
+
+    def _aside(self, silent: float, patience: Patience) -> Aside | None:
+        """What to say of a reply under way that shows no words."""
+        if silent >= patience.murmur and not self.finish:
+            self._told = 0  # so that the next words are told of at once
+            return Aside(f"{self.who} has been silent, in seconds", int(silent), int(patience.silence))
+        written = len(self.text) + len(self.thought)
+        if self.reply or written < self._told * _MORE:
+            return None
+        self._told = written
+        if words := len(self.reasoning.split()):
+            return Aside(f"{self.who} is thinking: {words:,} words so far")
+        return None
+
+    def _until_broken(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from chunks
+        except Exception:
+            if not self.finish:
+                raise
+
+    def _take(self, chunk: Any) -> tuple[str | None, ...]:
+        """What the chunk adds to the reply. The SDK checks nothing, so anything may be in it."""
+        try:
+            self._count(chunk.usage)
+            choice = chunk.choices[0] if chunk.choices else None
+            delta = choice.delta if choice else None
+            thought, piece = unmixed(delta.content) if delta else ("", "")
+            self.finish = (choice.finish_reason if choice else None) or self.finish
+            self.refusal += (delta.refusal or "") if delta else ""
+            self.thought += thought + apart(delta)
+            piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
+        except (AttributeError, TypeError, LookupError) as error:
+            raise Fault("sent a malformed piece of a reply") from error
+        self.text += piece
+        self._watch()
+        return self._shown()
+
+    def _shown(self) -> tuple[str | None, ...]:
+        """What is new of the reply; begun anew where what was taken for it turns out to be a thought."""
+        before, self.reply = self.reply, parted(self.text)[1]
+        if self.reply.startswith(before):
+            return (self.reply[len(before) :],)
+        return None, self.reply
+
+    def _count(self, usage: Any) -> None:
+        """Some providers count as they go: the last figures are the whole. Some leave out what was thought.
+
+        Figures that cannot be read count as none.
+        """
+        with suppress(AttributeError, TypeError, ValueError):
+            prompt, answer, total = (
+                max(0, int(getattr(usage, f"{name}_tokens") or 0)) for name in ("prompt", "completion", "total")
+            )
+            self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
+
+    def _watch(self) -> None:
+        written = len(self.text) + len(self.thought)
+        if written - self._looked >= _LOOK_EVERY:
+            self._looked = written
+            if babbles(self.text) or babbles(self.thought):
+                raise Fault("repeated itself over and over")
+            if written > MOST_CHARS:
+                raise Fault(f"did not end its reply within {MOST_CHARS:,} characters")
+
+    def _judge(self) -> None:
+        if re.match(r"content_filter|safety", str(self.finish).lower()):
+            raise ContentRefused(f"The content filter of the provider stopped the reply. {REWORD}")
+        if not self.finish:
+            raise Fault("broke off in the middle of a reply")
+        if self.finish in ("length", "max_tokens"):
+            raise CutShort
+        if self.finish == "error":
+            raise Fault("failed in the middle of a reply")
+        if self.refusal and not self.reply.strip():
+            raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
+        if not self.reply.strip():
+            raise Fault("gave an empty reply")

@@ -1,1 +1,0 @@
-"""How the scripted scientist reads, weighs, plans and writes. `workers.backbones.scripted` is its only caller."""

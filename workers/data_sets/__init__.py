@@ -1,1 +1,0 @@
-"""Datasets that exemplars come from."""

@@ -1,0 +1,227 @@
+"""Out and in, done by a worker: files of exports, imports of what others bring, and the sweeping of both.
+
+What the files hold is in `experiments.transfer`; this gives it what only the laboratory has: decoding images, reading
+replies, the shape of events.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import lru_cache, partial
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from experiments.exchange import (
+    export_bundle,
+    export_query,
+    form,
+    import_bundle,
+    import_labels,
+    maia_history,
+    opinions,
+    review_tables,
+    tables,
+)
+from experiments.exchange.import_bundle import Source, Taken
+from experiments.exchange.laboratory import Decoded, Laboratory, Progress
+from experiments.exchange.safe_zip import Refused
+from experiments.models import Export, Import, Job, Run
+from experiments.models.exchange import NOUNS, Brought, Format, What
+from experiments.models.job import MOVING, JobStatus
+from workers import registry
+from workers.errors import ToolMisuse
+
+log = logging.getLogger(__name__)
+
+SMALL, SMALLEST, MANY = 224, 128, 1_000
+"""Pixels of a side of the pictures in an HTML file, and of those of a run with over so many images."""
+
+
+def write_export(job: Job, progress: Progress) -> str:
+    """What a job of kind "export" does: the file, whole or not at all. Returns what it holds, in words."""
+    export = Export.objects.get(job=job)
+    export.path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=export.path.parent, prefix=".", delete=False) as part:
+        try:
+            count = fill(export, part, progress)
+            part.flush()
+            Path(part.name).replace(export.path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
+    size = export.path.stat().st_size
+    Export.objects.filter(pk=export.pk).update(count=count, size=size)
+    if not Export.objects.filter(pk=export.pk).exists():  # deleted meanwhile
+        export.path.unlink(missing_ok=True)
+    return f"{count:,} {NOUNS[What(export.what)]}{'' if count == 1 else 's'}"
+
+
+def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
+    """Write what the export asks for. Returns how many runs or rows it is."""
+    viewer = export.job.asked_by
+    chosen = export_query.chosen(What(export.what), export.query, viewer)
+    if export.what == What.BUNDLE:
+        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
+    review_tables.note_shown(chosen, viewer)
+    table = tables.TABLES[What(export.what)]
+    if export.format == Format.PARQUET:
+        from workers.jobs import parquet
+
+        return parquet.write(table, chosen, target, progress, viewer)
+    return tables.write(table, Format(export.format), chosen, target, progress, viewer)
+
+
+def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
+    """The bundle of these runs for a person; of several, each lies in a folder of its own."""
+    with export_bundle.packing(target) as pack:
+        for done, key in enumerate(keys):
+            progress(f"Run {key}", done, len(keys))
+            run = Run.objects.select_related("owner", "parent").get(pk=key)
+            if viewer is not None:
+                review_tables.note_shown(opinions.reviews_of(run, viewer), viewer)
+            side = SMALL if run.observation_count <= MANY else SMALLEST
+            drawing = watched(partial(small, side=side), progress, done, len(keys))
+            export_bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
+    return len(keys)
+
+
+def watched(draw: Callable[[str], str], progress: Progress, done: int, total: int) -> Callable[[str], str]:
+    """It looks between two pictures whether somebody stopped the work, and keeps the latest: runs show some often."""
+
+    @lru_cache(maxsize=500)
+    def watching(key: str) -> str:
+        progress("Drawing the page", done, total)
+        return draw(key)
+
+    return watching
+
+
+def small(key: str, side: int = SMALL) -> str:
+    """A small JPEG of an image as a data URL; "" if the store has lost it."""
+    from workers.jobs.images import read
+    from workers.lab.imaging import thumbnail
+
+    try:
+        picture = thumbnail(read(key).convert("RGB"), side)
+    except KeyError:
+        return ""
+    buffer = BytesIO()
+    picture.save(buffer, "JPEG", quality=82)
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def take_import(job: Job, progress: Progress) -> str:
+    """What a job of kind "import" does. Returns what was taken; the file is removed, whatever came of it."""
+    row = Import.objects.get(job=job)
+    if job.asked_by is None:
+        raise Refused("Whoever brought this file has no account any more.")
+    if not row.path.exists():
+        raise Refused("The file is not here any more: it was read, or stopped, before. Bring it again.")
+    try:
+        owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
+        return take(row.path, Brought(row.kind), Source(row.name, owner, row), job.options, progress)
+    finally:
+        if not still_wanted(job):
+            row.path.unlink(missing_ok=True)
+
+
+def still_wanted(job: Job) -> bool:
+    """Whether the work goes on with another worker."""
+    from workers.jobs import lease
+
+    return lease.stopping.is_set() and not Job.objects.filter(pk=job.pk, stop_requested=True).exists()
+
+
+def take(path: Path, kind: Brought, source: Source, options: dict[str, Any], progress: Progress) -> str:
+    """Take a file in. Raises RequestError; then nothing of it was kept, but for runs that stood before the bad one."""
+    if kind == Brought.LABELS:
+        layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
+        return import_labels.take(
+            path, str(options["model"]), str(options["source"]), progress, layer=layer, first=first
+        )
+    if kind == Brought.HISTORY:
+        taken = told([maia_history.take(path, source, options, laboratory(), progress)])
+        return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
+    return told(import_bundle.bundle(path, source, laboratory(), progress))
+
+
+def told(taken: Sequence[Taken]) -> str:
+    """What came of the runs of a file, in words."""
+    fresh = [f"run {each.run.pk}" for each in taken if not each.known]
+    known = [f"run {each.run.pk}" for each in taken if each.known]
+    parts = [f"Imported as {listed(fresh)}."] if fresh else []
+    parts += [f"Here already, and left as it is: {listed(known)}."] if known else []
+    return " ".join([*parts, *(each.left for each in taken if each.left)])
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
+
+
+def laboratory() -> Laboratory:
+    """What reading needs of the laboratory."""
+    return Laboratory(payload, decode, parse)
+
+
+def payload(kind: str, data: Any) -> dict[str, Any]:
+    """The payload of an event with all its fields. Raises ValueError."""
+    import msgspec
+
+    from workers.record.events import PAYLOADS, from_json
+
+    if kind not in PAYLOADS:
+        raise ValueError("there is no such kind of event")
+    try:
+        # `asdict` rather than `to_json`: fields left to their defaults count too.
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(asdict(from_json(kind, data))))
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    return data if found == data else found  # 3600 stays 3600 where 3600.0 is the same
+
+
+def decode(data: bytes) -> Decoded:
+    """The image, encoded anew. Raises ValueError."""
+    from workers.lab.imaging import decode_image, encode_png, image_key
+
+    try:
+        image = decode_image(data)
+    except ToolMisuse as error:
+        raise ValueError(str(error)) from None
+    return Decoded(image_key(image), image.width, image.height, encode_png(image))
+
+
+def parse(text: str) -> dict[str, Any]:
+    """What a reply says, by the agent's own grammar."""
+    import msgspec
+
+    from workers.agent.reply import parse as read
+
+    found: dict[str, Any] = msgspec.to_builtins(read(text))
+    return found
+
+
+def sweep() -> None:
+    """Remove what has expired, and files whose row is gone."""
+    expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
+    Job.objects.filter(export__in=list(expired)).delete()
+    wanted = {each.path.name for each in Export.objects.all()}
+    waiting = Job.objects.filter(import_of__isnull=False, status__in=[*MOVING, JobStatus.STOPPED])
+    brought = {str(pk) for pk in waiting.values_list("import_of", flat=True)}
+    for folder, names in ((Path(settings.STATE) / "exports", wanted), (Path(settings.STATE) / "imports", brought)):
+        remove_others(folder, names)
+
+
+def remove_others(folder: Path, names: set[str]) -> None:
+    """Files that nobody has asked about for an hour: one may just be written, and its row not saved yet."""
+    for path in folder.glob("*") if folder.exists() else ():
+        if path.name not in names and path.stat().st_mtime < timezone.now().timestamp() - 3600:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,129 @@
+"""The notebook in the database: every step of a run, recorded under the claim of one worker.
+
+A `Notebook` (agent/events.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from experiments.core import notify, transcript
+from experiments.models import Event as Row
+from experiments.models import Run
+from workers.errors import Cancelled, LeaseLost
+from workers.jobs import lease
+from workers.jobs.images import ImagesInDatabase
+from workers.protocols import LogEntry
+from workers.record.events import Event, ExperimentEnded, Payload, Remarked, from_json, to_json
+
+DRAFT_EVERY = 0.1
+"""Seconds between two pieces of a reply under way."""
+
+REPORT_EVERY = 0.25
+"""Seconds between two reports on long work."""
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at whether the run was stopped, and whether somebody watches it."""
+
+
+class DatabaseNotebook:
+    """For one claim of one run; used by one thread."""
+
+    def __init__(self, run: Run, images: ImagesInDatabase, lost: threading.Event) -> None:
+        self.run = run
+        self.images = images
+        self.lost = lost
+        self.began = time.monotonic()
+        self.known: list[Event] = []
+        self.sent = 0
+        self.drafted = self.looked = self.reported = self.asked = 0.0
+        self.stop = self.showing = self.seen = False
+
+    def events(self) -> Sequence[Event]:
+        while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
+            self.known += [Event(row.seq, row.kind, from_json(row.kind, row.payload)) for row in rows]
+        return self.known
+
+    def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
+        self.images.flush()
+        with transaction.atomic():
+            if kind == "concluded" and (remark := self.overheard()):
+                return remark
+            row = self.record(kind, payload, state)
+        self.show("", 0, 0)
+        return Event(row.seq, kind, payload)
+
+    def begun(self) -> None:
+        """The run has begun with what was copied from another."""
+
+    def record(self, kind: str, payload: Payload, state: bytes) -> Row:
+        try:
+            return transcript.append(
+                self.run.pk, kind, to_json(payload), fence=self.run.fence, seconds=self.seconds(), state=state
+            )
+        except (transcript.LeaseLost, transcript.RunEnded) as error:
+            raise LeaseLost(str(error)) from error
+
+    def overheard(self) -> Event | None:
+        """A remark made since the events were last looked at: it keeps the run from concluding. Locks the run."""
+        Run.objects.select_for_update().get(pk=self.run.pk)
+        known = len(self.known)
+        return next((event for event in self.events()[known:] if isinstance(event.payload, Remarked)), None)
+
+    def entries(self) -> list[LogEntry]:
+        """Everything logged in the run so far."""
+        results = (event.payload for event in self.events() if isinstance(event.payload, ExperimentEnded))
+        return [entry for result in results for entry in result.entries]
+
+    def state(self) -> bytes:
+        last = self.run.experiments.exclude(status="running").order_by("-number").first()
+        return bytes(last.state) if last else b""
+
+    def seconds(self) -> float:
+        return self.run.seconds + time.monotonic() - self.began
+
+    def draft(self, text: str) -> None:
+        now = time.monotonic()
+        if text and now - self.drafted < DRAFT_EVERY:
+            return
+        notify.draft(self.run.pk, text, self.sent if text else 0)
+        self.drafted, self.sent = now, len(text)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        if self.cancelled():
+            raise Cancelled(f"Run {self.run.pk} was stopped.")
+        now = time.monotonic()
+        if done >= total:
+            self.show("", done, total)
+        elif now - self.reported >= REPORT_EVERY:
+            self.show(what, done, total)
+            self.reported = now
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Send a report to the viewers; an empty one takes the last away, if one is there."""
+        if what or self.showing:
+            notify.progress(self.run.pk, what, done, total)
+        self.showing = bool(what)
+
+    def cancelled(self) -> bool:
+        """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
+        if lease.stopping.is_set() or self.lost.is_set():
+            raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
+        now = time.monotonic()
+        if not self.stop and now - self.looked >= LOOK_EVERY:
+            self.looked = now
+            self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
+        return self.stop
+
+    def watched(self) -> bool:
+        now = time.monotonic()
+        if now - self.asked >= LOOK_EVERY:
+            self.asked, self.seen = now, notify.watched(self.run.pk)
+        return self.seen
+
+    def pausing(self) -> str:
+        return Run.objects.values_list("pause_requested", flat=True).get(pk=self.run.pk)

@@ -1,0 +1,208 @@
+"""Plays rounds of a run that has been claimed: the database on one side, the laboratory on the other.
+
+Called by `rounds` (one round for each job) and by `foreground` (the command line).
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from importlib.metadata import version
+from threading import Event
+from typing import Any
+
+from experiments.core.catalogue import find_unknown_part, unoffered
+from experiments.models import Run
+from workers import registry
+from workers.agent.loop import Outcome, attempt, play_round, start
+from workers.agent.rules import GRACE, time_left
+from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
+from workers.jobs import briefing, forking, human_backbone, jail, unit_profiles
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory, sandbox
+from workers.jobs.lease import MOST_CLAIMS
+from workers.jobs.run_log import DatabaseNotebook
+from workers.jobs.stop_button import StopButton
+from workers.lab.describing import BackboneDescriber
+from workers.lab.reference import reference
+from workers.protocols import Backbone, Bounds, Progress, SystemSpec, Usage
+from workers.record.events import Ended, Limits, Started, Task
+from workers.record.limits import without_price
+from workers.sandbox.program import dialect
+
+POISON = (
+    "{claims} workers in a row ended while they held this run, without recording a step. The worker's output says why; "
+    "too little memory is the usual reason. What was recorded before is kept."
+)
+
+NotebookOf = Callable[[Run, ImagesInDatabase, Event], DatabaseNotebook]
+
+
+def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook, *, any_model: bool = False) -> bool:
+    """Play one round; `any_model` lets it ask its backbone for a model of the provider that is not on offer.
+
+    True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
+    """
+    images = ImagesInDatabase()
+    notebook = notebook_of(run, images, lost)
+    if run.claims > MOST_CLAIMS:
+        notebook.append("failed", Ended(POISON.format(claims=run.claims - 1)))
+        return False
+    backbone = attempt(notebook, run.rounds, partial(prepare, run, notebook, any_model))
+    if backbone is None:
+        return False
+    return play_round(notebook, backbone, Runner(run, notebook, images, backbone), images.load)
+
+
+def prepare(run: Run, notebook: DatabaseNotebook, any_model: bool) -> Backbone:
+    """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
+    refuse_unknown(run, any_model)
+    if run.started is None:
+        first = first_event(run)
+        if run.fork_round:
+            forking.begin(run, notebook, first)
+        else:
+            notebook.append("started", first)
+    backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
+    return human_backbone.with_reply(backbone, run) if run.backbone == human_backbone.KEY else backbone
+
+
+def refuse_unknown(run: Run, any_model: bool) -> None:
+    """Raises UnknownName for what a form would not offer: a file that somebody brought may name anything."""
+    unknown = find_unknown_part(run)
+    if not unknown and not any_model:
+        unknown = unoffered(run, registry.offered(registry.BACKBONES, run.backbone, laboratory().settings))
+    if unknown:
+        raise UnknownName(unknown)
+
+
+def first_event(run: Run) -> Started:
+    """What the agent is told, and what the run is made with.
+
+    Raises RequestError if the question, a limit or the system makes no sense, MissingPart if something is not there.
+    """
+    spec = spec_of(run)
+    laboratory().check(spec)
+    made_with = parts(run) | versions() | {"sandbox": jail.record()}
+    return start(
+        run.question,
+        task_of(run),
+        spec,
+        backbone=run.backbone,
+        limits=limits_of(run),
+        seed=run.seed,
+        reference=reference(briefing.vocabulary_of(run), briefing.changes_of(run)),
+        versions=made_with,
+        known=briefing.known_of(spec),
+    )
+
+
+class Runner:
+    """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
+
+    def __init__(self, run: Run, notebook: DatabaseNotebook, images: ImagesInDatabase, backbone: Backbone) -> None:
+        self.run = run
+        self.notebook = notebook
+        self.images = images
+        self.backbone = backbone
+
+    def __call__(self, code: str, number: int, state: bytes) -> Outcome:
+        describer = self.describer(number) if self.backbone.sees else None
+        stop = StopButton(self.run, number, self.notebook)
+        bench = laboratory().bench(
+            spec_of(self.run),
+            self.images,
+            seed=self.run.seed,
+            tool_set=self.run.tool_set,
+            describer=describer,
+            earlier=self.notebook.entries(),
+            progress=stop.progress,
+        )
+        try:
+            result = sandbox().run(
+                code,
+                bench.calls(dialect(code)),
+                {**bench.facts, "experiment.seed": self.run.seed + number},
+                bounds=Bounds(),
+                state=state,
+                cancelled=stop.pressed,
+            )
+        except Cancelled:
+            if not stop.who:
+                raise
+            result = stop.result(state)
+        if bench.tools.threshold is not None:
+            unit_profiles.ask_for(self.run)
+        usage, tools = describer.usage if describer else Usage(), bench.tools
+        return Outcome(result, tuple(tools.entries), tools.threshold, usage, tools.measured, tools.best, tools.ordinary)
+
+    def describer(self, number: int) -> BackboneDescriber:
+        """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""
+        folder = laboratory().settings.state / "descriptions"
+        kept = folder / f"{self.run.pk}-{self.run.created:%Y%m%d%H%M%S%f}-{number}.jsonl"
+        for other in folder.glob(f"{self.run.pk}-*"):
+            if other != kept:
+                other.unlink(missing_ok=True)
+        return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.while_there_is_time())
+
+    def while_there_is_time(self) -> Progress:
+        """The notebook's progress, which also ends what a tool waits for once the run's time is well past."""
+        until = time.monotonic() + time_left(self.notebook.events(), self.notebook.seconds()) + GRACE
+
+        def progress(what: str, done: int, total: int) -> None:
+            self.notebook.progress(what, done, total)
+            if time.monotonic() >= until:
+                raise ToolRefused("The time of this investigation is up. Nothing more is described: conclude.")
+
+        return progress
+
+
+def spec_of(run: Run) -> SystemSpec:
+    return SystemSpec(run.system_kind, run.model, run.layer, run.unit, run.options)
+
+
+def task_of(run: Run) -> Task:
+    """The task as it was saved; `start` refuses one that does not exist."""
+    task: Task = run.task  # type: ignore[assignment]
+    return task
+
+
+def limits_of(run: Run) -> Limits:
+    """The run's limits; one that is missing or null is none."""
+    return Limits(**{each.name: run.limits.get(each.name) for each in fields(Limits)})
+
+
+def parts(run: Run) -> dict[str, str]:
+    """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
+    lab = laboratory()
+    backbone = lab.backbone(run.backbone, run.backbone_model)
+    if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
+        raise MissingPart(problem)
+    lab.equipment(run.tool_set)  # raises UnknownName
+    _, generator, editor, describer = registry.TOOL_SETS[run.tool_set]
+    data_set = str(run.options.get("data_set") or lab.settings.data_set)
+    scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
+    return {
+        "agent": backbone.label,
+        "model": named(run.model, lab.model(run.model)),
+        "dataset": named(data_set, lab.data_set(data_set)),
+        "toolset": run.tool_set,
+        "generator": named(generator, lab.generator(generator)),
+        "editor": named(editor, lab.editor(editor)),
+        "describer": backbone.label if backbone.sees else describer,
+    } | ({"activation": registry.SCALES[scale]} if scale else {})
+
+
+def named(key: str, part: Any) -> str:
+    """The key of a plug-in, with its own name and its revision where it has them."""
+    own = [str(getattr(part, field, "")) for field in ("name", "revision")]
+    return " ".join([key, *(word for word in own if word and word != key)])
+
+
+def versions() -> dict[str, str]:
+    """What made the results, for whoever wants to make them again."""
+    packages = ("torch", "transformers", "diffusers", "datasets", "openai", "numpy", "pillow", "panda3d")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -1,0 +1,225 @@
+"""What is kept of an index: the statistics of a layer's units, and the images that were left out.
+
+Plain data, and how it becomes a file. Made by `indexing` and `exemplars`, read by systems and `jobs`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from workers.errors import MachineryError
+from workers.lab.running_stats import IMAGE_BINS, Tally
+from workers.protocols import Ordinary, Published
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+QUANTILES = (0.5, 0.9, 0.99)
+"""Of ordinary images: what an activation is compared with."""
+NOTED = 1_000
+"""Problems kept in full; of others, their number."""
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """One unit over the dataset. An image's activation is the spatial maximum of the unit's map on it."""
+
+    activations: tuple[float, ...]
+    """Highest activations, best first; only those above the lowest, so a unit that never changes has none."""
+    positions: tuple[int, ...]
+    """Where in the dataset they are; of equal activations the lower position comes first."""
+    quantile: float
+    """Of all spatial activations, as `tally.Histogram.quantile` gives it."""
+    quantile_error: float
+    mean: float
+    maximum: float
+    active: float
+    """Share of images with an activation above 0."""
+    images: int
+    """Images that were looked at; 0 if the exemplars were published, and then nobody knows mean, share and counts."""
+    counts: tuple[int, ...]
+    """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last ones are left out."""
+    start: float
+    width: float
+    sampled: Ordinary | None = None
+    """Of images evenly taken from the dataset; None if nobody kept a sample."""
+
+    def ordinary(self) -> Ordinary | None:
+        """What ordinary images of the dataset get."""
+        return self.sampled
+
+
+@dataclass(frozen=True)
+class LayerStatistics:
+    """The same for all units of a layer, as it is saved: arrays (units,).
+
+    Exemplars are (size, units), counts (units, bins), `images` is a single number. NaN stands for what nobody knows.
+    `sample` (images, units) is what units are compared by: the activations on images that are evenly taken from the
+    dataset, -inf where one could not be read. It has no rows in files that were written before there were samples.
+    """
+
+    activations: NDArray[np.float32]
+    positions: NDArray[np.int64]
+    quantile: NDArray[np.float64]
+    quantile_error: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    maximum: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    active: NDArray[np.float64]
+    images: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    start: NDArray[np.float64]
+    width: NDArray[np.float64]
+    sample: NDArray[np.float32]
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which of the exemplars (size, units) count; none of a unit that never activates."""
+        return (self.activations > self.lowest) & (self.maximum != 0)
+
+    def dead(self) -> list[int]:
+        """The units that no image activates."""
+        return [int(unit) for unit in np.flatnonzero(~self.kept.any(0))]
+
+    def unit(self, unit: int) -> UnitRecord:
+        """The record of one unit; empty of exemplars if it never activates."""
+        kept = (self.activations[:, unit] > self.lowest[unit]) & (self.maximum[unit] != 0)
+        return UnitRecord(
+            tuple(self.activations[kept, unit].tolist()),
+            tuple(self.positions[kept, unit].tolist()),
+            float(self.quantile[unit]),
+            float(self.quantile_error[unit]),
+            float(self.mean[unit]),
+            float(self.maximum[unit]),
+            float(self.active[unit]),
+            int(self.images),
+            tuple(np.trim_zeros(self.counts[unit], "b").tolist()),
+            float(self.start[unit]),
+            float(self.width[unit]),
+            self._ordinary(unit),
+        )
+
+    def _ordinary(self, unit: int) -> Ordinary | None:
+        sampled = self.sample[:, unit]
+        read = sampled[np.isfinite(sampled)]
+        return Ordinary(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An image that was left out."""
+
+    position: int
+    file: str
+    reason: str
+
+
+@dataclass
+class Skipped:
+    """The images of a dataset that were left out."""
+
+    count: int = 0
+    first: list[Problem] = field(default_factory=list)
+    """At most `NOTED`."""
+
+    def add(self, problem: Problem) -> None:
+        self.count += 1
+        if len(self.first) < NOTED:
+            self.first.append(problem)
+
+    def to_json(self) -> str:
+        return json.dumps({"count": self.count, "first": [astuple(each) for each in self.first]})
+
+    @classmethod
+    def from_json(cls, text: str) -> Skipped:
+        """Raises KeyError, TypeError or ValueError if it is none."""
+        found = json.loads(text)
+        return cls(int(found["count"]), [Problem(*each) for each in found["first"]])
+
+
+def of_tally(tally: Tally) -> LayerStatistics:
+    quantile, error = tally.spatial.quantile()
+    best, of_images = tally.best, tally.of_images
+    return LayerStatistics(
+        best.activations,
+        best.positions,
+        quantile,
+        error,
+        tally.total / tally.images,
+        best.activations[0].astype(np.float64),
+        tally.lowest,
+        tally.active / tally.images,
+        np.array(tally.images),
+        of_images.counts.numpy(force=True),
+        of_images.base * of_images.width,
+        of_images.width,
+        tally.sample,
+    )
+
+
+def of_publication(found: Published, thresholds: NDArray[np.float64]) -> LayerStatistics:
+    """What a publication says; the rest is not known."""
+    activations, positions = published_exemplars(found)
+    units = len(thresholds)
+    unknown = np.full(units, np.nan)
+    return LayerStatistics(
+        activations,
+        positions,
+        thresholds,
+        unknown,
+        unknown,
+        activations[0].astype(np.float64),
+        np.full(units, -np.inf),
+        unknown,
+        np.array(0),
+        np.zeros((units, IMAGE_BINS), dtype=np.int64),
+        unknown,
+        unknown,
+        no_sample(units),
+    )
+
+
+def with_published(measured: LayerStatistics, found: Published) -> LayerStatistics:
+    """The same with the exemplars, and thresholds, that were published of the first units; the rest is as measured."""
+    size, units = found.activations.shape
+    activations, positions = measured.activations.copy(), measured.positions.copy()
+    activations[:, :units], positions[:, :units] = -np.inf, 0
+    size = min(size, len(activations))
+    activations[:size, :units], positions[:size, :units] = (each[:size] for each in published_exemplars(found))
+    quantile = measured.quantile.copy()
+    if found.thresholds is not None:
+        quantile[:units] = found.thresholds
+    return replace(measured, activations=activations, positions=positions, quantile=quantile)
+
+
+def no_sample(units: int) -> NDArray[np.float32]:
+    return np.zeros((0, units), dtype=np.float32)
+
+
+def published_exemplars(found: Published) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    return found.activations.astype(np.float32), found.positions.astype(np.int64)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path` when it is complete. Raises MachineryError if the disk is full."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise MachineryError(
+            f"{path.parent} cannot be written to ({error.strerror}). Make room there, or let MAIA_STATE name another "
+            "folder; then ask again: what was saved before is kept, and the work goes on from there."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)

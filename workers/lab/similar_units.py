@@ -1,0 +1,95 @@
+"""Which units of a network respond to what another one responds to, as the index of a dataset tells.
+
+Two units are alike as far as their activations on the same sampled images go up and down together (Pearson's
+correlation). Where nobody kept a sample, because others have published the exemplars, they are alike as far as they
+share exemplars. Pure arrays; called by `workers.jobs.similar_units`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workers.lab.index_files import LayerStatistics
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FEWEST = 20
+"""Images below which a correlation says nothing."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    layer: str
+    unit: int
+    likeness: float
+    shared: int
+    """Exemplars that both have."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The most similar units, best first; `images` is how many the measure rests on."""
+
+    measure: str
+    """"correlation" or "overlap"."""
+    images: int
+    same: list[Neighbour]
+    others: list[Neighbour]
+    """Of other layers."""
+
+
+def compare(layers: Mapping[str, LayerStatistics], layer: str, unit: int, most: int = 8) -> Comparison:
+    """The units of these layers that are most like one of them; at most so many of its own layer and of the others."""
+    own = layers[layer]
+    images = sampled(own.sample, unit)
+    by_sample = images >= FEWEST
+    exemplars = own.positions[own.kept[:, unit], unit]
+    measure: Callable[[LayerStatistics], NDArray[np.float64]] = (
+        (lambda other: correlations(own.sample[:, unit], other.sample))
+        if by_sample
+        else (lambda other: shared(exemplars, other) / max(len(exemplars), 1))
+    )
+    found = [each for name, other in layers.items() for each in alike(name, other, measure(other), exemplars, most + 1)]
+    ordered = sorted(found, key=lambda each: (-each.likeness, each.unit))
+    same = [each for each in ordered if each.layer == layer and each.unit != unit]
+    others = [each for each in ordered if each.layer != layer]
+    return Comparison(
+        "correlation" if by_sample else "overlap", images if by_sample else len(exemplars), same[:most], others[:most]
+    )
+
+
+def alike(
+    layer: str, statistics: LayerStatistics, likeness: NDArray[np.float64], exemplars: NDArray[np.int64], most: int
+) -> list[Neighbour]:
+    """The units of one layer that are most alike, if they are at all."""
+    best = np.argsort(-likeness, kind="stable")[:most]
+    both = shared(exemplars, statistics)
+    return [Neighbour(layer, int(n), float(likeness[n]), int(both[n])) for n in best if likeness[n] > 0]
+
+
+def sampled(sample: NDArray[np.float32], unit: int) -> int:
+    """Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing."""
+    values = sample[np.isfinite(sample[:, unit]), unit]
+    return len(values) if len(values) and values.max() > values.min() else 0
+
+
+def correlations(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of these values with each unit of a sample (images, units); 0 for a unit that does not vary or is not known."""
+    if len(sample) != len(values):  # nobody kept one
+        return np.zeros(sample.shape[1])
+    known = np.isfinite(values) & np.isfinite(sample).all(1)
+    mine, others = values[known].astype(np.float64), sample[known].astype(np.float64)
+    mine, others = mine - mine.mean(), others - others.mean(0)
+    lengths = np.sqrt((mine**2).sum() * (others**2).sum(0))
+    return np.divide(mine @ others, lengths, out=np.zeros(len(lengths)), where=lengths > 1e-12)
+
+
+def shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
+    """How many of these exemplars each unit of a layer has too."""
+    both: NDArray[np.int64] = (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)
+    return both

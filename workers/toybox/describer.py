@@ -1,0 +1,100 @@
+"""Puts toybox images into words with toybox-eyes, knowing nothing of the hypotheses. Loaded through the registry.
+
+Seeing is in `workers.toybox.sight`; here are only the sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL.Image import Image
+
+from workers.errors import ToolMisuse
+from workers.model_cache import in_batches
+from workers.protocols import Json, LabSettings
+from workers.toybox import nets
+from workers.toybox.prompts import caption
+from workers.toybox.scenes import Scene, Thing
+from workers.toybox.sight import SeenScene, look
+
+_WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
+_BATCH = 32
+_MOST = 8
+"""Parts of a summary."""
+_MOST_AROUND = 4
+"""Parts of it about what stands outside the bright regions."""
+
+
+def load(settings: LabSettings) -> ToyboxDescriber:
+    """The describer with its committed weights. Raises MachineryError if they are missing."""
+    return ToyboxDescriber(nets.EYES_FILE, settings)
+
+
+class ToyboxDescriber:
+    """See `protocols.Describer`. May be called from several threads."""
+
+    def __init__(self, weights: Path, settings: LabSettings) -> None:
+        # So small a network runs on the processor everywhere.
+        self._eyes = settings.shelf.place("toybox-eyes, describing", lambda: nets.load_eyes(weights))
+        with self._eyes as eyes:
+            self._words = eyes.vocabulary
+
+    def refusal(self, scene: Json) -> str:
+        """Why an image behind which is this scene, or none, is not described; "" if it is: the eyes saw toys alone."""
+        try:
+            Scene.from_json(scene)
+        except ToolMisuse:
+            return (
+                "toybox-eyes have only ever seen pictures that toybox drew, and would take anything else for toys. "
+                "Describe images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave with toybox; "
+                "log others and look at them. A vision-language model as the agent describes images of every kind."
+            )
+        return ""
+
+    def describe(self, images: Sequence[Image]) -> list[str]:
+        """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
+        return [sentence(seen) for seen in self._look(images)]
+
+    def summarize(self, images: Sequence[Image]) -> str:
+        """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first.
+
+        Of masked images it says last what stands outside the bright regions of several.
+        """
+        return summary(self._look(images), self._words)
+
+    def _look(self, images: Sequence[Image]) -> list[SeenScene]:
+        with self._eyes as eyes:
+            return in_batches(images, _BATCH, lambda batch: look(eyes, batch))
+
+
+def sentence(seen: SeenScene) -> str:
+    """One scene in words."""
+    things = tuple(Thing(thing.noun, thing.colour, thing.size, 0.0, 0.0) for thing in seen.things)
+    return caption(Scene(things, seen.ground, seen.light))
+
+
+def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
+    """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
+    if not scenes:
+        return "There are no images."
+    shared = _shared([seen.words for seen in scenes], words)[:_MOST]
+    around = _shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
+    told = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
+    return f"{told.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else told
+
+
+def _shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
+    """Which words several of them have, commonest first."""
+    counts = Counter(word for each in seen for word in each)
+    shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
+    return [f"{count} of {len(seen)} {_said(word, words)}" for word, count in sorted(shared, key=lambda pair: -pair[1])]
+
+
+def _said(word: str, words: nets.Vocabulary) -> str:
+    if word in words.lights:
+        return f"are {_WHEN.get(word, word)}"
+    if word in words.grounds:
+        return f"are on {word}"
+    return f"show something {word}" if word in words.colours else f"show a {word}"

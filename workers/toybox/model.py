@@ -1,0 +1,84 @@
+"""toybox-net as a model under study. Shapes and weights are in `workers.toybox.nets`; loaded through the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from PIL.Image import Image
+
+from workers.errors import UnknownName
+from workers.model_cache import in_batches
+from workers.protocols import LabSettings, LayerInfo, Scale, probabilities
+from workers.toybox import nets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def load(settings: LabSettings) -> ToyboxModel:
+    """The model with its committed weights. Raises MachineryError if they are missing."""
+    return ToyboxModel(nets.NET_FILE, settings)
+
+
+SCALE: Scale = "sigmoid"
+"""A scene shows any number of classes, and the network is trained on each by itself (`toybox.courses`)."""
+
+
+class ToyboxModel:
+    """The vision model "toybox". See `protocols.Classifier`."""
+
+    name = "toybox"
+
+    def __init__(self, weights: Path, settings: LabSettings) -> None:
+        self._settings = settings
+        self._weights = weights
+        self._precision: torch.dtype = getattr(torch, settings.precision)
+        self.revision = nets.fingerprint(weights)
+        self._place = settings.shelf.place(f"{self.name} {self.revision}", self._load)
+        with self._place as network:
+            self.classes = network.vocabulary.classes
+        """Names of the units of the layer "logits"."""
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """conv1 and layer1 to layer4, read after their ReLU, then the logits."""
+        widths = nets.ToyboxNet.WIDTHS.items()
+        convolutions = [LayerInfo(name, name, "conv", units) for name, units in widths]
+        return [*convolutions, LayerInfo("logits", "logits", "logit", len(self.classes), self.classes, SCALE)]
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """What the layers make of the images; see `protocols.VisionModel.maps`."""
+        known = [layer.name for layer in self.layers()]
+        for layer in layers:
+            if layer not in known:
+                raise UnknownName(f"toybox-net has no layer {layer!r}. Choose one of: {', '.join(known)}.")
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = parts or [self._batch([], layers)]
+        return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
+
+    def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
+
+        A logit is a mixture of the maxima of layer4, so its weights are its gradient: the map is layer4 weighted by
+        them, as Grad-CAM has it (Selvaraju et al., ICCV 2017, equations 1 and 2). Raises UnknownName.
+        """
+        if not 0 <= unit < len(self.classes):
+            raise UnknownName(f"toybox-net knows no class {unit}. Choose one from 0 to {len(self.classes) - 1}.")
+        found = self.maps(images, ["layer4", "logits"])
+        with self._place as network:
+            weights = network.logits.weight[unit].float()
+        maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
+        shares = probabilities(found["logits"].flatten(1), SCALE)[:, unit]
+        return shares.numpy(force=True), maps.numpy(force=True)
+
+    def _load(self) -> nets.ToyboxNet:
+        return nets.load_net(self._weights).to(self._settings.device, self._precision)
+
+    def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+        pixels = nets.preprocess(images).to(self._settings.device, self._precision)
+        with self._place as network, torch.no_grad():
+            found = network.maps(pixels)
+        return {layer: found[layer].float().contiguous() for layer in layers}

@@ -1,0 +1,70 @@
+"""The scripted scientist: a backbone without a language model that experiments honestly in the toybox world.
+
+It knows what the conversation says and toybox's vocabulary, nothing of weights, indexes or images. It reads results,
+ranks labels by how well they part high from low activations, designs the next experiment and writes it as a program.
+How it does so lies in `scripted_scientist/`; here are the contract and the streaming.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from PIL.Image import Image
+
+from workers.errors import UnknownName
+from workers.protocols import Emit, LabSettings, Message, Reply, Usage
+from workers.toybox.scientist import bias, describing, spurious
+from workers.toybox.scientist.reading import read
+from workers.toybox.scientist.report import Move, written
+from workers.toybox.scientist.view import View
+
+_PLANS: Mapping[str, Callable[[View], Move]] = {
+    "describe": describing.next_move,
+    "free": describing.next_move,
+    "bias": bias.next_move,
+    "spurious": spurious.next_move,
+}
+
+_SHORTEST_SLEEP = 0.05
+"""Pieces are gathered until they are worth a sleep, in seconds."""
+
+
+class ScriptedScientist:
+    """See `protocols.Backbone`. The same conversation and seed give the same reply. Words stand in for tokens."""
+
+    label = "Scripted scientist (no language model)"
+    sees = False
+    price_known = True
+
+    def __init__(self, words_per_second: float) -> None:
+        """How fast it writes where somebody reads along; at 0 it writes at once there too."""
+        self._words_per_second = words_per_second
+
+    def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
+        """The next reply; images are never looked at. Raises what `emit` raises."""
+        del load
+        case = read(messages)
+        text = written(_PLANS[case.task](View(case, seed)))
+        self._write(text, emit)
+        heard = sum(len(message.text.split()) for message in messages)
+        return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
+
+    def _write(self, text: str, emit: Emit) -> None:
+        """Word by word: at the set speed while somebody reads along, else at once."""
+        rest = 0.0
+        watched: Callable[[], bool] = getattr(emit, "watched", lambda: False)
+        for word in re.findall(r"\s*\S+", text):
+            emit(word)
+            rest += 1 / self._words_per_second if self._words_per_second > 0 and watched() else 0.0
+            if rest >= _SHORTEST_SLEEP:
+                time.sleep(rest)
+                rest = 0.0
+
+
+def load(settings: LabSettings, model: str) -> ScriptedScientist:
+    """The scientist, writing as fast as the installation wants. Raises UnknownName if a model is named."""
+    if model:
+        raise UnknownName(f"The scripted scientist is no language model: leave the backbone's model {model!r} out.")
+    return ScriptedScientist(settings.words_per_second)

@@ -1,0 +1,226 @@
+"""Plans the search for a bias: the class in every context, then the suspect contexts by edits, then the conclusion.
+
+The class is the one that the question names; where it names none that toybox knows, the one that screening finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.toybox.concepts import Concept, parse
+from workers.toybox.scenes import Scene
+from workers.toybox.scientist import describing, designs, programs
+from workers.toybox.scientist.reading import Hypothesis
+from workers.toybox.scientist.report import Move
+from workers.toybox.scientist.scoring import CHOICES, SINGLES
+from workers.toybox.scientist.trials import pairs
+from workers.toybox.scientist.view import View
+
+_SHOWN = 96
+_ORIGINALS = 24
+_SUSPECTS = 5
+_ENOUGH = 5
+_SUSPECT = 1.5
+"""Standard errors from which a context is worth edits. Few scenes show each, so a bias seldom shows clearly at once;
+what chance put there, edits refute."""
+_CERTAIN = 2.5
+"""Standard errors that a mean difference must lie from none before it is claimed."""
+_MATTERS = 0.1
+"""Least difference, as a share of the class's mean, that is worth a sentence."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a context does to the class: mean activations with it and without, and what edits into it changed."""
+
+    context: Concept
+    inside: NDArray[np.float64]
+    outside: NDArray[np.float64]
+    edited: NDArray[np.float64]
+    """Activation after the edit less that before, pair by pair."""
+
+    @property
+    def size(self) -> float:
+        return float(self.inside.mean() - self.outside.mean())
+
+    @property
+    def errors(self) -> float:
+        """The difference in standard errors (Welch 1947)."""
+        error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in (self.inside, self.outside)))
+        return self.size / error if error else math.copysign(math.inf, self.size) if self.size else 0.0
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether edits changed the activation the same way, beyond chance."""
+        if len(self.edited) < _ENOUGH or self.edited.mean() * self.size <= 0:
+            return False
+        error = float(self.edited.std(ddof=1)) / math.sqrt(len(self.edited))
+        return abs(float(self.edited.mean())) > _CERTAIN * error
+
+
+def next_move(view: View) -> Move:
+    """The next reply."""
+    known = class_of(view)
+    if not view.case.hurry:
+        if view.due("exemplars"):
+            return describing.look_at_exemplars(view)
+        if known is None and view.due("screen"):
+            return describing.screen(view)
+        if known and view.due("contexts"):
+            return _contexts(view, known)
+        if known and view.due("contrast") and suspects(view, known):
+            return _contrast(view, known)
+    return _conclude(view, known)
+
+
+def class_of(view: View) -> Concept | None:
+    """The class: things that the question names, else what parts high from low best, if it is about things."""
+    named = [replace(each, ground=None, light=None) for each in parse(view.case.question) if each.about_things]
+    if named:
+        return named[0]
+    if view.silent or not view.case.done("screen"):
+        return None
+    nouns = [each for each in SINGLES if each.named == ("noun",)]
+    return max(nouns, key=lambda each: view.evidence.worth((each,)))
+
+
+def suspects(view: View, known: Concept) -> list[Difference]:
+    """Contexts in which the class seems to respond differently, the clearest first."""
+    found = [each for context in SINGLES if (each := _difference(view, known, context))]
+    mean = abs(_mean(view, known))
+    clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
+    ranked = sorted(clear, key=lambda each: -abs(each.errors))
+    return [each for place, each in enumerate(ranked) if not _mirrors(each, ranked[:place])][:_SUSPECTS]
+
+
+def _mirrors(found: Difference, before: Sequence[Difference]) -> bool:
+    """Whether a difference is but the other side of one before it: small against large, large against small."""
+    (name,) = found.context.named
+    return len(CHOICES[name]) == 2 and any(each.context.named == (name,) for each in before)
+
+
+def _difference(view: View, known: Concept, context: Concept) -> Difference | None:
+    """What one context does to the class, on scenes of one thing; None if too little was seen."""
+    if set(known.named) & set(context.named):
+        return None
+    evidence = view.evidence
+    alone = np.array([len(trial.scene.things) == 1 and trial.source is None for trial in evidence.trials], dtype=bool)
+    shown = alone & evidence.shows(known)
+    inside = evidence.activations[shown & evidence.shows(context)]
+    outside = evidence.activations[shown & ~evidence.shows(context)]
+    if min(len(inside), len(outside)) < _ENOUGH:
+        return None
+    edited = [
+        after.activation - before.activation
+        for before, after in pairs(evidence.trials)
+        if known.matches(after.scene) and context.matches(after.scene) and not context.matches(before.scene)
+    ]
+    return Difference(context, inside, outside, np.array(edited))
+
+
+def _contexts(view: View, known: Concept) -> Move:
+    luck = view.luck("contexts")
+    scenes = designs.alone([known], view.fewer("contexts", _SHOWN), luck)
+    prose = (
+        f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
+        "evenly, so that every context can be compared with all the others."
+    )
+    purpose = f"{known.phrase()} in every context, dealt evenly"
+    return Move(
+        prose, _hypotheses(view, known), programs.draw("contexts", purpose, {known.phrase(): designs.captions(scenes)})
+    )
+
+
+def _contrast(view: View, known: Concept) -> Move:
+    luck, contexts = view.luck("contrast"), [each.context for each in suspects(view, known)]
+    scenes = designs.alone([known], view.fewer("contrast", _ORIGINALS), luck)
+    plan = {designs.captions([scene])[0]: _into(scene, contexts) for scene in scenes}
+    prose = (
+        "Some contexts seem to matter. So I draw the class afresh and edit each image into those contexts, everything "
+        f"else staying as it is: {', '.join(_said(known, context) for context in contexts)}."
+    )
+    wanted = {prompt: instructions for prompt, instructions in plan.items() if instructions}
+    code = programs.edit("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
+    return Move(prose, _hypotheses(view, known), code)
+
+
+def _into(scene: Scene, contexts: Sequence[Concept]) -> list[str]:
+    """Instructions that bring the scene's one thing into each context that it is not in."""
+    return [designs.instruction(scene, context) for context in contexts if not context.matches(scene)]
+
+
+def _hypotheses(view: View, known: Concept) -> list[Hypothesis]:
+    """One for each suspect, after what others listed; a suspect that edits do not confirm is refuted."""
+    listed = {each.text: each for each in view.case.hypotheses}
+    for found in suspects(view, known):
+        text = f"{'weaker' if found.size < 0 else 'stronger'} for {_said(known, found.context)}"
+        tested = len(found.edited) >= _ENOUGH
+        fate = "open" if not tested else "supported" if found.confirmed else "refuted"
+        number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
+        listed[text] = Hypothesis(number, text, fate, _figures(found))
+    return list(listed.values())
+
+
+def _conclude(view: View, known: Concept | None) -> Move:
+    if known is None:
+        text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
+        return Move("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
+    found = suspects(view, known)
+    tested = any(len(each.edited) for each in found)
+    biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
+    text = _told(view, known, biases, tested)
+    label = (
+        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_said(known, biases[0].context)}" if biases else "none"
+    )
+    prose = "Every context was compared with all the others, so I conclude."
+    return Move(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
+
+
+def _told(view: View, known: Concept, biases: Sequence[Difference], tested: bool) -> str:
+    if not biases:
+        return (
+            f"I found none. I drew {known.phrase()} with every colour, size, ground and light; no context changed the "
+            f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
+            f"{_reach(view)}"
+        )
+    lines = [
+        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_said(known, each.context)}: {_figures(each)}."
+        for each in biases
+    ]
+    doubt = (
+        "" if tested else " These contexts were not tested by edits, so something that goes with them may be the cause."
+    )
+    return "\n".join(lines) + doubt + _reach(view)
+
+
+def _reach(view: View) -> str:
+    """What there is to compare with, in case the class is not what drives the system."""
+    mean = view.case.threshold
+    return "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
+
+
+def _figures(found: Difference) -> str:
+    edits = (
+        f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
+        if len(found.edited)
+        else ""
+    )
+    return (
+        f"{found.inside.mean():.2f} on average, n={len(found.inside)}, against {found.outside.mean():.2f} elsewhere, "
+        f"n={len(found.outside)}{edits}"
+    )
+
+
+def _said(known: Concept, context: Concept) -> str:
+    """The class in the context, such as "red balls at night"."""
+    return replace(known, **{name: getattr(context, name) for name in context.named}).phrase()
+
+
+def _mean(view: View, known: Concept) -> float:
+    shown = view.evidence.activations[view.evidence.shows(known)] if len(view.evidence) else np.array([])
+    return float(shown.mean()) if len(shown) else math.nan

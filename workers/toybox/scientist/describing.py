@@ -1,0 +1,150 @@
+"""Plans the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
+
+Serves a free question too: what drives the unit is the answer that these experiments can give. Each move follows from
+the case alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from workers.toybox.concepts import Concept, phrase_all
+from workers.toybox.scientist import designs, findings, hypothesis_list, programs
+from workers.toybox.scientist.report import Move
+from workers.toybox.scientist.scoring import Label
+from workers.toybox.scientist.view import View
+
+VALIDATIONS = 2
+_SCREENED = 64
+"""Scenes of one toy in the screening, and as many of three: alone toys are clear, in company they are many."""
+_CANDIDATES = 12
+_EDITED = 6
+_EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
+
+
+def next_move(view: View) -> Move:
+    """The next reply."""
+    if view.case.hurry:
+        return conclude(view)
+    if view.due("exemplars"):
+        return look_at_exemplars(view)
+    if view.due("screen"):
+        return screen(view)
+    if view.silent or not view.labels:
+        return conclude(view)
+    if view.due("refine"):
+        return _refine(view)
+    if view.due("edit"):
+        return _edit(view)
+    if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
+        return _validate(view)
+    return conclude(view)
+
+
+def look_at_exemplars(view: View) -> Move:
+    prose = (
+        "I begin with the images of the dataset that drive this unit most, and have their bright regions described by "
+        "an observer who knows none of my ideas."
+    )
+    return _move(view, prose, programs.exemplars())
+
+
+def screen(view: View) -> Move:
+    luck = view.luck("screen")
+    each = view.fewer("screen", _SCREENED)
+    groups = {
+        "one toy": designs.captions(designs.balanced(luck, [1] * each)),
+        "three toys": designs.captions(designs.balanced(luck, [3] * each)),
+    }
+    prose = findings.of_exemplars(view) + (
+        "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
+        f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
+    )
+    purpose = "every toy, colour, size, ground and light, dealt evenly"
+    return _move(view, prose, programs.draw("screen", purpose, groups))
+
+
+def _refine(view: View) -> Move:
+    luck, candidates = view.luck("refine"), _candidates(view)
+    each = view.fewer("refine", 6)
+    groups = {
+        f"{concept.phrase()}, and near misses": designs.captions(
+            designs.described((concept,), each, luck) + designs.near_misses((concept,), each // 2, luck)
+        )
+        for concept in candidates
+    }
+    prose = findings.of_screening(view) + (
+        "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
+        f"each other, against near misses: {', '.join(each.phrase() for each in candidates)}."
+    )
+    return _move(view, prose, programs.draw("refine", "the likeliest concepts against near misses", groups))
+
+
+def _candidates(view: View) -> list[Concept]:
+    """What deserves a closer look: leading concepts, what the exemplars suggest, and crossings of the best of both."""
+    leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
+    hinted = [concept for concept, _ in view.hints][:6]
+    singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
+    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merged(*pair))]
+    return list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
+
+
+def _merged(one: Concept, other: Concept) -> Concept | None:
+    """Both concepts at once, None if they name the same property."""
+    if set(one.named) & set(other.named):
+        return None
+    return replace(one, **{name: getattr(other, name) for name in other.named})
+
+
+def _edit(view: View) -> Move:
+    luck, label = view.luck("edit"), view.labels[0]
+    count = view.fewer("edit", _EDITED)
+    scenes = designs.alone([label[place % len(label)] for place in range(count)], 1, luck)
+    plan = {designs.captions([scene])[0]: designs.changes(scene, luck, _EDITS) for scene in scenes}
+    prose = findings.of_leading(view) + (
+        "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
+        "property at a time, everything else staying as it is."
+    )
+    return _move(
+        view, prose, programs.edit("edit", "one change at a time to fresh images of the leading concept", plan)
+    )
+
+
+def _validate(view: View) -> Move:
+    luck, labels = view.luck("validate"), _rivals(view)
+    each = view.fewer("validate", 12)
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups[phrase_all(label)] = designs.captions(designs.described(label, each, luck))
+        groups[f"near misses of {phrase_all(label)}"] = designs.captions(designs.near_misses(label, each // 2, luck))
+    groups["none of these"] = designs.captions(designs.misses(labels, each, luck))
+    prose = findings.of_edits(view) + (
+        "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, near misses of "
+        f"it, and scenes that none describes. The labels: {'; '.join(phrase_all(label) for label in labels)}."
+    )
+    return _move(view, prose, programs.draw("validate", "fresh scenes for and against the leading labels", groups))
+
+
+def _rivals(view: View) -> list[Label]:
+    """The leading label and the next ones that are not mere variants with one concept more or less."""
+    chosen: list[Label] = []
+    for label in view.labels[:60]:
+        if not any(set(label) < set(other) or set(other) < set(label) for other in chosen):
+            chosen.append(label)
+    return chosen[:3]
+
+
+def _move(view: View, prose: str, code: str) -> Move:
+    return Move(prose, hypothesis_list.update(view.case.hypotheses, view.leading, view.evidence), code)
+
+
+def conclude(view: View) -> Move:
+    """The last reply: the description with its figures, and a label if there is one."""
+    hypotheses = hypothesis_list.update(view.case.hypotheses, view.leading[:1], view.evidence)
+    label = findings.label(view)
+    return Move(
+        findings.closing(view),
+        hypotheses,
+        conclusion=[("DESCRIPTION", findings.description(view)), ("LABEL", phrase_all(label) if label else "none")],
+    )

@@ -1,0 +1,88 @@
+"""The list of hypotheses: read from the last reply, judged anew by all trials, carried on under the same numbers.
+
+A hypothesis is a label. One that somebody else wrote is judged if toybox understands its words, else left as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workers.toybox.concepts import parse, phrase_all
+from workers.toybox.scientist.reading import Hypothesis
+from workers.toybox.scientist.scoring import ENOUGH, Evidence, Label, Measure, auc, tidy
+
+_GOOD = 0.8
+_BAD = 0.7
+_NO_DIFFERENCE = 0.6
+"""An AUC, with a property against without it, below which the property is idle."""
+_MOST = 12
+
+_SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
+
+
+def update(before: Sequence[Hypothesis], leading: Sequence[Label], evidence: Evidence) -> list[Hypothesis]:
+    """The old hypotheses judged anew, and the leading labels that are not among them."""
+    judged = [_judged(each, evidence) for each in before]
+    known = {label_of(each.text) for each in before}
+    number = max((each.number for each in before), default=0)
+    for label in leading:
+        if label not in known and len(judged) < _MOST:
+            number += 1
+            judged.append(_judged(Hypothesis(number, f"the unit responds to {phrase_all(label)}"), evidence))
+    return judged
+
+
+def label_of(text: str) -> Label:
+    """The label that a hypothesis names; empty if toybox does not understand it."""
+    return tidy(parse(_SUBJECT.sub("", text)))
+
+
+def _judged(hypothesis: Hypothesis, evidence: Evidence) -> Hypothesis:
+    label = label_of(hypothesis.text)
+    if not label or not len(evidence):
+        return hypothesis
+    found = evidence.measure(label)
+    if idle := _idle(label, evidence):
+        return replace(hypothesis, fate="refuted", reason=idle)
+    return replace(hypothesis, fate=fate(found), reason=figures(found) if found.count else "")
+
+
+def _idle(label: Label, evidence: Evidence) -> str:
+    """The figures that show a property of the label to make no difference; empty if each of them does."""
+    for concept in label:
+        for name in concept.named if len(concept.named) > 1 else ():
+            shown, without = evidence.with_and_without(label, concept, name)
+            if min(len(shown), len(without)) >= ENOUGH and auc(shown, without) < _NO_DIFFERENCE:
+                return (
+                    f"the {name} makes no difference: {shown.mean():.2f} on average with it, n={len(shown)}, "
+                    f"{without.mean():.2f} without, n={len(without)}"
+                )
+    return ""
+
+
+def fate(found: Measure) -> str:
+    """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
+    if found.count < ENOUGH or found.others < ENOUGH:
+        return "open"
+    if found.auc - found.error > _BAD and found.auc >= _GOOD:
+        return "supported"
+    return "refuted" if found.auc + found.error < _GOOD and found.auc < _BAD else "open"
+
+
+def figures(found: Measure) -> str:
+    """The figures that decide, in brief."""
+    return (
+        f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; "
+        f"AUC {found.auc:.2f}"
+    )
+
+
+def listed(hypotheses: Sequence[Hypothesis]) -> str:
+    """The list as a reply has it."""
+    lines = []
+    for each in hypotheses:
+        mark = f"{each.fate}: {each.reason}" if each.reason else each.fate
+        lines.append(f"Hypothesis_{each.number}: {each.text} [{mark}]")
+    return "\n".join(lines)

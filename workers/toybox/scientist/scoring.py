@@ -1,0 +1,235 @@
+"""Weighs labels against trials: how well does a label part the images that it describes from those it does not?
+
+A label is a tuple of concepts joined by OR. Its measure is the AUC, the chance that an image it describes outdoes one
+that it does not, ties counting half: half of the comparison against near misses, half against all the others, each
+alternative counting alike. Knows activations and scenes; draws and writes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.toybox.concepts import Concept
+from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
+from workers.toybox.scientist.trials import Trial
+
+Label = tuple[Concept, ...]
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+CHOICES = {"noun": NOUNS, "colour": COLOURS, "size": SIZES, "ground": GROUNDS, "light": LIGHTS}
+SINGLES = tuple(Concept(**{name: word}) for name, words in CHOICES.items() for word in words)
+"""Every concept that names one property."""
+
+ENOUGH = 6
+"""Images that a label must describe, and leave out, before anything is said of it."""
+ALTERNATIVES = 3
+NAMED = 3
+"""Most properties that a concept of a label names."""
+_BEAM = 6
+_ROUNDS = 4
+_PRICE = 0.01
+"""What a label must gain in AUC for each property that it names beyond the first."""
+_DOUBT = 2.0
+"""An AUC counts as if so many more described images had shown no difference, or, in hope, the greatest."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What the trials say of a label. Means and spread are activations; an AUC is NaN where nothing can be compared."""
+
+    auc: float
+    count: int
+    mean: float
+    spread: float
+    others: int
+    others_mean: float
+    near: int
+    near_mean: float
+
+    @property
+    def error(self) -> float:
+        """Standard error of the AUC (Hanley and McNeil 1982)."""
+        if math.isnan(self.auc) or not self.count or not self.others:
+            return math.nan
+        a = min(max(self.auc, 1 - self.auc), 1 - 0.5 / min(self.count, self.others) ** 0.5)
+        q1, q2 = a / (2 - a), 2 * a * a / (1 + a)
+        wide = (self.count - 1) * (q1 - a * a) + (self.others - 1) * (q2 - a * a)
+        return math.sqrt((a * (1 - a) + wide) / (self.count * self.others))
+
+
+class Evidence:
+    """Trials, laid out so that many labels can be weighed quickly."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self.trials = tuple(trials)
+        self.activations = np.array([trial.activation for trial in trials], dtype=float)
+        self._masks: dict[Concept, Mask] = {}
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    @cached_property
+    def _things(self) -> tuple[NDArray[np.int64], dict[str, NDArray[np.str_]]]:
+        """For each thing of all scenes: the number of its trial; its words by property."""
+        things = [(row, thing) for row, trial in enumerate(self.trials) for thing in trial.scene.things]
+        words = {name: np.array([getattr(thing, name) for _, thing in things]) for name in ("noun", "colour", "size")}
+        return np.array([row for row, _ in things], dtype=np.int64), words
+
+    @cached_property
+    def _around(self) -> dict[str, NDArray[np.str_]]:
+        return {name: np.array([getattr(trial.scene, name) for trial in self.trials]) for name in ("ground", "light")}
+
+    def shows(self, concept: Concept) -> Mask:
+        """Which trials show a concept."""
+        if concept not in self._masks:
+            self._masks[concept] = self._shows(concept)
+        return self._masks[concept]
+
+    def _shows(self, concept: Concept) -> Mask:
+        shown = np.ones(len(self), dtype=bool)
+        for name, words in self._around.items():
+            if (word := getattr(concept, name)) is not None:
+                shown &= words == word
+        if concept.about_things:
+            rows, words_of = self._things
+            fits = np.ones(len(rows), dtype=bool)
+            for name, words in words_of.items():
+                if (word := getattr(concept, name)) is not None:
+                    fits &= words == word
+            there = np.zeros(len(self), dtype=bool)
+            there[rows[fits]] = True
+            shown &= there
+        return shown
+
+    def described(self, label: Iterable[Concept]) -> Mask:
+        """Which trials at least one alternative describes."""
+        there = np.zeros(len(self), dtype=bool)
+        for concept in label:
+            there |= self.shows(concept)
+        return there
+
+    def nearly(self, label: Label) -> Mask:
+        """Which trials lack exactly one property of an alternative, and are described by none."""
+        loose = [replace(each, **{name: None}) for each in label for name in each.named]
+        return self.described(loose) & ~self.described(label)
+
+    def with_and_without(self, label: Label, concept: Concept, name: str) -> tuple[Floats, Floats]:
+        """Activations where one alternative is shown, and where it lacks that property alone and none is shown."""
+        without = self.shows(replace(concept, **{name: None})) & ~self.described(label)
+        return self.activations[self.shows(concept)], self.activations[without]
+
+    def auc(self, label: Label) -> float:
+        """See the module. NaN if an alternative was never shown, or nothing else was."""
+        others = ~self.described(label)
+        near = self.nearly(label)
+        near = near if near.sum() >= 3 else others
+        found = []
+        for concept in label:
+            shown = self.activations[self.shows(concept)]
+            found.append((auc(shown, self.activations[near]) + auc(shown, self.activations[others])) / 2)
+        return float(np.mean(found)) if found else math.nan
+
+    def measure(self, label: Label) -> Measure:
+        """Everything the trials say of a label."""
+        described, near = self.described(label), self.nearly(label)
+        shown, rest, close = self.activations[described], self.activations[~described], self.activations[near]
+        spread = float(shown.std(ddof=1)) if len(shown) > 1 else math.nan
+        return Measure(
+            self.auc(label), len(shown), _mean(shown), spread, len(rest), _mean(rest), len(close), _mean(close)
+        )
+
+    def worth(self, label: Label, hope: float = 0.5) -> float:
+        """The AUC, drawn towards `hope` where few images speak, less the price of long labels.
+
+        A hope of 0.5 doubts what was seen rarely; a hope of 1 asks what deserves a test. -1 if it cannot be weighed.
+        """
+        fewest = min(int(self.shows(each).sum()) for each in label)
+        seen = self.auc(label)
+        if math.isnan(seen):
+            return hope - 0.5 if hope > 0.5 else -1.0
+        doubted = (seen * fewest + hope * _DOUBT) / (fewest + _DOUBT)
+        return doubted - _PRICE * (sum(len(each.named) for each in label) - 1)
+
+
+def auc(high: Floats, low: Floats) -> float:
+    """The chance that one of `high` exceeds one of `low`, ties counting half; NaN if either is empty."""
+    if not len(high) or not len(low):
+        return math.nan
+    ordered = np.sort(low)
+    below = np.searchsorted(ordered, high, "left") + np.searchsorted(ordered, high, "right")
+    return float(below.mean() / (2 * len(low)))
+
+
+def search(evidence: Evidence, hints: Iterable[Concept] = (), hope: float = 0.5) -> list[Label]:
+    """Labels, best first: the best single properties, narrowed and joined step by step while that pays."""
+    worth: dict[Label, float] = {}
+
+    def weigh(labels: Iterable[Label]) -> None:
+        worth.update((label, evidence.worth(label, hope)) for label in set(labels) - set(worth))
+
+    weigh((single,) for single in (*SINGLES, *hints))
+    joinable = [label[0] for label in _best(worth, 2 * _BEAM)]
+    for _ in range(_ROUNDS):
+        known = len(worth)
+        beam = _best(worth, _BEAM)
+        weigh(longer for label in beam for longer in _longer(label, joinable))
+        concepts = {each for label in _best(worth, _BEAM) for each in label}
+        joinable += sorted(concepts - set(joinable), key=repr)
+        if len(worth) == known:
+            break
+    return _best(worth, len(worth))
+
+
+def _best(worth: dict[Label, float], count: int) -> list[Label]:
+    return sorted(worth, key=lambda label: (-worth[label], repr(label)))[:count]
+
+
+def _longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
+    """Labels one step from this one: an alternative more or less, a property more or less."""
+    if len(label) > 1:
+        yield from (label[:place] + label[place + 1 :] for place in range(len(label)))
+    if len(label) < ALTERNATIVES:
+        yield from (tidy((*label, concept)) for concept in joinable)
+    for place, concept in enumerate(label):
+        for other in (*_narrower(concept), *_wider(concept)):
+            yield tidy((*label[:place], other, *label[place + 1 :]))
+
+
+def _narrower(concept: Concept) -> Iterable[Concept]:
+    if len(concept.named) < NAMED:
+        for name, words in CHOICES.items():
+            if name not in concept.named:
+                yield from (replace(concept, **{name: word}) for word in words)
+
+
+def _wider(concept: Concept) -> Iterable[Concept]:
+    if len(concept.named) > 1:
+        yield from (replace(concept, **{name: None}) for name in concept.named)
+
+
+def tidy(label: Label) -> Label:
+    """The alternatives in a fixed order; those that another includes go, those that exhaust a property become one."""
+    whole = set(label)
+    for concept in label:
+        for name in concept.named:
+            every = {replace(concept, **{name: word}) for word in CHOICES[name]}
+            if every <= whole and len(concept.named) > 1:
+                whole = whole - every | {replace(concept, **{name: None})}
+    kept = [each for each in whole if not any(each != other and includes(other, each) for other in whole)]
+    return tuple(sorted(kept, key=repr))
+
+
+def includes(wide: Concept, narrow: Concept) -> bool:
+    """Whether everything that the narrow concept describes, the wide one describes too."""
+    return all(getattr(wide, name) == getattr(narrow, name) for name in wide.named)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan

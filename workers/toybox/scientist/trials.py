@@ -1,0 +1,95 @@
+"""Trials: what was shown to the system and what it answered, as scenes and activations.
+
+Turns titles and instructions into scenes by toybox's own reading of words. Titles that toybox does not understand in
+full are left out, since nobody can tell what their images showed. Knows no image and no statistics (see `weighing`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workers.errors import ToolError
+from workers.toybox import edits, prompts
+from workers.toybox.scenes import Scene
+from workers.toybox.scientist.reading import Case, Report
+from workers.toybox.words import read_words
+
+_EXEMPLAR = re.compile(r"exemplar \d+: (.*)")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One image that was drawn on purpose; positions in the scene mean nothing, words tell no more."""
+
+    scene: Scene
+    activation: float
+    experiment: int
+    step: str
+    place: int
+    source: int | None = None
+    """Place, in the same experiment, of the image it was edited from."""
+
+
+def drawn(case: Case) -> list[Trial]:
+    """Every generated or edited image whose title says all there is to see, in order."""
+    return [trial for report in case.reports for trial in _trials(report)]
+
+
+def exemplars(case: Case) -> list[tuple[Scene, float]]:
+    """What the describer saw in the bright regions of the exemplars, with their activations."""
+    found = []
+    for report in case.reports:
+        for seen in report.seen:
+            if match := _EXEMPLAR.fullmatch(seen.title):
+                reading = prompts.read(match.group(1), 0)
+                if reading.understood:
+                    found.append((reading.scene, seen.activation))
+    return found
+
+
+def pairs(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
+    """Each edit with its original."""
+    places = {(trial.experiment, trial.place): trial for trial in trials}
+    for trial in trials:
+        original = places.get((trial.experiment, trial.source or 0))
+        if original is not None:
+            yield original, trial
+
+
+def changed(before: Scene, after: Scene) -> str:
+    """The one property in which two scenes differ; empty if there is none, or more than one."""
+    names = [name for name in ("ground", "light") if getattr(before, name) != getattr(after, name)]
+    if len(before.things) != len(after.things):
+        return ""
+    for old, new in zip(before.things, after.things, strict=True):
+        names += [name for name in ("noun", "colour", "size") if getattr(old, name) != getattr(new, name)]
+    return names[0] if len(names) == 1 else ""
+
+
+def _trials(report: Report) -> Iterator[Trial]:
+    scenes: dict[int, Scene] = {}
+    for seen in report.seen:
+        scene = _scene(seen.title) if seen.source is None else _edited(scenes.get(seen.source), seen.title)
+        if scene is not None:
+            scenes[seen.place] = scene
+            yield Trial(scene, seen.activation, report.number, report.step, seen.place, seen.source)
+
+
+@lru_cache(maxsize=4096)
+def _scene(title: str) -> Scene | None:
+    """The scene of a caption that says everything; toybox draws at random what a prompt leaves open."""
+    phrases = prompts.parse(read_words(title))
+    told = phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)
+    return prompts.read(title, 0).scene if told and not phrases.ignored else None
+
+
+def _edited(original: Scene | None, instruction: str) -> Scene | None:
+    if original is None:
+        return None
+    try:
+        return edits.edit(original, instruction, 0)
+    except ToolError:
+        return None
