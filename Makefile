@@ -33,7 +33,7 @@ lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/python manage.py check
 
 bench: $(STAMP)  ## measure, and print the figures as tables
-	@$(BIN)/python -m pytest -m bench -s --timeout 0 tests/bench_*.py tests/test_*.py $(ARGS)
+	@$(BIN)/python -m pytest -m bench -s --timeout 0 tests/benches/bench_*.py tests $(ARGS)
 
 lock: $(STAMP)  ## pin again, after a change of the dependencies in pyproject.toml
 	$(BIN)/python .ci/lock

@@ -1,4 +1,4 @@
-"""Addresses of the app, feature by feature. The access of every one of them is tested in tests/test_access.py."""
+"""Addresses of the app, feature by feature. The access of every one of them is tested in tests/house/test_access.py."""
 
 from __future__ import annotations
 

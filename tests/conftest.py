@@ -21,7 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 QUICK_IMAGES = 200
 """Scenes in the dataset of installations that tests start."""
-FIRST = ("postgres", "faults", "browser", "investigate", "up", "attacks_ordinary", "run_browser")
+FIRST = (
+    "house/test_postgres",
+    "house/test_faults",
+    "house/test_whole_path_browser",
+    "management/test_investigate",
+    "management/test_up",
+    "sandbox/test_attacks_ordinary",
+    "runs/test_browser",
+)
 """Files that take longest, and mostly wait: begun first, so that the others run beside them."""
 
 
@@ -40,8 +48,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; of all tests every n-th, where TESTS_EVERY says so."""
     items[:] = items[:: int(os.environ.get("TESTS_EVERY", "1"))]
-    places = {f"test_{name}": place for place, name in enumerate(FIRST)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    places = {ROOT / "tests" / f"{name}.py": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_unconfigure() -> None:

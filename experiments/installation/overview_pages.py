@@ -40,7 +40,11 @@ def changed(request: HttpRequest) -> HttpResponse:
     """The parts whose fingerprint the page did not name."""
     seen = set(request.GET.getlist("seen"))
     fresh = [part for part in drawn(request) if f"{part['name']}:{part['print']}" not in seen]
-    return render(request, "installation/overview/parts.html", {"parts": fresh, "oob": True}) if fresh else HttpResponse(status=204)
+    return (
+        render(request, "installation/overview/parts.html", {"parts": fresh, "oob": True})
+        if fresh
+        else HttpResponse(status=204)
+    )
 
 
 def drawn(request: HttpRequest) -> list[dict[str, Any]]:

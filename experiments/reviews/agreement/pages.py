@@ -35,7 +35,9 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     context["left_out"] = permissions.left_out(user, queue)
     if request.headers.get("HX-Target") == FIGURES:
-        return render(request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", "")))
+        return render(
+            request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", ""))
+        )
     if request.GET.get("figures") == "now":
         context |= figures(user, queue, request.GET.get("line", ""))
     reviews = permissions.reviews(user, queue)

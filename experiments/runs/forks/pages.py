@@ -33,7 +33,9 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         at = relatives.cut(run, number or 0)
     except Refused as refused:
         there = relatives.latest(run)
-        return render(request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404)
+        return render(
+            request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404
+        )
     form = ForkForm(run, at, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         return redirect(forked(request, form))

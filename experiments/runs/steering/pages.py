@@ -74,7 +74,9 @@ def remark(request: HttpRequest, pk: int) -> HttpResponse:
         run.refresh_from_db()
         part = "HX-Request" in request.headers
         context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
-        return render(request, "runs/steering/refused.html" if part else "runs/steering/remark.html", context, status=409)
+        return render(
+            request, "runs/steering/refused.html" if part else "runs/steering/remark.html", context, status=409
+        )
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
 
 
@@ -133,4 +135,6 @@ def shown(request: HttpRequest, run: Run, form: LimitsForm, status: int) -> Http
         request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in LIMITS})
     )
     context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": part}
-    return render(request, "runs/steering/limits_form.html" if part else "runs/steering/limits.html", context, status=status)
+    return render(
+        request, "runs/steering/limits_form.html" if part else "runs/steering/limits.html", context, status=status
+    )

@@ -1,0 +1,357 @@
+"""Every address that writes, and every operation of the API: what it did, it recorded. None can be forgotten."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from experiments.core import transcript
+from experiments.models import (
+    ApiToken,
+    AuditEntry,
+    Backbone,
+    Comment,
+    Contest,
+    DataSet,
+    Export,
+    Invitation,
+    Job,
+    Judge,
+    Model,
+    Queue,
+    Run,
+    SavedView,
+    Share,
+    Unit,
+)
+from experiments.models.member import Role
+from tests.api.test_access import WRITING
+from tests.conftest import member
+from tests.house.test_access import NAMED
+from tests.runs.test_query_form import GOOD
+from tests.support import api_world
+from tests.support.api_world import Script, World
+from tests.support.builders import as_json, make_run, started
+from workers.record.events import Halted
+
+RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
+Case = tuple[str, Mapping[str, Any], str]
+WRITES: dict[str, Case] = {
+    "query": ("/query/", GOOD, "run.asked"),
+    "run-shares": ("/runs/{run}/shares/", {"span": "7"}, "run.shared"),
+    "share-revoke": ("/runs/{run}/shares/{share}/revoke/", {}, "run.unshared"),
+    "run-pause": ("/runs/{run}/pause/", {}, "run.paused"),
+    "run-try-again": ("/runs/{waiting}/try-again/", {}, "run.resumed"),
+    "run-stop": ("/runs/{run}/stop/", {}, "run.stopped"),
+    "run-remark": ("/runs/{run}/remark/", {"text": "Look at blue."}, "run.remarked"),
+    "run-limits": ("/runs/{run}/limits/", {"rounds": "40"}, "run.limited"),
+    "run-fork": ("/runs/{run}/fork/?round=1", {"remark": "Look at blue."}, "run.forked"),
+    "run-take-over": ("/runs/{run}/take-over/", {}, "run.handed"),
+    "run-hand-over": ("/runs/{by_hand}/hand-over/", {"backbone": "scripted"}, "run.handed"),
+    "run-turn": ("/runs/{by_hand}/turn/", {"round": 1, "version": 0, "program": "print(1)"}, "turn.sent"),
+    "run-turn-stop": ("/runs/{by_hand}/turn/stop/", {}, "program.stopped"),
+    "runs-bulk": ("/runs/act/", {"action": "stop", "run": "{run}", "sure": "yes"}, "run.stopped"),
+    "view-save": ("/runs/views/", {"name": "Mine", "query": "q=red"}, "view.saved"),
+    "view-rename": ("/runs/views/{view}/", {"name": "Other"}, "view.renamed"),
+    "view-delete": ("/runs/views/{view}/delete/", {}, "view.deleted"),
+    "exports-make": ("/exports/make/", {"what": "runs", "format": "csv"}, "export.asked"),
+    "exports-delete": ("/exports/{export}/delete/", {}, "export.deleted"),
+    "imports-bring": ("/imports/bring/", {"kind": "bundle", "file": b"a bundle"}, "import.asked"),
+    "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"data_set": "toybox"}, "exemplars.asked"),
+    "settings-look": ("/settings/models/look/", {}, "catalogue.asked"),
+    "settings-models-add": ("/settings/models/add/", {"name": "hf:x/y"}, "model.asked"),
+    "settings-models-remove": ("/settings/models/{model}/remove/", {}, "model.removed"),
+    "settings-data-sets-add": ("/settings/data-sets/add/", {"place": "/data"}, "data-set.asked"),
+    "settings-data-sets-remove": ("/settings/data-sets/{data_set}/remove/", {}, "data-set.removed"),
+    "settings-index": (
+        "/settings/data-sets/index/",
+        {"data_set": "folder:/own", "model": "toybox", "layers": "layer4"},
+        "index.asked",
+    ),
+    "settings-job-stop": ("/settings/jobs/{job}/stop/", {}, "job.stopped"),
+    "settings-job-go-on": ("/settings/jobs/{stopped}/go-on/", {}, "job.resumed"),
+    "settings-tokens": ("/settings/tokens/", {"name": "mine", "scope": "1", "days": "9"}, "token.made"),
+    "settings-tokens-revoke": ("/settings/tokens/{token}/revoke/", {}, "token.revoked"),
+    "settings-people-invite": ("/settings/people/invite/", {"role": "2"}, "invitation.made"),
+    "settings-people-revoke": ("/settings/people/invitations/{invitation}/revoke/", {}, "invitation.revoked"),
+    "settings-people-role": ("/settings/people/{colleague}/role/", {"role": "1"}, "person.role-changed"),
+    "settings-people-active": ("/settings/people/{colleague}/active/", {"active": "no"}, "person.deactivated"),
+    "settings-people-link": ("/settings/people/{colleague}/link/", {}, "sign-in-link.made"),
+    "settings-people-remove": ("/settings/people/{colleague}/remove/", {}, "person.removed"),
+    "settings-you-name": ("/settings/you/name/", {"name": "Ada"}, "person.renamed"),
+    "settings-you-password": (
+        "/settings/you/password/",
+        {
+            "old_password": "correct horse battery",
+            "new_password1": "staple 4711 blue",
+            "new_password2": "staple 4711 blue",
+        },
+        "password.changed",
+    ),
+    "settings-you-sessions": ("/settings/you/sessions/", {}, "sessions.ended"),
+    "comments-start": ("/runs/{run}/comments/start/", {"text": "Too few."}, "comment.written"),
+    "thread-reply": ("/threads/{thread}/reply/", {"text": "More."}, "comment.written"),
+    "thread-resolve": ("/threads/{thread}/resolve/", {"resolved": "yes"}, "thread.resolved"),
+    "comment-edit": ("/comments/{comment}/edit/", {"text": "Many."}, "comment.edited"),
+    "comment-delete": ("/comments/{comment}/delete/", {}, "comment.deleted"),
+    "tags": ("/runs/{run}/tags/", {"on": "experiment", "experiment": "1", "tag": "odd"}, "experiment.tagged"),
+    "review-new": ("/review/new/", {"name": "q", "reviewers_per_item": 1}, "queue.created"),
+    "review-close": ("/review/{queue}/close/", {}, "queue.closed"),
+    "review-submit": ("/review/{queue}/items/1/submit/", RUBRIC | {"version": 1, "seq": 4}, "review.submitted"),
+    "review-decline": ("/review/{queue}/items/1/decline/", {"reason": "My own."}, "review.declined"),
+    "review-undo": ("/review/{queue}/undo/", {}, "review.withdrawn"),
+    "review-final": (
+        "/review/{queue}/items/1/final/",
+        {"verdict": "revise", "reason": "Few samples."},
+        "review.adjudicated",
+    ),
+    "run-review": ("/runs/{concluded}/review/", {"queue": "{queue}"}, "run.put_up"),
+    "choices-new": ("/choices/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "contest.made"),
+    "choices-answer": ("/choices/{contest}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
+    "choices-undo": ("/choices/{contest}/undo/", {}, "choice.undone"),
+    "choices-close": ("/choices/{contest}/close/", {}, "contest.closed"),
+    "choices-ask": ("/choices/{contest}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
+    "choices-stop": ("/choices/{contest}/judges/{judge}/stop/", {}, "judge.stopped"),
+}
+"""Name of an address -> where an admin sends what, and the verb by which it is recorded."""
+QUIET = {
+    "review-take": "a reservation, which lapses",
+    "review-hold": "the same",
+    "review-save": "a draft of one's own",
+    "review-next": "a reservation",
+    "run-turn-draft": "a draft of one's own",
+    "notifications-read": "that one has read something",
+    "settings-you-connect": "it leads to the provider; coming back is recorded",
+    "settings-you-disconnect": "needs a provider; tested with it",
+}
+"""What is sent and leaves no entry -> why."""
+BEFORE = {
+    "review-submit": ("review-take",),
+    "review-decline": ("review-take",),
+    "review-undo": ("review-take", "review-submit"),
+    "review-final": ("review-take", "review-submit"),
+    "run-turn-stop": ("run-turn",),
+    "choices-undo": ("choices-answer",),
+    "choices-stop": ("choices-ask",),
+    "settings-you-sessions": (),
+}
+"""What has to be sent before, so that there is something to do."""
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return member("admin", "ADMIN")
+
+
+@pytest.fixture
+def world(admin: User) -> World:
+    return api_world.fill(admin)
+
+
+@pytest.fixture
+def ids(admin: User, world: World) -> dict[str, Any]:
+    """What stands in addresses and forms; each is the admin's own, and in a state in which something can be done."""
+    soon = timezone.now() + timedelta(days=1)
+    model = Model.objects.create(name="hf:own", revision="1", added=timezone.now())
+    data_set = DataSet.objects.create(key="folder:/own", label="own", added=timezone.now())
+    job = Job.objects.create(kind="export", asked_by=admin)
+    unit = Unit.objects.get()
+    world.label.units.add(unit)
+    run_label = unit.labels.create(text="blue cones", source="run", run=world.run)
+    contest = Contest.objects.create(name="open", owner=admin, sources=["agent", "person"])
+    sides = {"text_a": "blue cones", "text_b": "red balls", "source_a": "agent", "source_b": "person"}
+    pair = contest.pairs.create(position=1, unit=unit, unit_name=str(unit), label_a=run_label, **sides)
+    Backbone.objects.create(
+        key="openai", label="Vision-language model", model_names=["gpt-4o"], prices={"gpt-4o": [2.5, 10]}
+    )
+    Queue.objects.all().delete()  # while one reviews the run, its comments are hidden
+    queue = Queue.objects.create(name="open", owner=admin)
+    queue.items.create(run=make_run(admin, status="concluded"), position=1)
+    thread = world.thread.pk
+    return {
+        "run": world.run.pk,
+        "waiting": waiting(admin).pk,
+        "by_hand": by_hand(admin).pk,
+        "share": Share.issue(world.run.pk, admin, soon, names=False, comments=False)[0].pk,
+        "view": SavedView.objects.create(owner=admin, name="kept").pk,
+        "export": Export.objects.create(job=job, what="runs", format="csv").pk,
+        "model": model.pk,
+        "data_set": data_set.pk,
+        "job": world.job.pk,
+        "layer": world.layer.pk,
+        "label": world.label.pk,
+        "stopped": Job.objects.create(kind="index", subject="folder:/own", status="stopped").pk,
+        "token": ApiToken.issue(admin, "old")[0].pk,
+        "invitation": Invitation.issue(admin, Role.VIEWER)[0].pk,
+        "colleague": member("colleague", "RESEARCHER").pk,
+        "thread": thread,
+        "comment": Comment.objects.get(thread=thread).pk,
+        "queue": queue.pk,
+        "concluded": make_run(admin, status="concluded").pk,
+        "contest": contest.pk,
+        "pair": pair.pk,
+    }
+
+
+def waiting(owner: User) -> Run:
+    run = make_run(owner)
+    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "halted", as_json(Halted(0, "The provider is away.")))
+    return run
+
+
+def by_hand(owner: User) -> Run:
+    run = make_run(owner, backbone="person")
+    run.backbone = "person"
+    run.save()
+    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "awaited", {"round": 1})
+    return run
+
+
+@pytest.fixture
+def as_admin(client: Client, admin: User) -> Client:
+    client.force_login(admin)
+    return client
+
+
+def send(client: Client, name: str, ids: Mapping[str, Any]) -> Any:
+    """What the table says of an address."""
+    path, body, _ = WRITES.get(name) or (NAMED[name], {}, "")
+    ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
+    filled = {field: value.format(**ids) if isinstance(value, str) else value for field, value in body.items()}
+    files = {field: SimpleUploadedFile("a.zip", value) for field, value in body.items() if isinstance(value, bytes)}
+    return client.post(path.format(**ids), filled | files)
+
+
+def newest() -> int:
+    return max(AuditEntry.objects.values_list("pk", flat=True), default=0)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_a_page_writes_is_recorded(as_admin: Client, ids: dict[str, Any], name: str) -> None:
+    for earlier in BEFORE.get(name, ()):
+        assert send(as_admin, earlier, ids).status_code < 400
+    if name == "settings-you-sessions":
+        Client().force_login(User.objects.get(username="admin"))
+    last = newest()
+    response = send(as_admin, name, ids)
+    assert response.status_code < 400, response.content.decode()[-3000:]
+    made = AuditEntry.objects.filter(pk__gt=last)
+    assert [(entry.verb, entry.name) for entry in made] == [(WRITES[name][2], "admin")]
+
+
+def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, Any]) -> None:
+    """Whatever is in neither table takes no POST."""
+    known = defaultdict(lambda: 1, ids)
+    for name, path in NAMED.items():
+        if name not in WRITES and name not in QUIET:
+            response = as_admin.post(path.format_map(known))
+            assert response.status_code == 405, f"{name} takes what is sent: it belongs into WRITES or QUIET"
+    assert not WRITES.keys() & QUIET.keys()
+    assert (WRITES | QUIET).keys() <= NAMED.keys()
+
+
+# --- the API ---
+
+OPERATIONS: dict[str, Case] = {
+    "create_run": ("/runs", {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1}, "run.asked"),
+    "ask_again": ("/runs/{run}/again", {}, "run.asked"),
+    "pause_run": ("/runs/{run}/pause", {}, "run.paused"),
+    "resume_run": ("/runs/{waiting}/resume", {}, "run.resumed"),
+    "try_run_again": ("/runs/{waiting}/try-again", {}, "run.resumed"),
+    "stop_run": ("/runs/{run}/stop", {}, "run.stopped"),
+    "remark_on_run": ("/runs/{run}/remarks", {"text": "Look at blue."}, "run.remarked"),
+    "change_limits": ("/runs/{run}/limits", {"rounds": 40}, "run.limited"),
+    "fork_run": ("/runs/{run}/forks", {"round": 1}, "run.forked"),
+    "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed"),
+    "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
+    "stop_program": ("/runs/{by_hand}/turn/stop", {}, "program.stopped"),
+    "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
+    "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
+    "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
+    "revoke_share": ("/shares/{share}", {}, "run.unshared"),
+    "create_label": ("/labels", {"text": "blue", "units": []}, "label.created"),
+    "edit_label": ("/labels/{label}", {"text": "blue"}, "label.edited"),
+    "delete_label": ("/labels/{label}", {}, "label.deleted"),
+    "create_view": ("/views", {"name": "Mine", "query": "q=red"}, "view.saved"),
+    "edit_view": ("/views/{view}", {"name": "Other"}, "view.renamed"),
+    "delete_view": ("/views/{view}", {}, "view.deleted"),
+    "create_export": ("/exports", {"what": "runs"}, "export.asked"),
+    "delete_export": ("/exports/{export}", {}, "export.deleted"),
+    "create_import": ("/imports", {"kind": "bundle", "file": b"PK"}, "import.asked"),
+    "create_imports": ("/imports/batch", {"kind": "bundle", "file": b"PK"}, "import.asked"),
+    "add_model": ("/models", {"name": "hf:x/y"}, "model.asked"),
+    "delete_model": ("/models/{model}", {}, "model.removed"),
+    "add_data_set": ("/data-sets", {"place": "/data"}, "data-set.asked"),
+    "delete_data_set": ("/data-sets/{data_set}", {}, "data-set.removed"),
+    "add_index": ("/indexes", {"data_set": "folder:/own", "model": "toybox", "layers": ["layer4"]}, "index.asked"),
+    "stop_job": ("/jobs/{job}/stop", {}, "job.stopped"),
+    "go_on_with_job": ("/jobs/{stopped}/go-on", {}, "job.resumed"),
+    "ask_for_exemplars": ("/layers/{layer}/units/7/exemplars", {"data_set": "toybox"}, "exemplars.asked"),
+    "start_thread": ("/runs/{run}/threads", {"text": "Too few."}, "comment.written"),
+    "reply_in_thread": ("/threads/{thread}/comments", {"text": "Enough."}, "comment.written"),
+    "resolve_thread": ("/threads/{thread}", {"resolved": True}, "thread.resolved"),
+    "edit_comment": ("/comments/{comment}", {"text": "Many."}, "comment.edited"),
+    "delete_comment": ("/comments/{comment}", {}, "comment.deleted"),
+    "submit_review": ("/queues/{queue}/items/1/review/submit", {"run_seq": 0}, "review.submitted"),
+    "create_queue": ("/queues", {"name": "Own", "runs": []}, "queue.created"),
+    "close_queue": ("/queues/{queue}/close", {}, "queue.closed"),
+    "put_run_up": ("/queues/{queue}/items", {"run": 0}, "run.put_up"),
+    "give_final_verdict": (
+        "/queues/{queue}/items/1/final-verdicts",
+        {"verdict": "revise", "reason": "Few samples."},
+        "review.adjudicated",
+    ),
+    "create_choice": ("/contests/{contest}/choices", {"pair": 0, "answer": "first"}, "choice.made"),
+}
+"""Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
+SILENT = {
+    "reserve_next_item": "a reservation, which lapses",
+    "save_review": "a draft of one's own",
+    "save_turn": "a draft of one's own",
+    "mark_notifications_read": "that one has read something",
+}
+"""Operations that leave no entry -> why."""
+TURN = ("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"})
+WRITTEN = (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC))
+EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
+    "submit_review": WRITTEN,
+    "give_final_verdict": (*WRITTEN, ("POST", "/queues/{queue}/items/1/review/submit", {"run_seq": 0})),
+    "send_turn": (TURN,),
+    "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
+}
+"""What has to be sent before."""
+METHODS = {operation.view_func.__name__: operation.methods[0] for _, operation in WRITING}
+
+
+def test_no_operation_that_writes_is_forgotten() -> None:
+    assert METHODS.keys() == OPERATIONS.keys() | SILENT.keys()
+    assert not OPERATIONS.keys() & SILENT.keys()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[str, Any], name: str) -> None:
+    script = Script(admin)
+    for method, earlier, content in EARLIER.get(name, ()):
+        assert script.send(method, earlier.format(**ids), content, If_Match="*").status_code < 400
+    path, body, verb = OPERATIONS[name]
+    known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"]}
+    known |= {"runs": [ids["concluded"]], "run": ids["concluded"]}
+    sent = dict(body) | {field: known[field] for field in known.keys() & body.keys()}
+    last = newest()
+    if name.startswith("create_import"):
+        response = script.upload(path, sent)
+    else:
+        response = script.send(METHODS[name], path.format(**ids), sent or None, If_Match="*")
+    assert response.status_code < 400, response.content
+    made = AuditEntry.objects.filter(pk__gt=last)
+    assert {(entry.verb, entry.name, entry.token[-7:]) for entry in made} == {(verb, "admin", "… tests")}

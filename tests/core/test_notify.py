@@ -1,0 +1,65 @@
+"""The bell and the drafts: a dead Redis is survived, and nothing outlives its use."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from channels.layers import channel_layers
+from django.contrib.auth.models import User
+
+from experiments.core import notify, transcript
+from tests.support.builders import as_json, make_run, started
+
+
+@pytest.fixture
+def dead_redis(settings, tmp_path):
+    """An address at which no Redis answers."""
+    url = f"unix://{tmp_path}/nobody.sock"
+    settings.REDIS_URL = url
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [url]}}
+    }
+    channel_layers.backends.clear()
+    notify.redis.cache_clear()
+    yield
+    notify.redis.cache_clear()
+    channel_layers.backends.clear()
+
+
+def test_a_draft_is_kept_whole_for_late_viewers_until_it_is_cleared(redis_url: str) -> None:
+    notify.draft(7, "Three words so", 0)
+    notify.draft(7, "Three words so far", 14)
+    assert notify.current(7) == ("Three words so far", None)
+    notify.draft(7, "", 0)
+    assert notify.current(7) == ("", None)
+
+
+def test_progress_is_kept_until_it_is_cleared(redis_url: str) -> None:
+    notify.progress(7, "Indexing", 3, 10)
+    assert notify.current(7) == ("", {"what": "Indexing", "done": 3, "total": 10})
+    notify.progress(7, "", 0, 0)
+    assert notify.current(7) == ("", None)
+
+
+def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not notify.watched(7)
+    notify.watch(7)
+    assert notify.watched(7)
+    assert not notify.watched(8)
+    assert 0 < notify.redis().ttl("maia:watched:7") <= notify.WATCHED_SECONDS
+    monkeypatch.setattr(notify, "muted", threading.Event())
+    notify.muted.set()
+    assert not notify.watched(7), "a command line knows no viewers"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> None:
+    run = make_run(owner)
+    transcript.append(run.pk, "started", as_json(started()))
+    notify.draft(run.pk, "words", 0)
+    assert run.events.count() == 1
+    assert notify.current(run.pk) == ("", None)
+    assert notify.reported("unit:1") is None
+    notify.watch(run.pk)
+    assert not notify.watched(run.pk)

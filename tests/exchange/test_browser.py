@@ -1,0 +1,106 @@
+"""In a real browser: the page of a bundle, whose hostile words run nothing and fetch nothing; several files brought."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect, sync_playwright
+
+from experiments.models import Member
+from experiments.models.member import Role
+from tests.conftest import member
+from tests.exchange.test_bundles import HOSTILE, bundled, full_run
+from tests.house.test_whole_path_browser import CHROMIUM, FLAGS
+
+pytestmark = [
+    pytest.mark.usefixtures("redis_url"),
+    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+]
+
+
+def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+    with zipfile.ZipFile(bundled(full_run(owner, HOSTILE), path=tmp_path / "run.zip")) as packed:
+        file.write_bytes(packed.read("run.html"))
+    asked: list[str] = []
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: asked.append(message.text))
+        page.on("dialog", lambda dialog: asked.append(dialog.message))
+        page.goto(file.as_uri(), wait_until="load")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"What? {HOSTILE}")
+        expect(page.get_by_role("heading", name="Concluded")).to_be_visible()
+        assert page.title().startswith("What? </title></style>")
+        for picture in page.locator("figure img").all():
+            assert picture.evaluate("each => each.naturalWidth") > 0
+        assert page.locator("script, link, iframe, [onerror], [style]").count() == 0
+    assert [each for each in asked if not each.startswith("data:image/jpeg")] == [file.as_uri()]
+
+
+BOXES = """
+() => [...document.querySelectorAll("figure")].map((figure) => {
+  const own = figure.getBoundingClientRect();
+  const inside = [...figure.querySelectorAll(".activation, .bar, .title")].map((each) => each.getBoundingClientRect());
+  const number = figure.querySelector(".activation");
+  return {
+    beyond: inside.some((each) => each.left < own.left - 1 || each.right > own.right + 1),
+    lines: number.getBoundingClientRect().height / parseFloat(getComputedStyle(number).lineHeight),
+    words: number.textContent.trim(),
+  };
+})
+"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_activations_of_two_figures_stay_inside_their_cards(owner: User, tmp_path: Path, width: int) -> None:
+    run = full_run(owner)
+    event = run.events.get(kind="result")
+    (entry,) = event.payload["entries"]
+    entry["observations"] = [each | {"activation": 23.13} for each in entry["observations"] * 4]
+    event.save()
+    run.observations.update(activation=23.13)
+    file = tmp_path / "run.html"
+    with zipfile.ZipFile(bundled(run, path=tmp_path / "run.zip")) as packed:
+        file.write_bytes(packed.read("run.html"))
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
+            viewport={"width": width, "height": 900}
+        )
+        page.goto(file.as_uri(), wait_until="load")
+        cards = page.evaluate(BOXES)
+    assert cards
+    assert [each for each in cards if each["beyond"] or each["lines"] > 1.5] == []
+
+
+def test_several_files_are_chosen_and_each_stands_in_the_list(
+    live_server: Any, owner: User, client: Client, tmp_path: Path
+) -> None:
+    Member.objects.filter(user=owner).update(role=Role.ADMIN)
+    member("researcher", "RESEARCHER")
+    client.force_login(owner)
+    paths = [tmp_path / f"layer4_{unit}.json" for unit in (3, 5)]
+    for path in paths:
+        path.write_text("[]")
+    address = live_server.url
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": address}])
+        page = context.new_page()
+        page.goto(f"{address}/imports/", wait_until="load")
+        form = page.locator("form", has=page.get_by_role("button", name="Import transcripts"))
+        form.get_by_label("Transcripts").set_input_files(paths)
+        form.get_by_label("Model").fill("hf:own/net")
+        form.get_by_label("Owner of the runs").select_option("researcher")
+        form.get_by_role("button", name="Import transcripts").click()
+        for path in paths:
+            expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1, timeout=60_000)
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

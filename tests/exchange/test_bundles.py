@@ -1,0 +1,350 @@
+"""A run goes out as a bundle and comes in again: nothing is lost, nothing comes twice, hostile words stay words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from PIL import Image as Pillow
+
+from experiments.core import transcript
+from experiments.exchange import export_query, import_bundle, tables
+from experiments.exchange.import_bundle import Source
+from experiments.exchange.safe_zip import Refused
+from experiments.models import (
+    Arrival,
+    Event,
+    Export,
+    Image,
+    Job,
+    Label,
+    Layer,
+    Model,
+    Observation,
+    Run,
+    Unit,
+)
+from experiments.models.exchange import What
+from experiments.search.runs import runs_matching
+from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from workers.jobs import exchange, job_runner
+from workers.jobs.images import ImagesInDatabase
+from workers.protocols import Observation as Logged
+from workers.protocols import Provenance
+from workers.record.events import Conclusion, Ended
+from workers.record.events import Hypothesis as Claim
+
+pytestmark = pytest.mark.usefixtures("redis_url")
+
+HOSTILE = "</title></style></pre><script>document.title='owned'</script><img src=http://127.0.0.1:1/x onerror=alert(1)>"
+
+
+def picture(shade: int, **known: Any) -> str:
+    """The key of a stored image."""
+    images = ImagesInDatabase()
+    key = images.remember(
+        Pillow.new("RGB", (40, 30), (shade, 80, 120)), Provenance(**({"origin": "generated"} | known))
+    )
+    images.flush()
+    return key
+
+
+@pytest.fixture
+def run(owner: User) -> Run:
+    return full_run(owner)
+
+
+def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
+    """A concluded run with images, masked and edited, that names a unit of the catalogue."""
+    model, _ = Model.objects.get_or_create(name="toybox")
+    layer, _ = Layer.objects.get_or_create(
+        model=model, name="layer4", defaults={"position": 4, "path": "layer4", "kind": "conv", "units": 64}
+    )
+    Unit.objects.get_or_create(layer=layer, number=7)
+    run = make_run(owner, question=f"What? {words}", options={"data_set": "toybox"}, seed=5, **fields)
+    scene = {"things": [], "ground": "grass", "light": "day", "backdrop": 1}
+    raw = picture(10, prompt=words, seed=3, scene=scene)
+    masked = picture(20, raw=raw)
+    edit = picture(30, origin="edited", original=raw, prompt="make it blue")
+    logged = (
+        Logged(words, 3.25, raw, masked, "generated", words, 3),
+        Logged("edited", -1.5, edit, None, "edited", words, None, raw),
+    )
+    claim = Claim(1, words, "supported", "3.25")
+    steps = [
+        ("started", started()),
+        ("reply", replied(1, text=words, prose=words, hypotheses=(claim,), code="print(1)")),
+        ("experiment", experiment(1)),
+        ("result", result(1, threshold=2.0, output=words, seconds=0.5)),
+        ("reply", replied(2)),
+        ("concluded", Ended("", Conclusion(words, (words, "second"), words))),
+    ]
+    for kind, payload in steps:
+        data = as_json(payload)
+        if kind == "result":
+            data["entries"] = [{"observations": [as_json(each) for each in logged], "text": words}]
+        transcript.append(run.pk, kind, data, seconds=1.25, state=b"\x81\xa1a\x01" if kind == "result" else b"")
+    run.refresh_from_db()
+    run.label_set.filter(position=1).update(scores={"auc": 0.9})
+    run.tags.create(name=f"tag of {run.pk}")
+    return run
+
+
+def bundled(*runs: Run, path: Path) -> Path:
+    with path.open("wb") as target:
+        exchange.write_bundle([run.pk for run in runs], target, lambda *_: None)
+    return path
+
+
+def brought(path: Path, by: User) -> list[import_bundle.Taken]:
+    return import_bundle.bundle(path, Source(path.name, by), exchange.laboratory())
+
+
+def forgotten(*runs: Run) -> None:
+    """As on another installation: neither the runs nor their images are here."""
+    for run in runs:
+        run.delete()
+    for image in Image.objects.all():
+        default_storage.delete(Image.path_of(image.key))
+    Image.objects.all().delete()
+    Label.objects.all().delete()
+
+
+def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) -> None:
+    before = [
+        list(Event.objects.values("seq", "kind", "payload", "time")),
+        list(
+            Observation.objects.values("position", "title", "activation", "image", "masked", "origin", "prompt", "seed")
+        ),
+        list(
+            Image.objects.order_by("key").values("key", "width", "height", "origin", "prompt", "seed", "scene", "raw")
+        ),
+        list(Label.objects.values("text", "source", "position", "scores", "units", "run__tags__name")),
+        bytes(run.experiments.get().state),
+    ]
+    row = {
+        name: value for name, value in vars(run).items() if name not in {"_state", "id", "_prefetched_objects_cache"}
+    }
+    there, first = run.pk, bundled(run, path=tmp_path / "first.zip")
+    forgotten(run)
+    (taken,) = brought(first, teammate)
+    again = Run.objects.get()
+    assert not taken.known
+    assert again == taken.run
+    assert [
+        list(Event.objects.values("seq", "kind", "payload", "time")),
+        list(
+            Observation.objects.values("position", "title", "activation", "image", "masked", "origin", "prompt", "seed")
+        ),
+        list(
+            Image.objects.order_by("key").values("key", "width", "height", "origin", "prompt", "seed", "scene", "raw")
+        ),
+        list(Label.objects.values("text", "source", "position", "scores", "units", "run__tags__name")),
+        bytes(again.experiments.get().state),
+    ] == before
+    assert again.owner == teammate
+    left = {"enqueued", "claims", "fence", "owner_id"}
+    assert {name: value for name, value in vars(again).items() if name in row and name not in left} == {
+        name: value for name, value in row.items() if name not in left
+    }
+    assert list(runs_matching("red ball")) == [again.pk]
+    second = bundled(again, path=tmp_path / "second.zip")
+    with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as two:
+        data = {name: one.read(name) for name in one.namelist() if name not in {"run.html", "manifest.json"}}
+        assert {name: two.read(name) for name in data} == data
+        assert one.namelist() == two.namelist()
+        number = "MAIA Web · run {}<"
+        page = one.read("run.html").decode().replace(number.format(there), number.format(again.pk))
+        assert two.read("run.html").decode() == page, "but for its number here"
+
+
+def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    one, two = bundled(run, path=tmp_path / "1.zip"), bundled(run, path=tmp_path / "2.zip")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_bundle_that_is_brought_twice_is_recognised(run: Run, owner: User, tmp_path: Path) -> None:
+    path = bundled(run, path=tmp_path / "run.zip")
+    (here,) = brought(path, owner)
+    assert (here.known, here.run) == (True, run)
+    forgotten(run)
+    (first,), (second,) = brought(path, owner), brought(path, owner)
+    assert (first.known, second.known, second.run) == (False, True, first.run)
+    assert Run.objects.count() == 1
+
+
+def test_who_asked_is_kept_by_name_and_the_importer_answers_for_the_run(
+    run: Run, teammate: User, tmp_path: Path
+) -> None:
+    number, path = run.pk, bundled(run, path=tmp_path / "run.zip")
+    forgotten(run)
+    brought(path, teammate)
+    arrival = Arrival.objects.select_related("run").get()
+    assert (arrival.run.owner, arrival.owner, arrival.number) == (teammate, "owner", number), "of the same name or not"
+    assert arrival.name == "run.zip"
+
+
+@pytest.mark.parametrize("numbers", [(8, 9), (9, 10)])
+def test_a_fork_finds_its_parent_again_whichever_comes_first(
+    numbers: tuple[int, int], owner: User, tmp_path: Path
+) -> None:
+    """By name the folder of run 10 stands before that of run 9."""
+    above, below = numbers
+    run = full_run(owner, pk=above)
+    fork = full_run(owner, "a fork", pk=below, parent=run, fork_round=1)
+    path = bundled(run, fork, path=tmp_path / "both.zip")
+    forgotten(fork, run)
+    brought(path, owner)
+    parent, child = Run.objects.get(fork_round=None), Run.objects.get(fork_round=1)
+    assert (child.parent, parent.parent) == (parent, None)
+    assert "a fork" in child.question
+
+
+def test_a_run_that_had_not_ended_arrives_as_one_that_cannot_go_on(owner: User, tmp_path: Path) -> None:
+    run = make_run(owner)
+    transcript.append(run.pk, "started", as_json(started()))
+    run.refresh_from_db()
+    path = bundled(run, path=tmp_path / "run.zip")
+    run.delete()
+    (taken,) = brought(path, owner)
+    assert taken.run.status == "cancelled"
+    assert "had not ended" in taken.run.reason
+
+
+def test_what_is_known_of_an_image_here_is_kept(run: Run, owner: User, tmp_path: Path) -> None:
+    path = bundled(run, path=tmp_path / "run.zip")
+    run.delete()
+    Image.objects.filter(prompt="a red ball").update(prompt="ours")
+    brought(path, owner)
+    assert not Image.objects.filter(prompt="a red ball").exists()
+
+
+class Seen(HTMLParser):
+    """The tags and attributes of a page, and where its sources lie."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.sources: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.sources |= {str(value).partition(",")[0] for name, value in attrs if name == "src"}
+
+
+# --- the HTML file --------------------------------------------------------------------------------------
+
+
+def test_the_html_file_shows_hostile_words_as_words_and_asks_for_nothing(owner: User, tmp_path: Path) -> None:
+    path = bundled(full_run(owner, HOSTILE), path=tmp_path / "run.zip")
+    page = zipfile.ZipFile(path).read("run.html").decode()
+    seen = Seen()
+    seen.feed(page)
+    assert "&lt;script&gt;" in page
+    assert seen.tags.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a", "base"})
+    assert seen.attributes.isdisjoint({"href", "action", "style", "srcset", "onerror", "onclick", "onload"})
+    assert seen.sources == {"data:image/jpeg;base64"}
+    assert "url(" not in page.partition("</style>")[0]
+    assert "default-src 'none'" in page
+
+
+# --- tables -----------------------------------------------------------------------------------------------
+
+
+def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, bytes]:
+    """What came of an export, and its file."""
+    job = Job.objects.create(kind="export", subject=what, asked_by=owner)
+    export = Export.objects.create(job=job, what=what, format=form, query=query)
+    job_runner.work(job.pk)
+    job.refresh_from_db()
+    return job, export.path.read_bytes() if export.path.exists() else b""
+
+
+@pytest.mark.parametrize("what", [What.RUNS, What.EXPERIMENTS, What.OBSERVATIONS, What.LABELS])
+@pytest.mark.django_db(transaction=True)
+def test_every_table_holds_the_same_in_every_format(what: str, owner: User) -> None:
+    from pyarrow import parquet
+
+    full_run(owner), full_run(owner, "another")
+    lines = [json.loads(line) for line in exported(owner, what, "jsonl")[1].splitlines()]
+    rows = list(csv.DictReader(io.StringIO(exported(owner, what, "csv")[1].decode())))
+    columns = parquet.read_table(io.BytesIO(exported(owner, what, "parquet")[1])).to_pylist()
+    assert (
+        len(lines) == len(rows) == len(columns) == {"runs": 2, "experiments": 2, "observations": 4, "labels": 4}[what]
+    )
+    assert list(rows[0]) == list(lines[0]) == list(columns[0])
+    for name, value in lines[0].items():
+        assert rows[0][name] in {str(value) if value is not None else "", f"'{value}", json.dumps(value)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> None:
+    full_run(owner, "plain")
+    for words in ("=cmd()", "+1", "-1", "@x", "\t=1", " =2"):
+        run = make_run(owner, question=words)
+        (row,) = csv.DictReader(io.StringIO(exported(owner, "runs", "csv", f"run={run.pk}")[1].decode()))
+        assert row["question"] == f"'{words}"
+    rows = list(csv.DictReader(io.StringIO(exported(owner, "observations", "csv")[1].decode())))
+    assert rows[1]["activation"] == "-1.5", "numbers stay numbers"
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("", 4),
+        ("origin=edited", 2),
+        ("low=0", 2),
+        ("high=0&q=edit", 2),
+        ("model=toybox&unit=7&layer=layer4", 4),
+        ("status=failed", 0),
+        ("status=concluded&sort=cost&page=3", 4),
+        ("q=another", 2),
+        ("owner=nobody", 0),
+    ],
+)
+def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
+    full_run(owner), full_run(owner, "another")
+    assert export_query.chosen(What.OBSERVATIONS, query).count() == count
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"), [("", [1, 1]), ("low=100", []), ("high=100&q=another", [1]), ("q=nothing+like+it", [])]
+)
+def test_experiments_are_chosen_as_their_page_chooses_them(query: str, numbers: list[int], owner: User) -> None:
+    full_run(owner), full_run(owner, "another")
+    assert [each.number for each in export_query.chosen(What.EXPERIMENTS, query)] == numbers
+
+
+@pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
+def test_words_that_cannot_be_looked_for_are_refused(what: What) -> None:
+    with pytest.raises(Refused, match="wildcards are ordinary characters"):
+        export_query.chosen(what, "q=%25%25")
+
+
+@pytest.mark.parametrize("query", ["unit=abc", "status=odd", "low=high", "nonsense=1", "run=1e9", "origin=odd"])
+@pytest.mark.django_db(transaction=True)
+def test_a_filter_that_makes_no_sense_is_refused_with_the_reason(query: str, owner: User) -> None:
+    job, data = exported(owner, "observations", "csv", query)
+    assert (job.status, data) == ("failed", b"")
+    assert query.partition("=")[0] in job.result
+
+
+def test_a_table_asks_the_database_as_often_for_many_rows(owner: User, django_assert_max_num_queries: Any) -> None:
+    from experiments.models.exchange import Format
+
+    for count in (1, 6):
+        for _ in range(count):
+            full_run(owner)
+        for what, table in tables.TABLES.items():
+            with django_assert_max_num_queries(5):
+                tables.write(table, Format.JSONL, export_query.chosen(what, ""), io.BytesIO(), lambda *_: None)

@@ -1,0 +1,174 @@
+"""The documentation is true: every setting, command and folder it names exists, and the other way round."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests import ROOT
+
+README = (ROOT / "README.md").read_text()
+PACKAGES = [
+    init.parent
+    for top in ("maia_web", "experiments", "workers")
+    for init in sorted((ROOT / top).rglob("__init__.py"))
+    if init.parent.name not in {"migrations", "management"}
+]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# --- settings ---------------------------------------------------------------------------------------
+
+
+def settings_in_code() -> dict[str, str | None]:
+    """Variable -> its default as the table writes it, None where there is none or it is computed."""
+    found: dict[str, str | None] = {}
+    for call in ast.walk(ast.parse((ROOT / "maia_web/settings.py").read_text())):
+        if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Constant):
+            continue
+        name = call.args[0].value
+        if isinstance(name, str) and name.startswith(("MAIA_", "OPENAI_")):
+            given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "default")]
+            found[name] = in_words(given[0]) if given else None
+    return found
+
+
+def in_words(default: ast.expr) -> str | None:
+    if not isinstance(default, ast.Constant):
+        return None
+    if isinstance(default.value, bool):
+        return "yes" if default.value else "no"
+    return str(default.value)
+
+
+def settings_in_readme() -> dict[str, str]:
+    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", README, flags=re.MULTILINE))
+
+
+def test_every_setting_stands_in_the_readme_and_the_other_way_round() -> None:
+    assert sorted(settings_in_readme()) == sorted(settings_in_code())
+
+
+def test_the_readme_gives_the_defaults_of_the_code() -> None:
+    told = settings_in_readme()
+    wrong = {
+        name: (default, told[name])
+        for name, default in settings_in_code().items()
+        if default is not None and told[name] != f"`{default}`"
+    }
+    assert wrong == {}
+
+
+def test_no_other_module_reads_settings_of_its_own() -> None:
+    read: set[str] = set()
+    for package in PACKAGES:
+        for path in package.glob("*.py"):
+            read |= set(re.findall(r"environ[.\w]*[(\[]\s*\"(MAIA_\w+)\"", path.read_text()))
+    assert {name.removesuffix("_FILE") for name in read} <= settings_in_code().keys()
+
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+def test_every_make_target_stands_in_the_readme_and_the_other_way_round() -> None:
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z]+)\b", README)) == targets
+
+
+def test_make_alone_lists_every_target() -> None:
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert re.findall(r"^  make (\w+)", listed, flags=re.MULTILINE) == targets
+
+
+def test_every_command_the_readme_names_exists_and_each_of_ours_is_named() -> None:
+    named = set(re.findall(r"manage\.py ([a-z_]+)", README))
+    known = get_commands()
+    assert named <= known.keys()
+    assert {name for name, app in known.items() if app == "experiments"} <= named
+
+
+# --- folders ----------------------------------------------------------------------------------------
+
+
+def tree() -> list[str]:
+    """The paths of the README's file tree."""
+    block = README.rpartition("```text\n")[2].partition("```")[0]
+    paths: list[str] = []
+    above: list[str] = []
+    for line in block.splitlines():
+        name = line.strip().split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        above = [*above[:depth], name]
+        paths.append("".join(above))
+    return paths
+
+
+def test_the_file_tree_names_what_exists() -> None:
+    assert [path for path in tree() if not (ROOT / path).exists()] == []
+
+
+def test_the_file_tree_names_every_package() -> None:
+    packages = {f"{relative(package)}/" for package in PACKAGES}
+    assert packages - set(tree()) == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=relative)
+def test_every_package_says_what_each_of_its_files_is(package: Path) -> None:
+    text = (package / "README.md").read_text()
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert 3 <= len(lines) <= 12
+    told = set(re.findall(r"`(\w+\.py)`", "\n".join(line for line in lines if line.startswith("- "))))
+    assert told == {path.name for path in package.glob("*.py")} - {"__init__.py"}
+
+
+# --- packages ---------------------------------------------------------------------------------------
+
+
+def pins() -> dict[str, str]:
+    """Package -> pinned version, as the lock file has it."""
+    lines = [
+        line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and not line.startswith("#")
+    ]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[\w.]+( ; .+)?", line) for line in lines), "a hash or a local version"
+    return {(name := line.partition("==")[0]): line.removeprefix(f"{name}==").partition(" ")[0] for line in lines}
+
+
+def wanted() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [Requirement(line) for line in [*project["dependencies"], *project["optional-dependencies"]["dev"]]]
+
+
+def test_every_dependency_is_pinned_as_asked() -> None:
+    pinned = pins()
+    for requirement in wanted():
+        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+def test_everything_that_a_dependency_needs_is_pinned_too() -> None:
+    pinned = pins()
+    waiting = [(requirement, extra) for requirement in wanted() for extra in ["", *requirement.extras]]
+    seen = set()
+    while waiting:
+        requirement, extra = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if (name, extra) in seen or name.startswith(("nvidia-", "cuda-", "triton")):
+            continue
+        seen.add((name, extra))
+        assert name in pinned, requirement
+        for line in importlib.metadata.requires(name) or []:
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                waiting += [(needed, each) for each in ["", *needed.extras]]

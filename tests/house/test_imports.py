@@ -1,0 +1,160 @@
+"""What may import what: the four rules that keep the laboratory, the pages and the plug-ins apart."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests import ROOT
+
+OURS = ("maia_web", "experiments", "workers")
+WEB = ("django", "channels", "celery", "experiments", "maia_web")
+PURE = ("workers.record.payloads", "workers.toybox.concepts", "workers.toybox.scenes", "workers.toybox.words")
+"""What reads stored events and labels: plain Python, which the web may load."""
+FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", *PURE)
+PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "data_sets", "systems")
+FOR_PLUGINS = (
+    "workers.protocols",
+    "workers.errors",
+    "workers.model_cache",
+    "workers.hub",
+    "workers.weights",
+    "workers.registry",
+    "workers.lab.imaging",
+    "workers.toybox",
+    "workers.vision_models.own_network",  # no plug-in but what two of them are made on
+    "workers.vision_models.centre_crop",
+)
+HEAVY = ("torch", "panda3d", "transformers", "diffusers", "datasets", "openai", "safetensors")
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for top in OURS for path in sorted((ROOT / top).rglob("*.py"))}
+
+
+def imports(name: str) -> Iterator[str]:
+    """Dotted names of all that a module imports, wherever in it; relative imports in full."""
+    path = MODULES[name]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def within(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def test_in_workers_only_jobs_know_the_web() -> None:
+    laboratory = [name for name in MODULES if within(name, "workers") and not within(name, "workers.jobs")]
+    assert [(name, taken) for name in laboratory for taken in imports(name) if within(taken, *WEB)] == []
+
+
+def test_pages_take_names_and_jobs_from_workers_and_nothing_else() -> None:
+    pages = [name for name in MODULES if within(name, "experiments", "maia_web")]
+    taken = [(name, taken) for name in pages for taken in imports(name) if within(taken, "workers")]
+    assert [(name, taken) for name, taken in taken if not within(taken, *FOR_EXPERIMENTS)] == []
+
+
+def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
+    plugins = [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))]
+    assert plugins
+    taken = [(name, taken) for name in plugins for taken in imports(name) if within(taken, "workers")]
+    allowed = [(name, taken) for name, taken in taken if within(taken, *FOR_PLUGINS, *own_packages(name))]
+    assert sorted(set(taken) - set(allowed)) == []
+
+
+def own_packages(plugin: str) -> list[str]:
+    """A plug-in may keep parts in a folder that begins with its name: `scripted.py` and `scripted_scientist/`."""
+    kind, name = plugin.split(".")[1:3] if plugin.count(".") > 1 else (plugin, "")
+    stems = [folder.name for folder in (ROOT / "workers" / kind).glob("*/") if folder.name.startswith(name)]
+    return [f"workers.{kind}.{stem}" for stem in stems if name]
+
+
+def test_the_registry_needs_the_standard_library_alone() -> None:
+    ours = {"workers.errors.UnknownName"}
+    others = {i.partition(".")[0] for i in imports("workers.registry") if i not in ours}
+    assert others <= sys.stdlib_module_names
+    assert list(imports("workers.errors")) == []
+
+
+WEB_PROCESS = """
+import sys
+import maia_web.asgi
+from importlib import import_module
+for name in sys.argv[1:]:
+    import_module(name)
+print(*sys.modules)
+"""
+
+
+def test_the_web_process_loads_no_laboratory(tmp_path: Path) -> None:
+    pages = [name for name in MODULES if within(name, "experiments") and "migrations" not in name]
+    jobs = ["experiments.core.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.recovery"]
+    loaded = run_python(WEB_PROCESS, *pages, *jobs, state=tmp_path).stdout.split()
+    drawing = ("workers.toybox.render", "workers.toybox.nets", "workers.toybox.sight")
+    assert [name for name in loaded if within(name, *HEAVY, *drawing, "workers.lab.laboratory")] == []
+
+
+WATCHED = """
+import logging, sys
+sys.dont_write_bytecode = True
+
+def watch(event, arguments):
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        did.append(f"{event} {arguments[0]}")
+    if event in {"os.mkdir", "socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.forkpty"}:
+        did.append(f"{event} {arguments}")
+
+from importlib import import_module
+for name in ["torch", "safetensors.torch", "panda3d.core", "PIL.Image", "asyncio"]:
+    import_module(name)  # what others do when imported is not ours to judge
+handlers = list(logging.getLogger().handlers)
+did = []
+sys.addaudithook(watch)
+for name in sys.argv[1:]:
+    import_module(name)
+    if did:
+        sys.exit(f"{name}: {did}")
+if logging.getLogger().handlers != handlers:
+    sys.exit("logging was set up")
+if sys.modules["torch"].cuda.is_initialized():
+    sys.exit("the GPU was probed")
+"""
+
+
+def test_importing_the_laboratory_does_nothing(tmp_path: Path) -> None:
+    laboratory = [name for name in MODULES if within(name, "workers") and not within(name, "workers.jobs")]
+    run_python(WATCHED, *laboratory, state=tmp_path)
+
+
+SET_UP = "import maia_web.asgi  # the entry point of a process: it sets Django and logging up\n"
+
+
+def test_importing_pages_and_jobs_does_nothing(tmp_path: Path) -> None:
+    rest = [name for name in MODULES if not within(name, "workers") or within(name, "workers.jobs")]
+    run_python(SET_UP + WATCHED, *rest, state=tmp_path)
+
+
+def run_python(program: str, *arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "MAIA_STATE": str(state),
+        "MAIA_SECRET_KEY": "only for this test",
+        "DJANGO_SETTINGS_MODULE": "maia_web.settings",
+    }
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done

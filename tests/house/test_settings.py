@@ -1,0 +1,141 @@
+"""Settings come from the environment, are strict, and have safe defaults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from django.core.exceptions import ImproperlyConfigured
+
+from maia_web import settings, state
+from tests import ROOT
+from workers.device import device_for
+from workers.errors import MissingPart
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", "")
+    assert settings.text("MAIA_TRIAL", "default") == "default"
+    assert settings.number("MAIA_TRIAL", 7) == 7
+    assert settings.switch("MAIA_TRIAL", default=True) is True
+
+
+@pytest.mark.parametrize("raw", ["-1", "nan", "inf", "seven"])
+def test_a_number_is_finite_and_not_negative(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", raw)
+    with pytest.raises(ImproperlyConfigured, match="MAIA_TRIAL"):
+        settings.number("MAIA_TRIAL", 7)
+
+
+def test_a_number_that_must_be_above_zero_says_what_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", "0")
+    assert settings.number("MAIA_TRIAL", 7) == 0
+    with pytest.raises(ImproperlyConfigured, match="MAIA_TRIAL='0' is not a number of 1 or more"):
+        settings.number("MAIA_TRIAL", 7, least=1)
+
+
+@pytest.mark.parametrize("raw", ["banana", "cuda:", "cuda:one", "CPU", "mps"])
+def test_a_device_that_does_not_exist_stops_the_start(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", raw)
+    with pytest.raises(ImproperlyConfigured, match=f"MAIA_TRIAL='{raw}' is none of auto, cpu, cuda"):
+        settings.device("MAIA_TRIAL", "auto")
+
+
+def test_networks_run_on_what_pytorch_has_and_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [settings.device("MAIA_TRIAL", name) for name in ("auto", "cuda:12")] == ["auto", "cuda:12"]
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    assert device_for("auto") == ("cuda" if count else "cpu")
+    assert device_for("cpu") == "cpu"
+    with monkeypatch.context() as elsewhere:  # a machine with two GPUs
+        elsewhere.setattr(torch.cuda, "is_available", lambda: True)
+        elsewhere.setattr(torch.cuda, "device_count", lambda: 2)
+        assert [device_for(name) for name in ("auto", "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+        with pytest.raises(MissingPart, match="only 2 of them"):
+            device_for("cuda:2")
+    with pytest.raises(MissingPart, match=r"MAIA_DEVICE='cuda:99' asks for an NVIDIA GPU.*Unset it"):
+        device_for("cuda:99")
+
+
+def test_a_list_is_split_at_commas_and_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", " a.example.org , ,b.example.org")
+    assert settings.words("MAIA_TRIAL") == ["a.example.org", "b.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "before", "after", "umask"),
+    [
+        ("secret_key", 0o755, 0o700, 0o077),  # made by an earlier version
+        ("maia.sqlite3", 0o777, 0o770, 0o007),
+        ("", 0o755, 0o700, 0o077),  # a fresh volume
+        ("images", 0o2775, 0o2770, 0o007),  # web and worker under two users of a group
+        ("notes.txt", 0o755, 0o755, 0o077),  # somebody else's: MAIA_STATE is mistyped
+    ],
+)
+def test_the_state_folder_is_shut_to_others(tmp_path: Path, holds: str, before: int, after: int, umask: int) -> None:
+    if holds:
+        (tmp_path / holds).touch()
+    tmp_path.chmod(before)
+    assert state.umask_for(tmp_path) == umask
+    assert tmp_path.stat().st_mode & 0o7777 == after
+
+
+def test_a_new_state_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    """Whatever starts first: every command, the web and the worker read the settings."""
+    made = tmp_path / "deep" / "state"
+    words = "import os; from django.conf import settings; settings.DEBUG; print(oct(os.umask(0)))"
+    environment = {"DJANGO_SETTINGS_MODULE": "maia_web.settings", "MAIA_STATE": str(made)}
+    done = subprocess.run([sys.executable, "-c", words], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0o77\n", "")
+    assert made.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_secret_key_is_made_once_and_only_its_owner_may_read_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MAIA_SECRET_KEY", raising=False)
+    key = settings.secret_key(tmp_path / "state")
+    assert len(key) >= 50
+    assert settings.secret_key(tmp_path / "state") == key
+    assert (tmp_path / "state" / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["secret_key"]
+
+
+def test_a_database_url_may_hold_escaped_characters() -> None:
+    found = settings.database("postgres://a%40b:p%2Fw@db.example.org:5433/maia")
+    assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"], found["NAME"]) == (
+        "a@b",
+        "p/w",
+        "db.example.org",
+        "5433",
+        "maia",
+    )
+    assert settings.database("sqlite:////var/lib/maia.sqlite3")["NAME"] == "/var/lib/maia.sqlite3"
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("", ""),
+        ("https://id.example.org/", "https://id.example.org"),
+        ("https://id.example.org/realms/a/.well-known/openid-configuration", "https://id.example.org/realms/a"),
+        ("http://127.0.0.1:9000", "http://127.0.0.1:9000"),
+    ],
+)
+def test_an_issuer_is_an_address(url: str, kept: str) -> None:
+    assert settings.issuer(url, "client") == kept
+
+
+@pytest.mark.parametrize(
+    ("url", "client"), [("http://id.example.org", "x"), ("id.example.org", "x"), ("https://", "x")]
+)
+def test_an_issuer_without_https_stops_the_start(url: str, client: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="MAIA_OIDC_ISSUER"):
+        settings.issuer(url, client)
+
+
+def test_an_issuer_without_a_client_stops_the_start() -> None:
+    with pytest.raises(ImproperlyConfigured, match="MAIA_OIDC_CLIENT_ID"):
+        settings.issuer("https://id.example.org", "")

@@ -1,0 +1,68 @@
+"""Templates keep to the policy of the site, and ask for nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.template.loader import get_template
+
+from tests import ROOT
+
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+FORBIDDEN = {
+    "a style in place": r"\sstyle=",
+    "a handler in place": r"\son\w+=\"",
+    "a script in place": r"<script(?![^>]*\ssrc=)",
+    "a style sheet in place": r"<style",
+    "text taken for HTML": r"\|\s*safe\b|autoescape off",
+    "an address outside": r"(?:src|href|action)=\"https?:",
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT / "templates"))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=name_of)
+def test_a_template_compiles_and_keeps_to_the_policy(path: Path) -> None:
+    get_template(name_of(path))
+    text = path.read_text()
+    assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text)] == []
+
+
+def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
+    """But for what the database calls its rows: those words stand in migrations."""
+    named = re.compile(r"help_text=|verbose_name|= \"data_set\", ")
+    said = re.compile(r"\b([Dd]ata|[Tt]ool) sets?\b")
+    kept = {"migrations", "rendering.py"}
+    sources = [path for folder in ("experiments", "workers") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path for path in sources if path.suffix in {".py", ".md"} and not kept & set(path.parts)]
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in [*TEMPLATES, *texts]
+        for line in path.read_text().splitlines()
+        if said.search(line) and not named.search(line)
+    ]
+    assert found == []
+
+
+def test_every_static_file_that_a_page_asks_for_exists() -> None:
+    asked = {name for path in TEMPLATES for name in re.findall(r"\{% static '([^']+)' %\}", path.read_text())}
+    assert "js/theme.js" in asked
+    assert [name for name in asked if not finders.find(name)] == []
+
+
+def test_every_script_imports_what_exists() -> None:
+    for script in (ROOT / "static/js").glob("*.js"):
+        for name in re.findall(r"^import .*?\"(\./[^\"]+)\"", script.read_text(), flags=re.MULTILINE):
+            assert (script.parent / name).exists(), f"{script.name} imports {name}"
+
+
+def test_every_icon_that_a_template_asks_for_is_drawn() -> None:
+    drawn = set(re.findall(r"name == \"(\w+)\"", (ROOT / "templates/display/icon.html").read_text()))
+    asked = {name for path in TEMPLATES for name in re.findall(r"\{% icon \"(\w+)\" %\}", path.read_text())}
+    assert asked
+    assert asked <= drawn

@@ -1,0 +1,139 @@
+"""The laboratory: plug-ins loaded once, names checked, a bench for each experiment."""
+
+import threading
+
+import pytest
+
+from tests.support import tiny_lab
+from tests.support.tiny_lab import RED, square
+from workers import registry
+from workers.errors import Cancelled, UnknownName
+from workers.lab.imaging import from_base64, image_key
+from workers.lab.laboratory import MOST_SUBJECTS, Laboratory
+from workers.lab.memory import ImagesInMemory
+from workers.protocols import LabSettings, SystemSpec
+
+SPEC = SystemSpec("unit", "tiny", "patches", RED)
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    for table, name in {
+        "VISION_MODELS": "model",
+        "DATA_SETS": "pictures",
+        "IMAGE_GENERATORS": "generator",
+        "IMAGE_EDITORS": "editor",
+        "DESCRIBERS": "describer",
+    }.items():
+        monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
+    monkeypatch.setattr(registry, "TOOL_SETS", {"tiny": ("Tiny", "tiny", "tiny", "tiny")})
+    return Laboratory(LabSettings(tmp_path, batch_size=4, data_set="tiny"))
+
+
+def tiny_bench(lab, spec=SPEC, **options):
+    return lab.bench(spec, ImagesInMemory(), 0, **{"tool_set": "tiny"} | options)
+
+
+def test_it_knows_the_layers_of_a_model(lab):
+    assert [(info.name, info.units) for info in lab.layers("tiny")] == [("patches", 4), ("logits", 4)]
+
+
+def test_it_loads_each_plugin_once_however_many_threads_ask(lab, monkeypatch):
+    loaded, models, gate = [], [], threading.Barrier(8)
+
+    def load(settings):
+        loaded.append(settings)
+        return tiny_lab.TinyModel()
+
+    monkeypatch.setattr(tiny_lab, "load_model", load)
+
+    def ask():
+        gate.wait()
+        models.append(lab.model("tiny"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loaded) == 1
+    assert len({id(model) for model in models}) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (SystemSpec("circuit", "tiny", "patches", 0), "no 'circuit' here. Choose one of: unit"),
+        (SystemSpec("unit", "resnet", "patches", 0), "no 'resnet' here. Choose one of: tiny"),
+        (SystemSpec("unit", "tiny", "layer9", 0), "tiny has no layer 'layer9'. Choose one of: patches, logits"),
+        (SystemSpec("unit", "tiny", "patches", 4), "patches of tiny has no unit 4. Choose one from 0 to 3"),
+        (SystemSpec("unit", "tiny", "patches", -1), "no unit -1"),
+        (SystemSpec("unit", "tiny", "patches", True), "no unit True"),
+        (SystemSpec("unit", "tiny", "patches", 0, {"data_set": "imagenet"}), "no 'imagenet' here. Choose one of: tiny"),
+    ],
+)
+def test_it_names_what_there_is_instead_of_what_there_is_not(lab, spec, message):
+    with pytest.raises(UnknownName, match=message):
+        lab.subject(spec)
+
+
+def test_it_keeps_a_subject_and_forgets_the_oldest_when_there_are_too_many(lab):
+    first = lab.subject(SPEC)
+    assert lab.subject(SystemSpec("unit", "tiny", "patches", RED, {})) is first
+    for number in range(MOST_SUBJECTS):
+        lab.subject(SystemSpec("unit", "tiny", "patches", RED, {"note": number}))
+    assert lab.subject(SPEC) is not first
+
+
+def test_it_sets_up_a_bench_on_which_a_whole_experiment_runs(lab):
+    bench = tiny_bench(lab)
+    assert bench.facts["system.layer"] == "patches"
+    calls = bench.calls("function")
+    activations, masked = calls["tools.dataset_exemplars"]("system")
+    calls["tools.log_experiment"](activations, masked, ["a", "b", "c"], calls["tools.summarize_images"](masked))
+    images, titles = calls["tools.edit_images"](["a blue one"], ["make it green"])
+    calls["tools.log_experiment"](*calls["system.neuron"](images), titles)
+    first, second = bench.tools.entries
+    assert [seen.activation for seen in first.observations] == pytest.approx([1.0, 1.0, 0.2])
+    assert [(seen.activation, seen.origin) for seen in second.observations] == [(0.0, "original"), (0.0, "edited")]
+    assert bench.tools.threshold == pytest.approx(2.2 / 3)
+
+
+def test_it_says_what_it_indexes_and_can_be_cancelled_meanwhile(lab):
+    said = []
+    tiny_bench(lab, progress=lambda *each: said.append(each))
+    assert said[0] == ("Indexing tiny patches", 0, 6)
+
+    def stop(what, done, total):
+        raise Cancelled("A person stopped the run.")
+
+    with pytest.raises(Cancelled):
+        tiny_bench(lab, SystemSpec("unit", "tiny", "logits", RED), progress=stop)
+
+
+def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
+    images = [square(colour, corner) for colour in ("red", "grey", "blue") for corner in range(4)]
+    alone = tiny_bench(lab).system.neuron(images)
+    found: list[tuple[list[float], list[str]]] = []
+
+    def work():
+        bench = tiny_bench(lab)
+        found.extend(bench.system.neuron(images) for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # PyTorch may sum in another order on another thread; a mask has no such doubt here.
+    assert [activations for activations, _ in found] == [pytest.approx(alone[0], abs=1e-6)] * 40
+    assert [masks for _, masks in found] == [alone[1]] * 40
+
+
+def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
+    monkeypatch.setitem(registry.TOOL_SETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
+    bench = tiny_bench(lab, tool_set="poor")
+    bench.tools.text2image(["red"])
+    with pytest.raises(UnknownName, match="no 'nothing' here"):
+        bench.tools.summarize_images([square("red")])
+    assert image_key(from_base64(bench.system.neuron([square("red")])[1][0]))

@@ -1,0 +1,317 @@
+"""The tools: every dialect, where each image came from, seeds, and every misuse."""
+
+import pytest
+from PIL import Image
+
+from tests.lab.test_exemplars import index_of
+from tests.support.tiny_lab import DEAD, GREEN, RED, Bench, square
+from workers.errors import Cancelled, ToolMisuse, ToolRefused
+from workers.lab import program_api
+from workers.lab.image_tools import derived
+from workers.lab.imaging import from_base64, image_key, to_base64
+from workers.lab.memory import ImagesInMemory
+from workers.lab.tools import Tools
+from workers.protocols import LogEntry
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(index_of(tmp_path))
+
+
+@pytest.fixture
+def tools(bench):
+    return bench.tools
+
+
+def key_of(image):
+    return image_key(from_base64(image) if isinstance(image, str) else image)
+
+
+def logged(bench):
+    return [seen for entry in bench.tools.entries for seen in entry.observations]
+
+
+# --- exemplars ------------------------------------------------------------------------------------------
+
+
+def test_it_gives_the_exemplars_best_first_with_masked_images(tmp_path):
+    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
+    activations, masked = bench.tools.dataset_exemplars(bench.system)
+    assert activations == pytest.approx([1.0, 1.0, 0.2])
+    raw = [bench.memory.recall(key_of(each)).raw for each in masked]
+    assert raw == [image_key(square("red", 3)), image_key(square("red", 0)), image_key(square("grey", 1))]
+    assert bench.memory.recall(raw[0]).origin == "exemplar"
+    assert bench.tools.dataset_exemplars() == (activations, masked)
+
+
+def test_it_says_in_words_that_a_unit_never_activates(tmp_path):
+    bench = Bench(index_of(tmp_path), DEAD)
+    assert bench.tools.entries == []
+    assert bench.tools.dataset_exemplars(bench.system) == ([], [])
+    bench.tools.dataset_exemplars(bench.system)
+    (entry,) = bench.tools.entries
+    assert entry.text.count("No image of the dataset activates this unit") == 1
+    assert bench.tools.threshold is None
+
+
+def test_its_threshold_is_the_mean_of_the_exemplars_and_its_best_the_highest_that_was_measured(bench):
+    tools = bench.tools
+    assert tools.threshold == pytest.approx(2.2 / 3)
+    tools.dataset_exemplars()
+    assert (tools.best, tools.measured) == (None, 3)
+    bench.system.neuron([square("grey", 2)])
+    tools.log_experiment([0.7], [square("blue")], ["b"])
+    assert (tools.best, tools.measured) == (pytest.approx(0.2), 5)
+
+
+def test_it_knows_what_ordinary_images_get(bench):
+    ordinary = bench.tools.ordinary
+    assert (ordinary.images, ordinary.median) == (6, pytest.approx(0.1))
+    assert ordinary.q90 == pytest.approx(1.0)
+    assert bench.tools.measured == 0
+
+
+# --- drawing and editing --------------------------------------------------------------------------------
+
+
+def test_it_draws_one_image_for_each_prompt_and_remembers_prompt_seed_and_scene(bench):
+    images = bench.tools.text2image(["a red square", "a green square"])
+    seeds = [derived(0, words, 0) for words in ("a red square", "a green square")]
+    assert [key_of(each) for each in images] == [
+        key_of(square("red", seeds[0] % 4)),
+        key_of(square("green", seeds[1] % 4)),
+    ]
+    known = bench.memory.recall(key_of(images[0]))
+    assert (known.origin, known.prompt, known.seed) == ("generated", "a red square", seeds[0])
+    assert known.scene["colour"] == "red"
+    assert bench.tools.text2image("a red square")[0].size == (8, 8)
+
+
+def test_it_gives_repeats_of_a_prompt_other_seeds_and_the_same_run_the_same_seeds(tmp_path):
+    first, again, other = (Bench(index_of(tmp_path), seed=seed) for seed in (1, 1, 2))
+    for bench in (first, again, other):
+        bench.tools.text2image(["red", "red"])
+        bench.tools.text2image(["green", "red"])
+    assert len({seed for _, seed in first.generator.asked}) == 4
+    assert first.generator.asked == again.generator.asked
+    assert not set(first.generator.asked) & set(other.generator.asked)
+    assert all(0 <= seed < 2**31 for _, seed in first.generator.asked)
+
+
+def test_it_draws_nothing_again_that_an_earlier_experiment_logged(tmp_path):
+    memory = ImagesInMemory()
+    first = Bench(index_of(tmp_path), memory=memory)
+    first.tools.log_experiment([1.0], first.tools.text2image(["red"]), ["red"])
+    second = Bench(index_of(tmp_path), memory=memory, earlier=first.tools.entries)
+    second.tools.text2image(["red"])
+    assert second.generator.asked == [("red", derived(0, "red", 1))]
+
+
+def test_it_draws_the_originals_itself_and_returns_originals_and_edits_interleaved(bench):
+    images, titles = bench.tools.edit_images(["a red one", "a blue one"], ["make it green", "make it grey"])
+    assert titles == ["a red one", "make it green", "a blue one", "make it grey"]
+    known = [bench.memory.recall(key_of(image)) for image in images]
+    assert [each.origin for each in known] == ["original", "edited", "original", "edited"]
+    assert [each.scene["colour"] for each in known] == ["red", "green", "blue", "grey"]
+    assert known[0].scene["corner"] == known[1].scene["corner"]
+    assert known[1].original == key_of(images[0])
+    assert known[1].seed == known[0].seed == bench.editor.seeds[0]
+    assert known[1].prompt == "make it green"
+
+
+def test_it_edits_given_images_of_every_kind(bench):
+    drawn = bench.tools.text2image(["red"])[0]
+    exemplars = bench.tools.dataset_exemplars()[1]
+    _, masked = bench.system.neuron([drawn])
+    given = [drawn, to_base64(drawn), masked[0], exemplars[2], "blue"]
+    images, titles = bench.tools.edit_images(given, ["make it green"] * 5)
+    assert titles[::2] == ["red", "red", "red", "original image", "blue"]
+    assert [key_of(each) for each in images[:6:2]] == [key_of(drawn)] * 3
+    assert key_of(images[6]) == key_of(square("grey", 1))
+    assert [bench.memory.recall(key_of(each)).scene["colour"] for each in images[1::2]] == ["green"] * 5
+
+
+def test_it_never_takes_a_word_for_an_image(bench):
+    images, _ = bench.tools.edit_images(["bird"], ["make it red"])
+    assert bench.memory.recall(key_of(images[0])).prompt == "bird"
+    bench.tools.display("bird")
+    assert bench.tools.entries[0] == LogEntry((), "bird")
+
+
+@pytest.mark.parametrize(
+    ("shown", "titles", "words"),
+    [
+        (["before", 0], ["before"], [""]),
+        (["before", 0, "other", 1], ["before", "other"], [""]),
+        (["before", 0, "after"], ["after"], ["before", ""]),
+        (["before", 0, "between", 1, "after"], ["between", "after"], ["before", "", ""]),
+    ],
+)
+def test_no_word_beside_an_image_is_lost(bench, shown, titles, words):
+    images = bench.tools.text2image(["red", "blue"])
+    bench.tools.display(*(images[each] if isinstance(each, int) else each for each in shown))
+    entries = bench.tools.entries
+    assert [seen.title for entry in entries for seen in entry.observations] == titles
+    assert [entry.text for entry in entries] == words
+
+
+def test_it_says_that_an_edit_needs_the_scene_behind_the_image(tools):
+    with pytest.raises(ToolRefused, match="scene behind this image is unknown"):
+        tools.edit_images([Image.new("RGB", (8, 8), "white")], ["make it red"])
+
+
+def test_it_passes_on_what_generator_and_editor_remark(tools):
+    tools.text2image(["a quux", "a red one", "a quux"])
+    tools.edit_images(["a red one"], ["make it red"])
+    remarks = tools.entries[-1]
+    assert remarks.observations == ()
+    assert remarks.text.splitlines() == [
+        "The edit 'make it red' changed nothing in its image.",
+        "'a quux': understood no colour.",
+    ]
+
+
+def test_what_is_to_be_said_of_an_image_stands_beside_it(bench):
+    images = bench.tools.text2image(["a quux", "a red one"])
+    activations, masked = bench.system.neuron(images)
+    bench.tools.log_experiment(activations, masked, ["first", "second"])
+    (entry,) = bench.tools.entries
+    assert [seen.title for seen in entry.observations] == ["first (understood no colour.)", "second"]
+
+
+def test_a_repeated_prompt_is_one_original_in_a_call(bench):
+    images, _ = bench.tools.edit_images(["red", "blue", "red"], ["make it green", "make it grey", "make it black"])
+    assert key_of(images[0]) == key_of(images[4])
+    assert [prompt for prompt, _ in bench.generator.asked] == ["red", "blue"]
+
+
+def test_it_bounds_its_remarks(tools):
+    tools.text2image([f"{number} {'quux ' * 300}" for number in range(60)])
+    lines = tools.entries[-1].text.splitlines()
+    assert len(lines) == 20
+    assert max(map(len, lines)) < 450
+
+
+def test_it_lets_a_refusal_and_a_cancellation_through(bench):
+    with pytest.raises(ToolRefused, match="forbidden"):
+        bench.tools.text2image(["a forbidden thing"])
+
+    def stop(what, done, total):
+        raise Cancelled("A person stopped the run.")
+
+    bench.tools._studio._progress = stop
+    with pytest.raises(Cancelled):
+        bench.tools.text2image(["red"])
+
+
+# --- words ----------------------------------------------------------------------------------------------
+
+
+def test_it_describes_each_image_under_its_title_and_masked_images_as_masked(bench):
+    images = [square("red"), square("grey")]
+    assert bench.tools.describe_images(images, ["one", "two"]) == "one: bright\ntwo: dark"
+    _, masked = Bench(bench.subject._index, GREEN).system.neuron(images)
+    assert bench.tools.describe_images(masked, ["one", "two"]) == "one: bright\ntwo: dark", "plain: nothing is lit"
+    assert bench.tools.describe(images) == "image 1: bright\nimage 2: dark"
+    assert bench.tools.summarize_images(images) == bench.tools.summarize(images) == "1 of 2 are bright"
+
+
+# --- dialects -------------------------------------------------------------------------------------------
+
+
+def test_its_table_serves_both_dialects(bench):
+    function, script = (program_api.calls(bench.system, bench.tools, dialect) for dialect in ("function", "script"))
+    assert set(function) == set(script)
+    activations, images = function["tools.dataset_exemplars"]("system")
+    assert script["tools.dataset_exemplars"]("system") == list(zip(activations, images, strict=True))
+    assert script["tools.results_list"]() == []
+    assert script["tools.experiment_log"]() == []
+
+
+def test_its_table_serves_the_exemplars_of_a_dead_unit_in_both_dialects(tmp_path):
+    bench = Bench(index_of(tmp_path), DEAD)
+    assert program_api.calls(bench.system, bench.tools, "function")["tools.dataset_exemplars"]() == ([], [])
+    assert program_api.calls(bench.system, bench.tools, "script")["tools.dataset_exemplars"]() == []
+
+
+def test_its_table_serves_every_public_method_and_nothing_else(bench):
+    served = {name.partition(".")[2] for name in program_api.calls(bench.system, bench.tools, "function")}
+    public = {name for name in vars(Tools) if not name.startswith("_")} - {
+        *("entries", "best", "measured", "ordinary", "threshold")
+    }
+    assert served == public | {"neuron", "call_neuron"}
+
+
+def test_it_shows_the_attributes_of_the_system(bench):
+    assert program_api.facts(bench.system) == {
+        "system.model_name": "tiny",
+        "system.layer": "patches",
+        "system.neuron_num": RED,
+        "system.unit": RED,
+    }
+
+
+def test_it_knows_the_names_of_scenes_and_single_edits(bench):
+    assert [key_of(image) for image in bench.tools.text2model(["red"])] == [
+        key_of(square("red", derived(0, "red", 0) % 4))
+    ]
+    assert len(bench.tools.game_engine("red")) == 1
+    image = bench.tools.text2image("red")[0]
+    edit = bench.tools.edit_image(image, "make it blue")
+    assert bench.memory.recall(key_of(edit)).original == key_of(image)
+    edits = bench.tools.edit_image(image, ["make it blue", "make it green"])
+    assert [bench.memory.recall(key_of(each)).scene["colour"] for each in edits] == ["blue", "green"]
+
+
+# --- misuse ---------------------------------------------------------------------------------------------
+
+IMAGE = square("red")
+MISUSES = [
+    ("text2image", (None,), "prompt_list must be a list of prompts, but is None"),
+    ("text2image", ([],), "prompt_list is empty"),
+    ("text2image", ([3],), r"prompt_list\[0\] must be text, but is of type int \(3\)"),
+    ("text2image", ([IMAGE],), r"prompt_list\[0\] must be text, but is of type Image"),
+    ("text2image", (["red", " "],), r"prompt_list\[1\] is empty"),
+    ("text2image", (["x" * 2001],), r"prompt_list\[0\] has 2001 characters; at most 2000 are read"),
+    ("text2image", (["red"] * 65,), "prompt_list holds 65 prompts; one call takes 64 at most"),
+    ("edit_images", (["red"], ["make it blue"] * 2), "prompts_or_images has 1, instructions has 2"),
+    ("edit_images", ([1], ["make it blue"]), r"prompts_or_images\[0\] must be an image, but is a int"),
+    ("edit_images", ([""], ["make it blue"]), r"prompts_or_images\[0\] is empty"),
+    ("edit_images", (["x" * 2001], ["make it blue"]), r"prompts_or_images\[0\] has 2001 characters"),
+    ("edit_images", (["red"], [None]), r"instructions\[0\] must be text, but is None"),
+    ("edit_images", (["red"], []), "instructions is empty"),
+    ("describe_images", ([IMAGE], ["a", "b"]), "image_list has 1, image_title has 2"),
+    ("describe_images", ([IMAGE], [1]), r"image_title\[0\] must be text"),
+    ("describe_images", ([],), "image_list is empty"),
+    ("summarize_images", (["bird"],), r"image_list\[0\] must be an image, but is the text 'bird'"),
+    ("log_experiment", ([1.0], [IMAGE], ["a", "b"], ""), "activation_list has 1, image_list has 1, image_titles has 2"),
+    ("log_experiment", ([1.0, 2.0], [IMAGE], ["a"], ""), "activation_list has 2"),
+    ("log_experiment", ([], [], [], ""), "activation_list is empty"),
+    ("log_experiment", ([True], [IMAGE], ["a"], ""), r"activation_list\[0\] must be a finite number.*bool \(True\)"),
+    ("log_experiment", ([float("nan")], [IMAGE], ["a"], ""), r"finite number, but is of type float \(nan\)"),
+    ("log_experiment", ([float("inf")], [IMAGE], ["a"], ""), r"finite number, but is of type float \(inf\)"),
+    ("log_experiment", (["1.0"], [IMAGE], ["a"], ""), r"finite number, but is of type str \('1.0'\)"),
+    ("log_experiment", ([None], [IMAGE], ["a"], ""), "finite number, but is None"),
+    ("log_experiment", ([1.0], [IMAGE], [1], ""), r"image_titles\[0\] must be text"),
+    ("log_experiment", ([1.0], [IMAGE], ["a"], 5), "image_textual_information must be text or a list of texts"),
+    ("log_experiment", ([1.0], [IMAGE], ["a"], ["b", 5]), "image_textual_information must be text or a list of texts"),
+    ("log_experiment", ([1.0], ["gone"], ["a"], ""), r"image_list\[0\] must be an image"),
+    ("display", ([IMAGE] * 65,), "65 images came; one call shows 64 at most"),
+    ("display", ([[None, IMAGE]],), "the activation beside an image"),
+    ("display", ([[float("nan"), IMAGE]],), "the activation beside an image"),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "message"), MISUSES)
+def test_it_says_what_is_wrong_with_an_argument(tools, name, args, message):
+    with pytest.raises(ToolMisuse, match=message):
+        getattr(tools, name)(*args)
+    assert tools.entries == []
+
+
+def test_it_bounds_how_many_images_one_experiment_logs(tools):
+    for _ in range(4):
+        tools.log_experiment([1.0] * 64, [IMAGE] * 64, ["a"] * 64)
+    with pytest.raises(ToolMisuse, match="has logged 256 images and 1 more came"):
+        tools.log_experiment([1.0], [IMAGE], ["a"])

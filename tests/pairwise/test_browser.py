@@ -1,0 +1,91 @@
+"""Judging in a real browser: keys, the next pair behind the one on screen, and an answer that does not arrive."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Page, expect, sync_playwright
+
+from experiments.models import Choice, Contest
+from tests.conftest import member
+from tests.support import contests
+from tests.support.pictures import stored
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|WebSocket|404|htmx:")
+PAIRS = 5
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+]
+
+
+def chosen() -> list[str]:
+    """What was kept, in the order of the pairs; a thread asks, since the browser's own has an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: [screen(choice) for choice in Choice.objects.order_by("pair__position")]).result()
+
+
+def screen(choice: Choice) -> str:
+    """A choice as it looked."""
+    return (
+        choice.answer
+        if choice.answer == "neither"
+        else "first"
+        if (choice.answer == "a") != choice.swapped
+        else "second"
+    )
+
+
+@pytest.fixture
+def contest(owner) -> Contest:
+    for number, colour in enumerate(contests.COLOURS[:PAIRS]):
+        each = contests.unit(number)
+        contests.exemplars(each, stored(colour))
+        contests.label(each, f"{colour} balls", "person")
+        contests.label(each, f"something {colour}")
+    return contests.contest(owner, source=["person", contests.MILAN], repeats=0, gold=0)
+
+
+def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client: Client, contest: Contest) -> None:
+    client.force_login(member("judge", "REVIEWER"))
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    errors: list[str] = []
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        page = context.new_page()
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{live_server.url}/choices/{contest.pk}/judge/")
+        expect(page.locator(".pair")).to_have_count(2)
+        press(page, "ArrowLeft", 1)
+        press(page, "2", 2)
+        context.set_offline(True)
+        page.keyboard.press("0")
+        expect(page.locator("#trouble")).to_contain_text("was not kept")
+        expect(page.locator("#done")).to_have_text("2")
+        context.set_offline(False)
+        press(page, "0", 3)
+        press(page, "ArrowRight", 4)
+        page.keyboard.press("u")
+        expect(page.locator("#done")).to_have_text("3")
+        press(page, "1", 4)
+        page.keyboard.press("1")
+        expect(page.locator(".empty")).to_contain_text("All 5 pairs are judged")
+    assert chosen() == ["first", "second", "neither", "first", "first"]
+    assert [error for error in errors if not EXPECTED.search(error)] == []
+
+
+def press(page: Page, key: str, done: int) -> None:
+    """A key, once the next pair is there to be seen behind; then so many are judged."""
+    expect(page.locator(".pair")).to_have_count(min(2, PAIRS + 1 - done))
+    page.keyboard.press(key)
+    expect(page.locator("#done")).to_have_text(str(done))

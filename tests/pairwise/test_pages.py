@@ -1,0 +1,146 @@
+"""The pages of contests and their part of the API."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from experiments.models import AuditEntry, Contest, Label, Notification
+from experiments.pairwise import judging
+from tests.conftest import member
+from tests.pairwise.test_judging import SECRETS
+from tests.support import contests
+from tests.support.api_world import Script
+from tests.support.contests import AGENT, MILAN
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def as_admin(db: None) -> Client:
+    return contests.signed_in("admin", "ADMIN")
+
+
+@pytest.fixture
+def contest(owner: User) -> Contest:
+    contests.labelled(owner)
+    return contests.contest(owner)
+
+
+def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> None:
+    contests.labelled(owner)
+    judge = member("judge", "REVIEWER")
+    fields = {"name": "Mine", "source": [AGENT, MILAN], "model": "toybox", "q": "red", "most": "50"}
+    counted = as_admin.get("/choices/new/", fields).content.decode()
+    assert "<b>1</b> pair of labels" in counted
+    assert not Contest.objects.exists()
+    assert as_admin.post("/choices/new/", fields).status_code == 302
+    made = Contest.objects.get()
+    assert (made.name, made.query, made.pairs.count()) == ("Mine", "model=toybox&q=red", 1)
+    assert AuditEntry.objects.filter(verb="contest.made").count() == 1
+    assert "asks you to judge 1 pair of labels in “Mine”" in Notification.objects.get(user=judge).words
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"source": [AGENT]}, "Choose two sources or more"),
+        ({"source": [AGENT, "import:nobody"]}, "is not one of the available choices"),
+        ({"most": "0"}, "Pairs at most"),
+        ({"gold": "many"}, "Known answer"),
+        ({"name": ""}, "Name"),
+        ({"layer": "none"}, "No unit has two different labels"),
+    ],
+)
+def test_a_contest_that_cannot_be_is_not_made(as_admin: Client, owner: User, fields: dict, problem: str) -> None:
+    contests.labelled(owner, 3)
+    sent = {"name": "Mine", "source": [AGENT, MILAN]} | fields
+    response = as_admin.post("/choices/new/", sent)
+    assert response.status_code == 400
+    assert problem in response.content.decode()
+    assert not Contest.objects.exists()
+
+
+def test_without_two_sources_the_page_says_what_is_needed(as_admin: Client) -> None:
+    assert "Labels of two sources are needed" in as_admin.get("/choices/new/").content.decode()
+
+
+def test_pages_ask_the_database_as_often_for_many_as_for_few(
+    contest: Contest, owner: User, django_assert_num_queries
+) -> None:
+    reviewer = contests.signed_in("reviewer", "REVIEWER")
+    addresses = ["/choices/", f"/choices/{contest.pk}/", f"/choices/{contest.pk}/judge/"]
+    few = []
+    for address in addresses:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            reviewer.get(address)
+        few.append(len(asked))
+    for seed in range(3):
+        contests.contest(owner, seed=seed + 10)
+    for name in ("one", "two", "three"):
+        contests.judged(contests.signed_in(name, "REVIEWER"), contest, AGENT)
+    for address, count in zip(addresses, few, strict=True):
+        with django_assert_num_queries(count):
+            reviewer.get(address)
+
+
+def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> None:
+    contests.labelled(owner, 3)
+    Label.objects.filter(text="something red").update(text="<script>alert(1)</script>")
+    made = contests.contest(owner, name="<b>bold</b>")
+    for address in ("/choices/", f"/choices/{made.pk}/", f"/choices/{made.pk}/judge/"):
+        page = as_admin.get(address).content.decode()
+        assert "<b>bold" not in page
+        assert "<script>alert" not in page
+
+
+# --- the API ---
+
+
+def test_a_script_judges_and_reads_results_once_the_contest_is_closed(contest: Contest) -> None:
+    script = Script(member("reviewer", "REVIEWER"))
+    assert script.get("/contests").json()["items"][0]["pairs"] == 18
+    address = f"/contests/{contest.pk}"
+    shown = script.get(f"{address}/next").json()
+    assert not [secret for secret in SECRETS if secret in str(shown).lower()]
+    while shown["pair"]:
+        sent = {"pair": shown["pair"]["id"], "answer": "first", "seconds": 1.5}
+        response = script.post(f"{address}/choices", sent)
+        assert response.status_code == 201
+        shown = response.json()
+    assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
+    assert script.get(f"{address}/results").status_code == 409
+    judging.close(contest.pk)
+    assert script.get(f"{address}/next").json()["pair"] is None
+    assert script.post(f"{address}/choices", sent).status_code == 409
+    told = script.get(f"{address}/results").json()
+    (judge,) = told["judges"]
+    assert (judge["kind"], judge["judged"], judge["first"]["value"], judge["repeated"]["value"]) == (
+        "person",
+        18,
+        1.0,
+        0.0,
+    )
+    assert {(each["source"], each["over"]) for each in told["people"]} == {
+        ("Agent, whichever", "milan (imported)"),
+        ("milan (imported)", "Agent, whichever"),
+    }
+
+
+def test_an_open_contest_waits_on_the_overview_of_who_may_judge_it(
+    contest: Contest, redis_url: str, as_owner: Client
+) -> None:
+    reviewer, total = contests.signed_in("reviewer", "REVIEWER"), contest.pairs.count()
+    assert f"{total} of {total} pairs to judge" in reviewer.get("/").content.decode()
+    assert "pairs to judge" not in as_owner.get("/").content.decode(), "a researcher judges nothing"
+    contests.judged(reviewer, contest, AGENT)
+    assert "pairs to judge" not in reviewer.get("/").content.decode()
+    other = contests.signed_in("other", "REVIEWER")
+    assert f"/choices/{contest.pk}/judge/" in other.get("/").content.decode()
+    judging.close(contest.pk)
+    assert "pairs to judge" not in other.get("/").content.decode()

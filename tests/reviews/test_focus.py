@@ -1,0 +1,86 @@
+"""Focus mode says what is so: whose place it is, what has begun, and no answer before it is judged."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from experiments.models import DataSet, Exemplar, Image, Layer, Model, Profile, Review, Run, Unit
+from experiments.reviews import queues
+from tests.conftest import member
+from tests.reviews.test_pages import FULL, send, signed_in
+from tests.reviews.test_writing import lapse, queue_of, submit, taken
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def first() -> User:
+    return member("first", "REVIEWER")
+
+
+def test_a_reservation_that_lapsed_is_lost_only_to_somebody(owner: User, first: User) -> None:
+    queue, client = queue_of(owner, runs=1), signed_in(first)
+    review = taken(queue, first)
+    lapse(review)
+    page = client.get(f"/review/{queue.pk}/items/1/").content.decode()
+    assert "another reviewer has the place" not in page
+    assert "Submit and go on" in page
+    taken(queue, member("second", "REVIEWER"))
+    assert "another reviewer has the place" in client.get(f"/review/{queue.pk}/items/1/").content.decode()
+
+
+def test_a_draft_in_a_closed_queue_is_not_said_to_be_anothers(owner: User, first: User) -> None:
+    queue = queue_of(owner, runs=1)
+    review = taken(queue, first)
+    lapse(review)
+    Review.objects.update(slot=None)
+    queues.close(queue)
+    told = send(signed_in(first), f"/review/{queue.pk}/items/1/save/", **FULL).json()
+    assert "another reviewer" not in told["words"]
+
+
+def test_looking_at_an_item_begins_no_draft(owner: User, first: User) -> None:
+    queue, client = queue_of(owner, runs=1), signed_in(first)
+    client.get(f"/review/{queue.pk}/next/")
+    for address in ("/review/", f"/review/{queue.pk}/"):
+        page = client.get(address).content.decode()
+        assert "Your drafts" not in page
+        assert "under way" not in page
+    send(client, f"/review/{queue.pk}/items/1/save/", supported="4")
+    page = client.get("/review/").content.decode()
+    assert "Your drafts" in page
+    assert "1 review under way" in page
+
+
+def test_the_exemplars_of_the_unit_stand_in_for_those_that_a_run_did_not_log(owner: User, first: User) -> None:
+    queue = queue_of(owner, runs=1)
+    run = Run.objects.get()
+    layer = Layer.objects.create(
+        model=Model.objects.create(name=run.model), position=0, name=run.layer, kind="conv", units=run.unit + 1
+    )
+    unit = Unit.objects.create(layer=layer, number=run.unit)
+    data_set = DataSet.objects.create(key="own", label="Own pictures", added=timezone.now())
+    address, client = f"/review/{queue.pk}/items/1/", signed_in(first)
+    assert "Neither the run nor a dataset shows exemplars" in client.get(address).content.decode()
+    profile = Profile.objects.create(unit=unit, data_set=data_set, written=timezone.now())
+    image = Image.objects.create(key="a" * 64, width=8, height=8, origin="exemplar")
+    Exemplar.objects.create(profile=profile, rank=1, activation=7.5, image=image, masked=image)
+    page = client.get(address).content.decode()
+    assert "the run logged none: those of Own pictures" in page
+    assert "a" * 64 in page
+
+
+def test_a_synthetic_neuron_has_a_number_until_it_is_judged(owner: User, first: User) -> None:
+    queue = queue_of(owner, runs=1)
+    Run.objects.update(system_kind="synthetic", model="synthetic:toybox-eyes", layer="or", unit=3)
+    review, client = taken(queue, first), signed_in(first)
+    addresses = [f"/review/{queue.pk}/", f"/review/{queue.pk}/items/1/"]
+    for address in addresses:
+        page = client.get(address).content.decode()
+        assert "synthetic:toybox-eyes" not in page
+        assert "neuron " in page
+    submit(review, first)
+    for address in addresses:
+        assert "synthetic:toybox-eyes / or / unit 3" in client.get(address).content.decode()

@@ -1,0 +1,247 @@
+"""The New query page: asking, the picker, and exemplars while a worker makes them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+from redis import Redis
+
+from experiments.core import notify, transcript
+from experiments.models import Backbone, DataSet, Exemplar, Layer, Model, Profile, Run, ToolSet, Unit
+from tests.runs.test_query_form import GOOD
+from tests.support.builders import as_json, make_run
+from tests.support.pictures import stored
+from workers.record.events import Conclusion, Ended
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def layer() -> Layer:
+    cache.clear()
+    model = Model.objects.create(name="toybox", revision="1")
+    Layer.objects.create(model=model, position=0, name="conv1", path="conv1", kind="conv", units=8)
+    DataSet.objects.create(key="toybox", label="toybox validation scenes", images=3000)
+    return Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=16)
+
+
+def written(layer: Layer) -> Profile:
+    """The profile of unit 7, as a worker leaves it."""
+    unit = Unit.objects.create(layer=layer, number=7)
+    return Profile.objects.create(unit=unit, data_set=DataSet.objects.get(), written=timezone.now(), active=0.004)
+
+
+def picker(client: Client, **query: str) -> str:
+    return client.get("/query/unit/", {"model": "toybox", "layer": "layer4", "unit": "7"} | query).content.decode()
+
+
+def waiting_in(redis_url: str, queue: str) -> list[object]:
+    with Redis.from_url(redis_url) as redis:
+        return [json.loads(message)["headers"]["argsrepr"] for message in redis.lrange(queue, 0, -1)]
+
+
+def test_without_models_it_says_that_the_worker_is_loading_them_and_looks_again(as_owner: Client) -> None:
+    text = as_owner.get("/query/").content.decode()
+    assert "The worker is loading the models…" in text
+    assert "every 2s" in text
+
+
+def test_a_fresh_form_has_a_question_that_fits(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    text = as_owner.get("/query/").content.decode()
+    assert "What does unit 0 of layer4 in toybox respond to?" in text
+    assert "Is there a bias" in as_owner.get("/query/?unit=3&task=bias").content.decode()
+
+
+def test_a_good_query_is_kept_enqueued_and_shown(
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = as_owner.post("/query/", GOOD)
+    run = Run.objects.get()
+    assert response["Location"] == f"/runs/{run.pk}/"
+    assert waiting_in(redis_url, "rounds") == [f"({run.pk},)"]
+
+
+def test_a_bad_query_starts_nothing_and_keeps_what_was_typed(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    bad = GOOD | {"question": "Keep me " + "x" * 100_000, "unit": "99", "cost": "0", "rounds": "12"}
+    response = as_owner.post("/query/", bad)
+    text = response.content.decode()
+    assert not Run.objects.exists()
+    assert bad["question"] in text
+    assert "has units 0 to 15" in text
+    assert "A limit must be above 0" in text
+    assert 'value="12"' in text
+    assert 'value="99"' in text
+
+
+def test_a_body_beyond_all_limits_is_refused_in_words(as_owner: Client, layer: Layer) -> None:
+    response = as_owner.post("/query/", GOOD | {"question": "x" * 2_000_000})
+    assert response.status_code == 400
+    assert "at most 1 MB" in response.content.decode()
+
+
+def test_it_can_ask_the_same_again(as_owner: Client, owner: User, layer: Layer, redis_url: str) -> None:
+    run = make_run(owner, question="Once more?", unit=5, seed=9, limits={"rounds": 4, "tokens": None})
+    text = as_owner.get(f"/query/?like={run.pk}").content.decode()
+    assert "Once more?" in text
+    assert 'name="seed" value="9"' in text
+    assert 'name="rounds" value="4"' in text
+    assert as_owner.get("/query/?like=999&unit=x").status_code == 200
+
+
+@pytest.mark.parametrize("unit", ["16", "-1", "", "x", "9" * 40, "²"])
+def test_the_picker_names_the_range_and_makes_no_row_for_a_unit_that_does_not_exist(
+    as_owner: Client, layer: Layer, unit: str
+) -> None:
+    assert "0 to 15" in picker(as_owner, unit=unit)
+    assert not Unit.objects.exists()
+
+
+def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        text = picker(as_owner)
+        picker(as_owner)
+    assert text.count('class="skeleton"') == 15
+    assert "every 1s" in text
+    assert waiting_in(redis_url, "long") == [f"({Profile.objects.get().pk},)"]
+
+
+def test_it_asks_again_once_the_first_request_may_be_lost(
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        picker(as_owner)
+        cache.clear()
+        picker(as_owner)
+    assert len(waiting_in(redis_url, "long")) == 2
+
+
+def test_it_shows_how_far_the_worker_is(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    picker(as_owner)
+    notify.report(f"profile:{Profile.objects.get().pk}", "Indexing layer4", 40, 200)
+    assert "Indexing layer4: 40 of 200" in picker(as_owner)
+
+
+def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client, layer: Layer, owner: User) -> None:
+    profile = written(layer)
+    raw, masked = stored("red"), stored("darkred")
+    Exemplar.objects.create(profile=profile, rank=1, activation=36.92, image_id=raw, masked_id=masked)
+    run = make_run(owner)
+    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("", ("red balls",)))))
+    text = picker(as_owner)
+    assert f'<a class="frame" href="/images/{raw}/"><img src="/images/{masked}/thumb-160.webp"' in text
+    assert f'data-raw-small="/images/{raw}/thumb-160.webp"' in text
+    assert f'data-raw="/images/{raw}.png"' in text
+    assert "36.92" in text
+    assert "red balls" in text
+    assert "every 1s" not in text
+
+
+def test_a_unit_without_exemplars_is_called_what_it_is(as_owner: Client, layer: Layer) -> None:
+    written(layer)
+    assert "No image of toybox validation scenes activates this unit" in picker(as_owner)
+
+
+def test_another_model_brings_its_own_layers(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    other = Model.objects.create(name="dino", revision="1")
+    Layer.objects.create(model=other, position=0, name="blocks.1.mlp.fc1", path="b", kind="mlp", units=4)
+    text = picker(as_owner, model="dino", unit="3", shown_model="toybox", shown_layer="layer4")
+    assert "blocks.1.mlp.fc1 · 4 units" in text
+    assert "layer4" not in text
+    assert 'id="tools" hx-swap-oob="true"' in text
+
+
+def test_the_command_line_follows_the_form(as_owner: Client) -> None:
+    text = as_owner.get("/query/command/", {"model": "toybox", "layer": "conv1", "unit": "<b>"}).content.decode()
+    assert "--layer</span> conv1" in text
+    assert "<b>" not in text
+
+
+def test_a_layer_whose_units_have_names_offers_them(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    classes = {"kind": "logit", "units": 2, "names": ["<ball>", "crane"]}
+    Layer.objects.create(model=layer.model, position=2, name="logits", path="head", **classes)
+    text = picker(as_owner, layer="logits", unit="CRANE", shown_model="toybox", shown_layer="layer4")
+    assert '<option value="&lt;ball&gt; (0)">' in text
+    assert 'value="crane (1)"' in text
+    assert "toybox / logits / unit 1" in text
+    assert 'id="tools"' not in text, "the tools stay as somebody chose them"
+
+
+def test_exemplars_come_from_the_data_set_that_is_picked(as_owner: Client, layer: Layer, redis_url: str) -> None:
+    written(layer)
+    other = DataSet.objects.create(key="folder:/birds", label="birds", images=12)
+    assert "birds · 12 images" in as_owner.get("/query/").content.decode()
+    assert "every 1s" in picker(as_owner, data_set="folder:/birds")
+    assert Profile.objects.filter(data_set=other).exists()
+    gone = {"available": False, "remedy": "The folder /birds is gone."}
+    DataSet.objects.filter(pk=other.pk).update(**gone)
+    assert "The folder /birds is gone." in picker(as_owner, data_set="folder:/birds")
+
+
+def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
+    as_owner: Client, layer: Layer, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        picker(as_owner)
+    Profile.objects.update(problem="The disk is full. Make room.")
+    with django_capture_on_commit_callbacks(execute=True):
+        text = picker(as_owner)
+    assert "The disk is full. Make room." in text
+    assert "every 1s" not in text
+    assert len(waiting_in(redis_url, "long")) == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        assert "every 1s" in picker(as_owner, again="1")
+    assert len(waiting_in(redis_url, "long")) == 2
+
+
+def test_what_is_not_here_stands_there_disabled_with_the_command(as_owner: Client, layer: Layer) -> None:
+    remedy = {"available": False, "remedy": "Not on this machine. Get it: hf download some/thing"}
+    Model.objects.create(name="hf:some/thing", label="Some thing", **remedy)
+    ToolSet.objects.create(key="toybox", label="Toys")
+    ToolSet.objects.create(key="diffusion", label="Photographs", **remedy)
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    Backbone.objects.create(key="openai", label="Language model", available=False, remedy="Set OPENAI_API_KEY.")
+    text = as_owner.get("/query/").content.decode()
+    assert '<option value="hf:some/thing" disabled>' in text
+    assert text.count("<code>hf download some/thing</code>") == 2
+    assert 'value="openai" aria-describedby="backbone-note" disabled' in text
+    assert "Set OPENAI_API_KEY." in text
+
+
+def test_a_backbone_with_models_lets_one_choose(as_owner: Client, layer: Layer) -> None:
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    Backbone.objects.create(key="openai", label="Language model", model_names=["gpt-4o", "gpt-4.1"])
+    text = as_owner.get("/query/").content.decode()
+    assert '<option value="gpt-4.1"' in text
+    assert 'value="scripted" aria-describedby="backbone-note" checked' in text
+
+
+def test_the_form_warns_of_tools_and_an_agent_that_do_not_fit(as_owner: Client) -> None:
+    chosen = {"model": "hf:x/y", "tool_set": "diffusion", "backbone": "scripted"}
+    assert "knows toybox&#x27;s concepts" in as_owner.get("/query/command/", chosen).content.decode()
+    assert "draw toys" in as_owner.get("/query/command/", chosen | {"tool_set": "toybox"}).content.decode()
+
+
+def test_a_question_that_names_another_unit_is_told_before_it_starts(as_owner: Client, layer: Layer) -> None:
+    asked = {"model": "toybox", "layer": "layer4", "unit": "13"}
+    told = as_owner.get("/query/command/", asked | {"question": "What does unit 12 respond to?"}).content.decode()
+    assert "speaks of unit 12, but unit 13 is chosen" in told
+    for fine in ("What does unit 13 respond to?", "Is unit 13 like unit 12?", "What is it?"):
+        assert "is chosen" not in as_owner.get("/query/command/", asked | {"question": fine}).content.decode()
+
+
+def test_a_refused_query_knows_which_words_were_suggested_and_leads_to_the_field(
+    as_owner: Client, layer: Layer
+) -> None:
+    words = "What does unit 12 of layer4 in toybox respond to?"
+    text = as_owner.post("/query/", GOOD | {"unit": "500", "question": words, "suggested": words}).content.decode()
+    assert f'id="suggested" value="{words}"' in text
+    assert '<a href="#id_unit">' in text

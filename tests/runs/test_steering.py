@@ -1,0 +1,364 @@
+"""Steering a run while the real agent plays it: pauses, remarks, limits, going on, and what happens all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from threading import Event as Flag
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.utils import timezone
+
+from experiments.core import transcript
+from experiments.models import AuditEntry, Run
+from experiments.models.run import Status
+from experiments.runs.steering import actions
+from experiments.runs.steering.actions import By, Changed, Refused
+from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
+from workers.jobs import laboratory as place
+from workers.jobs import lease, recovery
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.run_log import DatabaseNotebook
+from workers.protocols import Reply
+from workers.record.events import Conclusion, Ended
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
+LIMITS = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
+    install(monkeypatch, settings, tmp_path)
+    yield
+    place.build_laboratory.cache_clear()
+
+
+@pytest.fixture
+def by(owner: User) -> By:
+    return By(owner)
+
+
+class Meanwhile(Seeing):
+    """While reply n is written, something happens."""
+
+    def __init__(self, *replies: Any, **happening: Callable[[], object]) -> None:
+        super().__init__(*replies, sentences=("A red square.", "Nothing.") * len(replies))
+        self.happening = {int(name.removeprefix("in_")): do for name, do in happening.items()}
+        self.told: dict[int, list[str]] = {}
+
+    def reply(self, messages: Any, load: Any, emit: Any, seed: int) -> Reply:
+        reply = super().reply(messages, load, emit, seed)
+        if messages is self.heard:
+            number = self.asked[-1]
+            self.told[number] = [each.text for each in messages]
+            self.happening.pop(number, lambda: None)()
+        return reply
+
+
+def held(run: Run) -> None:
+    """As if a worker were at it."""
+    lapses = timezone.now() + timedelta(seconds=30)
+    Run.objects.filter(pk=run.pk).update(status=Status.RUNNING, lease_worker="w", lease_expires=lapses)
+
+
+def verbs(run: Run) -> list[str]:
+    return list(AuditEntry.objects.filter(row_kind="run", row_pk=run.pk).order_by("pk").values_list("verb", flat=True))
+
+
+# --- pause and resume ---------------------------------------------------------------------------------
+
+
+def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: By) -> None:
+    run = tiny_run(owner, Seeing(CONCLUSION))
+    assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
+    run = play(run)
+    assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
+    assert recovery.queued() == set()
+    assert [actions.go_on(by, run.pk), actions.go_on(by, run.pk)] == [True, False]
+    assert recovery.queued() == {run.pk}
+    assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
+    assert verbs(run) == ["run.paused", "run.resumed"]
+
+
+def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: actions.pause(by, run.pk))
+    run = play(tiny_run_with(run, backbone))
+    assert kinds(run) == ["started", "reply", "experiment", "result", "paused"]
+    assert run.events.get(kind="paused").payload == {"round": 1, "who": "owner"}
+    assert (run.status, run.pause_requested, run.lease_worker) == (Status.PAUSED, "", "")
+    actions.go_on(by, run.pk)
+    assert kinds(play(run))[5:] == ["resumed", "reply", "concluded"]
+    assert backbone.asked == [1, 2]
+
+
+def tiny_run_with(run: Run, backbone: Any) -> Run:
+    from tests.support.tiny_run import here
+
+    here["backbone"] = backbone
+    return run
+
+
+def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, by: By) -> None:
+    run = tiny_run(owner, Seeing(CONCLUSION))
+    held(run)
+    assert actions.pause(by, run.pk)
+    run.refresh_from_db()
+    assert (run.is_pausing, actions.moves(run)[0]) == (True, "keep-going")
+    assert actions.go_on(by, run.pk)
+    run.refresh_from_db()
+    assert (run.is_pausing, actions.moves(run)[0], kinds(run)) == (False, "pause", [])
+
+
+def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(by, run.pk))))
+    assert (run.status, run.pause_requested) == (Status.CONCLUDED, "")
+    with pytest.raises(Refused, match="has ended"):
+        actions.pause(by, run.pk)
+    with pytest.raises(Refused, match="fork it"):
+        actions.go_on(by, run.pk)
+
+
+@pytest.mark.parametrize("kind", ["failed", "cancelled"])
+def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: By, kind: str) -> None:
+    run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
+    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, kind, as_json(Ended("Why.")))
+    assert actions.go_on(by, run.pk)
+    run = play(run)
+    assert kinds(run) == ["started", kind, "resumed", "reply", "experiment", "result", "reply", "concluded"]
+    assert (run.status, run.reason, run.cancel_requested) == (Status.CONCLUDED, "", False)
+
+
+def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    assert [actions.stop(by, run.pk), actions.stop(by, run.pk)] == [True, False]
+    run.refresh_from_db()
+    assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
+    assert actions.go_on(by, run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.cancel_requested) == (Status.QUEUED, False)
+
+
+# --- remarks ------------------------------------------------------------------------------------------
+
+
+def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    say = lambda: actions.remark(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_1=say)
+    run = play(tiny_run_with(run, backbone))
+    assert kinds(run)[:3] == ["started", "remark", "reply"]
+    assert not any("Experiment 9" in text for text in backbone.told[1])
+    second, third = "\n".join(backbone.told[2]), "\n".join(backbone.told[3])
+    assert second.count("Experiment 9") == third.count("Experiment 9") == 1
+    assert "> Experiment 9: ok\n> [LABEL]: cats" in second
+    assert second.index("crimson hunch") < second.index("Experiment 9")
+    assert backbone.told[3][: len(backbone.told[2])] == backbone.told[2], "the history only grows"
+    assert run.labels == ["red squares"]
+
+
+def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.remark(by, run.pk, "And on snow?"))
+    run = play(tiny_run_with(run, backbone))
+    assert kinds(run) == ["started", "remark", "reply", "note", "reply", "experiment", "result", "reply", "concluded"]
+    assert "> And on snow?" in backbone.told[2][-1]
+
+
+def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: By) -> None:
+    run = tiny_run(owner, Seeing(CONCLUSION))
+    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "reply", as_json(replied(conclusion=Conclusion("Red."), heard=1)))
+    claimed = lease.claim(run.pk)
+    assert claimed
+    notebook = DatabaseNotebook(claimed, ImagesInDatabase(), Flag())
+    assert len(notebook.events()) == 2
+    actions.remark(by, run.pk, "And on snow?")
+    assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "remark"
+    assert kinds(run) == ["started", "reply", "remark"]
+    assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
+
+
+def test_a_remark_made_before_the_start_follows_it(owner: User, by: By) -> None:
+    backbone = Meanwhile(CONCLUSION)
+    run = tiny_run(owner, backbone)
+    actions.remark(by, run.pk, "Mind the snow.")
+    assert kinds(play(run)) == ["remark", "started", "reply", "concluded"]
+    assert backbone.heard[0].role == "system"
+    assert backbone.told[1][1].endswith("> Mind the snow.")
+
+
+def test_the_same_remark_sent_twice_is_said_once(owner: User, by: By) -> None:
+    run = make_run(owner)
+    assert actions.remark(by, run.pk, " Look.\r\nNow. ").pk == actions.remark(by, run.pk, "Look.\nNow.").pk
+    actions.remark(by, run.pk, "Something else.")
+    assert kinds(run) == ["remark", "remark"]
+    assert verbs(run) == ["run.remarked", "run.remarked"]
+
+
+@pytest.mark.parametrize(("kind", "says"), [("concluded", "Fork it"), ("failed", "Resume the run")])
+def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: By, kind: str, says: str) -> None:
+    run = make_run(owner)
+    transcript.append(run.pk, kind, as_json(Ended("Why.")))
+    with pytest.raises(Refused, match=f"Nobody would hear this. {says}"):
+        actions.remark(by, run.pk, "And on snow?")
+    assert kinds(run) == [kind]
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
+def test_a_remark_has_some_words_and_not_too_many(owner: User, by: By, text: str) -> None:
+    with pytest.raises(Refused):
+        actions.remark(by, make_run(owner).pk, text)
+
+
+# --- limits -------------------------------------------------------------------------------------------
+
+
+def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: By) -> None:
+    run = tiny_run(owner, None, limits=LIMITS | {"rounds": 2})
+    more = LIMITS | {"rounds": 4}
+    backbone = Meanwhile(LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, more, "It is close."))
+    run = play(tiny_run_with(run, backbone))
+    assert (run.status, run.rounds, run.limits) == (Status.CONCLUDED, 4, more)
+    told = run.events.get(kind="limits").payload
+    assert (told["who"], told["why"], told["before"]["rounds"], told["limits"]["rounds"]) == (
+        "owner", "It is close.", 2, 4,
+    )  # fmt: skip
+    assert "it may take 4 rounds in all" in backbone.told[3][-1]
+    assert AuditEntry.objects.get(verb="run.limited").details["after"].startswith("rounds 4")
+
+
+def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner: User, by: By) -> None:
+    run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, LIMITS))
+    run = play(tiny_run_with(run, backbone))
+    assert (run.status, run.rounds) == (Status.CONCLUDED, 3)
+    assert kinds(run).count("result") == 2
+
+
+def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    fewer = LIMITS | {"rounds": 1}
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, fewer))
+    run = play(tiny_run_with(run, backbone))
+    assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
+    assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").latest("seq").payload["text"]
+
+
+def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by: By) -> None:
+    run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
+    refused: list[str] = []
+
+    def say() -> None:
+        with pytest.raises(Refused) as caught:
+            actions.remark(by, run.pk, "And on snow?")
+        refused.append(str(caught.value))
+
+    play(tiny_run_with(run, Meanwhile(LOOK, CONCLUSION, in_2=say)))
+    assert "giving its last words" in refused[0]
+
+
+def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: By) -> None:
+    run = make_run(owner)
+    assert not actions.limit(by, run.pk, LIMITS)
+    assert actions.limit(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
+    with pytest.raises(Changed, match="They are now: rounds 30"):
+        actions.limit(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
+    assert kinds(run) == ["limits"]
+
+
+# --- who may, and all at once -------------------------------------------------------------------------
+
+
+def test_a_viewer_steers_nothing(owner: User, teammate: User) -> None:
+    run, viewer = make_run(owner), By(teammate)
+    for do in (actions.pause, actions.go_on, actions.stop):
+        with pytest.raises(PermissionDenied):
+            do(viewer, run.pk)
+    with pytest.raises(PermissionDenied):
+        actions.remark(viewer, run.pk, "Look.")
+    with pytest.raises(PermissionDenied):
+        actions.limit(viewer, run.pk, {})
+    assert kinds(run) == []
+
+
+def in_threads(*works: Callable[[], object]) -> list[BaseException]:
+    failures: list[BaseException] = []
+
+    def go(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=go, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    claimed = lease.claim(run.pk)
+    assert claimed
+    images = ImagesInDatabase()
+    notebook = DatabaseNotebook(claimed, images, Flag())
+    notebook.append("started", started())
+
+    def work() -> None:
+        for number in (1, 2, 3):
+            notebook.append("reply", replied(number, code="tools.display('hello')"))
+            notebook.append("experiment", experiment(number))
+            notebook.append("result", result(number))
+
+    def steer(most: int) -> None:
+        for number in range(5):
+            actions.remark(by, run.pk, f"Remark {number} of {most}")
+            actions.limit(by, run.pk, LIMITS | {"rounds": most + number})
+
+    def pause() -> None:
+        for _ in range(5):
+            actions.pause(by, run.pk)
+            actions.go_on(by, run.pk)
+
+    assert in_threads(work, partial(steer, 30), partial(steer, 40), pause) == []
+    run.refresh_from_db()
+    assert list(run.events.order_by("seq").values_list("seq", flat=True)) == list(range(1, run.last_seq + 1))
+    assert (kinds(run).count("remark"), kinds(run).count("result"), run.rounds) == (10, 3, 3)
+    assert run.status == Status.RUNNING
+
+
+def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> None:
+    run = tiny_run(owner, None)
+    assert in_threads(*[lambda: actions.pause(by, run.pk)] * 6) == []
+    assert kinds(run) == ["paused"]
+    assert in_threads(*[lambda: actions.go_on(by, run.pk)] * 6) == []
+    assert kinds(run) == ["paused", "resumed"]
+    assert recovery.queued() == {run.pk}
+    assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []
+    assert kinds(run) == ["paused", "resumed", "cancelled"]
+    assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]
+
+
+def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: By) -> None:
+    for _ in range(5):
+        run = make_run(owner)
+        assert in_threads(partial(lease.claim, run.pk), partial(actions.pause, by, run.pk)) == []
+        run.refresh_from_db()
+        paused, asked = run.status == Status.PAUSED, bool(run.pause_requested)
+        assert paused != asked, "paused at once, or asked of the worker that was first"
+        assert run.is_leased() == asked

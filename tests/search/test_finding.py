@@ -1,0 +1,318 @@
+"""Search on a real database: SQLite here, and PostgreSQL when tests/house/test_postgres.py runs these again."""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+
+from experiments.core import transcript
+from experiments.core.search_index import postgres, sqlite, texts, words
+from experiments.core.search_index.texts import PIECE, passage_of
+from experiments.models import Gist, Image, Label, Layer, Model, Observation, Passage, Run, Unit
+from experiments.models.search_text import Kind
+from experiments.search import finding, runs
+from tests.support.builders import as_json, experiment, make_run, replied, started
+from workers.protocols import LogEntry
+from workers.protocols import Observation as Logged
+from workers.record.events import Conclusion, Ended, ExperimentEnded, Hypothesis
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(params=["compared one by one", "from the index"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of finding must agree: with a single passage compared, everything else comes from the index."""
+    if request.param == "from the index":
+        monkeypatch.setattr(finding, "WALKED", 1)
+    return str(request.param)
+
+
+@pytest.fixture
+def run(owner: User) -> Run:
+    return make_run(owner, question="Does it like snow?")
+
+
+def say(run: Run, *texts: str, kind: str = "title") -> list[int]:
+    """Passages of one run, oldest first; their keys."""
+    texts.write(passage_of(run, (kind, None, text), seq=1) for text in texts)
+    return list(Passage.objects.order_by("-pk").values_list("pk", flat=True)[: len(texts)])[::-1]
+
+
+def said(typed: str, **scope: Any) -> list[str]:
+    """Texts that a search gives, in its order."""
+    found = finding.find(words.read(typed).terms, finding.Scope(**scope))
+    rows = Passage.objects.in_bulk(found.keys)
+    return [rows[key].text for key in found.keys]
+
+
+def whole_run(run: Run) -> Run:
+    """A run with every kind of text."""
+    key = Image.objects.create(key="a" * 64, width=8, height=8, origin="generated").key
+    logged = LogEntry((Logged("an otter", 3.0, key, prompt="an otter asleep"),), "It likes narwhals.")
+    steps = [
+        ("started", started()),
+        ("reply", replied(prose="I begin with pelicans.", hypotheses=(Hypothesis(1, "It fires for ibexes."),))),
+        ("experiment", experiment()),
+        ("result", ExperimentEnded(1, 1, "ok", (logged,), output="lemur 3.2", error="KeyError: gecko")),
+        ("reply", replied(2, prose="Go on.", hypotheses=(Hypothesis(1, "It fires for ibexes."),))),
+        (
+            "concluded",
+            Ended("", Conclusion("Mostly walruses.", ("furry toucans",), "Since ospreys.", "Against herons.")),
+        ),
+    ]
+    for kind, payload in steps:
+        transcript.append(run.pk, kind, as_json(payload))
+    return run
+
+
+PLACES = {
+    "snow": (Kind.QUESTION, 0),
+    "pelicans": (Kind.REPLY, 2),
+    "ibexes": (Kind.HYPOTHESIS, 2),
+    "display": (Kind.CODE, 3),
+    "lemur": (Kind.OUTPUT, 4),
+    "gecko": (Kind.OUTPUT, 4),
+    "narwhals": (Kind.OUTPUT, 4),
+    "otter asleep": (Kind.TITLE, 4),
+    "walruses": (Kind.DESCRIPTION, 6),
+    "ospreys": (Kind.DESCRIPTION, 6),
+    "herons": (Kind.DESCRIPTION, 6),
+    "toucan": (Kind.LABEL, 6),
+}
+
+
+def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> None:
+    whole_run(run)
+    for typed, place in PLACES.items():
+        (key,) = finding.find(words.read(typed).terms, finding.Scope()).keys
+        passage = Passage.objects.get(pk=key)
+        assert (passage.kind, passage.seq) == place, typed
+    observation = Observation.objects.get()
+    assert Passage.objects.get(kind=Kind.TITLE).anchor == observation.pk
+
+
+def test_what_was_recorded_before_is_written_by_the_migration(run: Run) -> None:
+    whole_run(run)
+    fields = ("run", "kind", "seq", "anchor", "model", "layer", "unit", "text", "folded", "time")
+    before = list(Passage.objects.order_by("pk").values_list(*fields))
+    gists = list(Gist.objects.values_list())
+    Passage.objects.all().delete()
+    Gist.objects.all().delete()
+    migration = importlib.import_module("experiments.migrations.0003_search")
+    migration.write_passages(apps, SimpleNamespace(connection=connection))
+    assert list(Passage.objects.order_by("pk").values_list(*fields)) == before
+    assert list(Gist.objects.values_list()) == gists
+    assert said("otter") == ["an otter\nan otter asleep"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("龙", ["海滩上的龙"]),
+        ("海滩", ["海滩上的龙"]),
+        ("滩上的", ["海滩上的龙"]),
+        ("ete", ["L'Été à Łódź"]),
+        ("ÉT", ["L'Été à Łódź"]),
+        ("ź", ["L'Été à Łódź", "zebra"]),
+        ("lodz ete", ["L'Été à Łódź"]),
+        ("пинг", ["Пингвин"]),
+        ("ви", ["Пингвин"]),
+        ("ガラ", ["ガラス"]),
+        ("カ", []),
+        ("q", []),
+        ("🐟", ["a 🐟"]),
+    ],
+)
+def test_parts_of_words_are_found_in_any_language_however_short(
+    way: str, run: Run, typed: str, found: list[str]
+) -> None:
+    say(run, "海滩上的龙", "L'Été à Łódź", "zebra", "Пингвин", "ガラス", "a 🐟")
+    assert sorted(said(typed)) == found
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("100%", ["100% red"]),
+        ("a_b", ["a_b"]),
+        ("_b", ["a_b"]),
+        ("*x", ["2*x"]),
+        ("*", []),
+        ("\\n", ["a\\nb"]),
+        ("'; --", ["'; --"]),
+        ("x OR y", ["x OR y"]),
+        ('"x OR"', ["x OR y"]),
+        ("NEAR(a", ["NEAR(a b)"]),
+        ('"a b"', ["NEAR(a b)"]),
+        ('say"', ['say"']),
+    ],
+)
+def test_no_character_is_special(way: str, run: Run, typed: str, found: list[str]) -> None:
+    say(run, "100% red", "1000 red", "a_b", "aXb", "2*x", "a\\nb", "'; --", "x OR y", "NEAR(a b)", 'say"')
+    terms = words.read(typed).terms
+    assert (said(typed) if terms else []) == found
+
+
+def test_all_words_must_occur_and_phrases_as_they_stand(way: str, run: Run) -> None:
+    say(run, "a red ball on snow", "snow\n  red", "red snow in the ball", "a red car")
+    assert set(said("red snow")) == {"a red ball on snow", "snow\n  red", "red snow in the ball"}
+    assert said('"red snow"') == ["red snow in the ball"]
+    assert said('"snow red"') == ["snow\n  red"]
+    assert said("red boat") == []
+
+
+def test_long_texts_are_found_to_their_end_and_across_their_pieces(way: str, run: Run) -> None:
+    words = " ".join(f"word{number}" for number in range(2_000))
+    transcript.append(run.pk, "reply", as_json(replied(prose=words)))
+    assert Passage.objects.filter(kind=Kind.REPLY).count() > len(words) / PIECE
+    for number in range(0, 1_999, 53):
+        assert said(f'"word{number} word{number + 1}"'), number
+    assert said("word1999")
+
+
+def test_few_are_ranked_whole_words_and_conclusions_first(way: str, run: Run) -> None:
+    say(
+        run,
+        "catalogue " * 20,
+        "a cat on a mat and much more beside it",
+        "a bobcat on a mat and much more beside it",
+        kind="output",
+    )
+    say(run, "cat", kind="label")
+    assert said("cat") == [
+        "cat",
+        "a cat on a mat and much more beside it",
+        "catalogue " * 20,
+        "a bobcat on a mat and much more beside it",
+    ]
+
+
+def test_of_equal_rank_the_newer_comes_first(way: str, run: Run) -> None:
+    keys = say(run, "red one", "red two", "red six")
+    assert list(finding.find(["red"], finding.Scope()).keys) == keys[::-1]
+
+
+def all_pages(terms: list[str], scope: finding.Scope, limit: int) -> list[finding.Found]:
+    pages = [finding.find(terms, scope, limit=limit)]
+    while pages[-1].cursor:
+        pages.append(finding.find(terms, scope, pages[-1].cursor, limit=limit))
+    return pages
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_pages_follow_each_other_without_a_gap_or_a_repeat(
+    way: str, run: Run, monkeypatch: pytest.MonkeyPatch, ranked: bool
+) -> None:
+    monkeypatch.setattr(finding, "RANKED", 100 if ranked else 10)
+    keys = say(run, *[f"red {number}" for number in range(25)])
+    pages = all_pages(["red"], finding.Scope(), 4)
+    assert [page.ranked for page in pages] == [ranked] * 7
+    assert [page.total for page in pages] == [25 if ranked else None] * 7
+    shown = [key for page in pages for key in page.keys]
+    assert sorted(shown) == keys
+    assert ranked or shown == keys[::-1]
+
+
+def test_what_is_written_meanwhile_does_not_move_later_pages(run: Run) -> None:
+    keys = say(run, *[f"red {number}" for number in range(9)])
+    first = finding.find(["red"], finding.Scope(), limit=3)
+    say(run, "red and new")
+    second = finding.find(["red"], finding.Scope(), first.cursor, limit=3)
+    assert [*first.keys, *second.keys] == keys[:2:-1]
+
+
+def test_common_words_come_in_order_of_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "WALKED", 10)
+    keys = say(run, *["red and much more than that", "red"] * 20)
+    found = finding.find(["red"], finding.Scope(), limit=5)
+    assert list(found.keys) == keys[:-6:-1]
+    assert (found.ranked, found.total) == (False, None)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL bounds its searches otherwise")
+def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "WALKED", 1)
+    monkeypatch.setattr(sqlite, "AT_ONCE", 4)
+    monkeypatch.setattr(sqlite, "MOST", 8)
+    keys = say(run, "red snow", *["red"] * 20, "red snow", *["red"] * 3)
+    pages = all_pages(["red", "o"], finding.Scope(), 5)
+    *before, last = [page.gave_up for page in pages]
+    assert (all(before), last) == (True, False)
+    assert len(before) in (3, 4), "as the numbers of the passages fall into steps"
+    assert [key for page in pages for key in page.keys] == [keys[21], keys[0]]
+
+
+def test_a_cursor_that_was_changed_is_refused(run: Run) -> None:
+    say(run, *["red"] * 9)
+    cursor = finding.find(["red"], finding.Scope(), limit=3).cursor
+    for wrong in ("x", cursor[:-1], "x" + cursor, cursor.replace(":", "")):
+        with pytest.raises(finding.WrongCursor):
+            finding.find(["red"], finding.Scope(), wrong)
+
+
+def test_a_scope_narrows_by_kind_system_and_run(way: str, owner: User, run: Run) -> None:
+    other = make_run(owner, question="Red too?", model="hf:other", layer="fc", unit=3)
+    say(run, "red title")
+    say(run, "red label", kind="label")
+    assert said("red", kind="label") == ["red label"]
+    assert said("red", model="hf:other") == ["Red too?"]
+    assert said("red", model="hf:other", layer="fc", unit=3) == ["Red too?"]
+    assert said("red", unit=7, kind="title") == ["red title"]
+    assert said("red", run=other.pk) == ["Red too?"]
+    assert said("red", model="hf:none") == []
+
+
+def test_a_label_from_elsewhere_is_found_for_each_of_its_units() -> None:
+    layer = Layer.objects.create(model=Model.objects.create(name="toybox"), position=0, name="fc", path="fc", units=9)
+    label = Label.objects.create(text="striped snowmen", source="import")
+    texts.keep_label(label, [Unit.objects.create(layer=layer, number=number) for number in (2, 5)])
+    assert said("snowmen", unit=5) == ["striped snowmen"]
+    assert len(said("striped")) == 2
+
+
+def test_deleted_runs_are_found_no_more(way: str, run: Run) -> None:
+    say(run, "a quokka")
+    run.delete()
+    assert said("quokka") == []
+    assert said("qu") == []
+
+
+def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_number(owner: User, run: Run) -> None:
+    other = make_run(owner, question="Why red?", model="hf:resnet", unit=31)
+    conclusion = Conclusion("Sleds, mostly.", ("purple snowmen",))
+    transcript.append(run.pk, "concluded", as_json(Ended("", conclusion)))
+    say(other, "a purple ball")
+
+    def matching(typed: str) -> set[int]:
+        return set(Run.objects.filter(pk__in=runs.runs_matching(typed)).values_list("pk", flat=True))
+
+    assert matching("snow") == {run.pk}
+    assert matching("SNOW purple") == {run.pk}
+    assert matching("purple") == {run.pk}, "titles of images are not what one remembers a run by"
+    assert matching("SLEDS") == {run.pk}
+    assert matching('"snow? toybox"') == set(), "no phrase reaches from one text into the next"
+    assert matching("layer4 red") == {other.pk}
+    assert matching("31") == {other.pk}
+    assert matching("") == {run.pk, other.pk}
+    assert matching("snow unicorn") == set()
+    assert matching("%") == set()
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="it is about an extension of PostgreSQL")
+def test_where_the_extension_is_refused_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "EXTENSION", "CREATE EXTENSION no_such_extension")
+    with pytest.raises(DatabaseError, match=r"Have an administrator run `CREATE EXTENSION"):
+        postgres.create(connection)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="it is about SQLite's FTS5")
+def test_where_sqlite_cannot_search_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "TABLES", {"other": "no_such_module(x)"})
+    with pytest.raises(DatabaseError, match=r"needs FTS5 with the trigram tokenizer.*or PostgreSQL"):
+        sqlite.create(connection)

@@ -1,0 +1,131 @@
+"""A little of everything that the API tells of, and a token to ask with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.test import Client
+from django.utils import timezone
+
+from experiments.core import transcript
+from experiments.models import (
+    ApiToken,
+    Backbone,
+    Contest,
+    DataSet,
+    Exemplar,
+    Image,
+    Job,
+    Label,
+    Layer,
+    Model,
+    Profile,
+    Queue,
+    Run,
+    Thread,
+    ToolSet,
+    Unit,
+)
+from experiments.models.api_token import Scope
+from tests.support import builders
+from tests.support.builders import as_json, make_run
+
+KEY = "e" * 64
+PNG = b"\x89PNG\r\n\x1a\n not really"
+
+
+@dataclass(frozen=True)
+class World:
+    run: Run
+    layer: Layer
+    label: Label
+    job: Job
+    contest: Contest
+    thread: Thread
+
+    @property
+    def places(self) -> dict[str, Any]:
+        """What stands in addresses: the first row of everything."""
+        return {"key": KEY, "number": 1}
+
+
+def fill(owner: User) -> World:
+    """One of each; a run with an experiment, an observation and a hypothesis."""
+    Image.objects.create(key=KEY, width=8, height=8, origin="generated")
+    if not default_storage.exists(Image.path_of(KEY)):
+        default_storage.save(Image.path_of(KEY), ContentFile(PNG))
+    model = Model.objects.create(name="toybox", label="Toybox net")
+    layer = Layer.objects.create(
+        model=model, position=0, name="layer4", path="net.layer4", kind="conv", units=64, names=[]
+    )
+    unit = Unit.objects.create(layer=layer, number=1)
+    data_set = DataSet.objects.create(key="toybox", label="Toybox", images=200)
+    profile = Profile.objects.create(unit=unit, data_set=data_set, written=timezone.now(), mean=0.5, maximum=2.0)
+    Exemplar.objects.create(profile=profile, rank=1, activation=2.0, image_id=KEY, masked_id=KEY)
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    ToolSet.objects.create(key="toybox", label="Toybox")
+    label = Label.objects.create(text="red balls", source="person")
+    label.units.add(unit)
+    job = Job.objects.create(kind="index", subject="toybox", options={"model": "toybox", "layers": ["layer4"]})
+    contest = Contest.objects.create(name="red", owner=owner, sources=["agent", "person"], closed=timezone.now())
+    run = told_run(owner)
+    Queue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
+    thread = Thread.objects.create(run=run, on="run")
+    thread.comments.create(author=owner, text="Too few.")
+    return World(run=run, layer=layer, label=label, job=job, contest=contest, thread=thread)
+
+
+def told_run(owner: User) -> Run:
+    run = make_run(owner, unit=1)
+    hypothesis = {"number": 1, "text": "It likes red.", "fate": "open", "reason": ""}
+    reply = as_json(builders.replied()) | {"hypotheses": [hypothesis]}
+    transcript.append(run.pk, "started", as_json(builders.started()))
+    transcript.append(run.pk, "reply", reply)
+    transcript.append(run.pk, "experiment", as_json(builders.experiment()))
+    transcript.append(run.pk, "result", as_json(builders.result(images=(KEY, KEY, KEY))))
+    run.refresh_from_db()
+    return run
+
+
+def token(user: User, scope: Scope = Scope.WRITE) -> dict[str, str]:
+    """The header that a script of this person sends."""
+    return {"Authorization": f"Bearer {ApiToken.issue(user, 'tests', scope)[1]}"}
+
+
+class Script:
+    """Somebody who asks the API with a token."""
+
+    def __init__(self, user: User, scope: Scope = Scope.WRITE) -> None:
+        self.client, self.headers = Client(), token(user, scope)
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        content: dict[str, Any] = {} if body is None else {"data": body, "content_type": "application/json"}
+        return self.client.generic(
+            method,
+            f"/api/v1{path}",
+            **({"data": dumped(body), "content_type": "application/json"} if content else {}),
+            headers=self.headers | named,
+        )
+
+    def upload(self, path: str, fields: dict[str, Any]) -> Any:
+        """A form; bytes are sent as a file."""
+        sent = {name: BytesIO(each) if isinstance(each, bytes) else each for name, each in fields.items()}
+        return self.client.post(f"/api/v1{path}", sent, headers=self.headers)
+
+    def get(self, path: str, **headers: str) -> Any:
+        return self.send("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self.send("POST", path, body, **headers)
+
+
+def dumped(body: Any) -> str:
+    import json
+
+    return body if isinstance(body, str) else json.dumps(body)
