@@ -15,7 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
 from experiments.core import access
-from experiments.models import Backbone, DataSet, Job, Label, Layer, Member, Model, Run, ToolSet
+from experiments.models import Backbone, Dataset, Job, Label, Layer, Member, Run, Toolset, VisionModelRow
 from experiments.models.member import Role
 
 
@@ -74,4 +74,4 @@ class PeopleAdmin(LookOnly):
 site = Site()
 site.register(Run, RunAdmin)
 site.register(User, PeopleAdmin)
-site.register([Member, Model, Layer, DataSet, Backbone, ToolSet, Job, Label], LookOnly)
+site.register([Member, VisionModelRow, Layer, Dataset, Backbone, Toolset, Job, Label], LookOnly)

@@ -230,7 +230,7 @@ def draw_laboratory(state: Path) -> None:
     from workers.protocols import LabSettings, SystemSpec
 
     state.mkdir()
-    laboratory = Laboratory(LabSettings(state, data_set_images=QUICK_IMAGES))
+    laboratory = Laboratory(LabSettings(state, dataset_images=QUICK_IMAGES))
     laboratory.subject(SystemSpec("unit", "toybox", "layer4", 0)).exemplars()
 
 

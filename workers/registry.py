@@ -54,7 +54,7 @@ VISION_MODELS: Plugins = {
     "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.load"),
 }
 
-DATA_SETS: Plugins = {
+DATASETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
     "folder:": ("A folder of images", "workers.datasets.folder.load"),
     "saved:": ("An image dataset saved by the library `datasets`", "workers.datasets.saved.load"),
@@ -78,7 +78,7 @@ DESCRIBERS: Plugins = {
     "nobody": ("Nobody", "workers.image_models.nobody.load"),
 }
 
-TOOL_SETS: Mapping[str, tuple[str, str, str, str]] = {
+TOOLSETS: Mapping[str, tuple[str, str, str, str]] = {
     "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
     "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "nobody"),
 }

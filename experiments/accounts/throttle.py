@@ -35,7 +35,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import now as clock
 
 from experiments.core import client_ip
-from experiments.models import Attempts
+from experiments.models import SignInAttempts
 
 FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
 """Tries of each kind that need not wait."""
@@ -98,13 +98,13 @@ def digest(*parts: str) -> str:
 def count(keys: tuple[tuple[str, str], ...]) -> Try:
     """Count one more under each key; none of them if one is closed. Refusing writes nothing."""
     now = clock()
-    if wait := longest_wait(Attempts.objects.filter(key__in=dict(keys)), now):
+    if wait := longest_wait(SignInAttempts.objects.filter(key__in=dict(keys)), now):
         return Try(keys, wait)
-    Attempts.objects.filter(last__lt=now - FORGET).delete()
+    SignInAttempts.objects.filter(last__lt=now - FORGET).delete()
     with transaction.atomic():
-        fresh = [Attempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
-        Attempts.objects.bulk_create(fresh, ignore_conflicts=True)
-        rows = Attempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
+        fresh = [SignInAttempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
+        SignInAttempts.objects.bulk_create(fresh, ignore_conflicts=True)
+        rows = SignInAttempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
         wait = longest_wait(rows, now)  # asked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
@@ -113,7 +113,7 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
     return Try(keys, wait)
 
 
-def longest_wait(rows: Iterable[Attempts], now: datetime) -> int:
+def longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
     """Seconds until all of them are open."""
     return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
 
@@ -129,9 +129,9 @@ def succeed(tried: Try) -> None:
     """It was the person: their own count starts anew, and those that others share take this one back."""
     own = [key for key, kind in tried.keys if kind in {"both", "browser"}]
     shared = [key for key, kind in tried.keys if kind not in {"both", "browser"}]
-    Attempts.objects.filter(key__in=own).delete()
+    SignInAttempts.objects.filter(key__in=own).delete()
     less = Greatest(F("count"), Value(1)) - 1
-    Attempts.objects.filter(key__in=shared).update(count=less, until=clock())
+    SignInAttempts.objects.filter(key__in=shared).update(count=less, until=clock())
 
 
 # --- browsers that the person came with before ---

@@ -19,7 +19,7 @@ WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
         *("try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"),
-        *("create_view", "edit_view", "delete_model", "delete_data_set"),
+        *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),
         *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
@@ -35,7 +35,7 @@ ONCE = frozenset(
         "create_label",
         "create_queue",
         "add_model",
-        "add_data_set",
+        "add_dataset",
         "add_index",
         "create_view",
         "start_thread",

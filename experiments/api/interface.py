@@ -29,7 +29,7 @@ from experiments.exchange import export_api, import_api
 from experiments.exchange.safe_zip import UPLOAD
 from experiments.gallery import experiments_api, images_api, observations_api
 from experiments.installation import catalogue_api, jobs_api
-from experiments.pairwise import api as contests
+from experiments.pairwise import api as trials
 from experiments.reviews import api as reviews
 from experiments.runs import api as runs
 from experiments.runs.comparing import api as comparing
@@ -49,7 +49,7 @@ DESCRIPTION = (
 NOUNS = (
     *(me, notifications_api, comments),
     *(runs, shares, saved_views, comparing, events, experiments_api, observations_api, images_api),
-    *(catalogue_api, units, labels_api, search, reviews, contests, export_api, import_api, jobs_api),
+    *(catalogue_api, units, labels_api, search, reviews, trials, export_api, import_api, jobs_api),
 )
 
 View = Callable[..., HttpResponseBase]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.comments import anchors, reading
-from experiments.models import Experiment, Observation, Opinions, Run, Thread
+from experiments.models import Experiment, ImportedOpinions, Observation, Run, Thread
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Place:
     observation: Observation | None
 
 
-def places(run: Run, opinions: Opinions | None) -> list[Place]:
+def places(run: Run, opinions: ImportedOpinions | None) -> list[Place]:
     """The threads that came with the run. The number of queries does not depend on how many they are."""
     told = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
     if not told:

@@ -14,7 +14,7 @@ from experiments.comments.anchors import Anchor, Nowhere
 from experiments.core import access
 from experiments.display import window
 from experiments.display.tab_pages import Page
-from experiments.models import Event, Opinions, Run, Tag
+from experiments.models import Event, ImportedOpinions, Run, Tag
 from experiments.models.member import Role
 
 PER_PAGE = 30
@@ -30,7 +30,7 @@ def read(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
     totals["all"] = sum(totals.values())
     show, place = chosen(run, params)
     page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
-    came = Opinions.objects.filter(run=run).first() if page.number == 1 else None
+    came = ImportedOpinions.objects.filter(run=run).first() if page.number == 1 else None
     rows = reading.threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
     return {
         "run": run,

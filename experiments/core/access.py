@@ -57,7 +57,7 @@ def is_still_signed_in(scope: Mapping[str, Any]) -> bool:
 
 TOPICS = {
     "comments.run": Role.VIEWER,
-    "contest": Role.VIEWER,
+    "trial": Role.VIEWER,
     "queue": Role.VIEWER,
     "runs": Role.VIEWER,
     "user": Role.VIEWER,

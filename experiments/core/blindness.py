@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from experiments.models import Item, Review
+from experiments.models import Review, ReviewItem
 from experiments.models.review import State
 from experiments.reviews import reservation
 
@@ -31,7 +31,7 @@ def visible(user: User) -> QuerySet[Review]:
     return Review.objects.filter(Q(reviewer=user) | others, state=State.SUBMITTED)
 
 
-def hears(user: User, item: Item, mine: Review | None, *, blind: bool) -> bool:
+def hears(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:
     """Whether this person may read why others declined the item: as with opinions, and the queue's owner always.
     `blind`: whether they are, to its run."""
     if item.queue.owner_id == user.pk:
@@ -43,12 +43,12 @@ def hears(user: User, item: Item, mine: Review | None, *, blind: bool) -> bool:
     return mine.state == State.SUBMITTED if mine and mine.state != State.DECLINED else item.complete
 
 
-def blinded_runs(user: User) -> QuerySet[Item, int]:
+def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
     """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
     comments too, is not for their eyes."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
     due = Q(complete=False) & ~Exists(mine.exclude(state=State.DRAFT))
-    blind = Item.objects.filter(queue__in=reservation.queues_of(user).filter(blind=True))
+    blind = ReviewItem.objects.filter(queue__in=reservation.queues_of(user).filter(blind=True))
     return blind.filter(due | Exists(mine.filter(state=State.DRAFT))).order_by().values_list("run_id", flat=True)
 
 
@@ -59,13 +59,13 @@ def is_blind(user: User, run: int) -> bool:
 
 def is_under_review(run: int) -> bool:
     """Whether anybody is still to form an opinion of the run unseen: then no link to it tells what others say."""
-    return Item.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
+    return ReviewItem.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
 
 
 def note_shown(user: User, items: Iterable[int]) -> None:
     """Keep that this person was shown what others say of the runs of these items: whatever they have submitted of them
     unseen, here or in another queue, stands."""
-    runs = Item.objects.filter(pk__in=items).order_by().values("run")
+    runs = ReviewItem.objects.filter(pk__in=items).order_by().values("run")
     mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=State.SUBMITTED, opinions_shown=None)
     others = _of_the_same_run().exclude(reviewer=user)
     new = mine.filter(Exists(others), item__queue__blind=True).order_by()
@@ -81,7 +81,7 @@ def _of_the_same_run() -> QuerySet[Review]:
 def has_hidden_verdict(user: User | None) -> Q:
     """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
     back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
-    blind = Item.objects.filter(queue__blind=True, queue__closed=None)
+    blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
     recent = Review.objects.filter(item__in=blind, state=State.SUBMITTED)
     recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - reservation.UNDO).order_by()
     others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from experiments.core import compatibility
-from experiments.models import Backbone, DataSet, Layer, Model, Run
+from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from workers import registry
 
 LONGEST = 80
@@ -29,22 +29,22 @@ def find_unknown_part(run: Run) -> str:
     """As `find_unknown`, but for the provider's model: on the command line any of them may be asked."""
     checks = (
         unknown_model(run.model) or unknown_layer(run),
-        unknown_data_set(run.options.get("data_set") or ""),
-        unknown_among("toolset", run.tool_set, registry.TOOL_SETS),
+        unknown_dataset(run.options.get("dataset") or ""),
+        unknown_among("toolset", run.toolset, registry.TOOLSETS),
         unknown_among("backbone", run.backbone, registry.BACKBONES),
         unknown_among("task", run.task, registry.TASKS),
     )
-    return next(filter(None, checks), "") or compatibility.misfit(run.backbone, run.tool_set)
+    return next(filter(None, checks), "") or compatibility.misfit(run.backbone, run.toolset)
 
 
 def unknown_model(name: str) -> str:
     """A member of a family, such as hf:owner/name, is known once an admin has added it."""
-    known = is_named(registry.VISION_MODELS, name) or Model.objects.filter(name=name).exists()
+    known = is_named(registry.VISION_MODELS, name) or VisionModelRow.objects.filter(name=name).exists()
     return "" if known else no_model(name)
 
 
 def no_model(name: str) -> str:
-    there = listed(Model.objects.filter(available=True).values_list("name", flat=True))
+    there = listed(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return f"There is no model “{name[:LONGEST]}”. Choose one of: {there}."
 
 
@@ -63,13 +63,13 @@ def unknown_layer(run: Run) -> str:
     return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
 
 
-def unknown_data_set(key: str) -> str:
+def unknown_dataset(key: str) -> str:
     """Folders count as known once an admin has added them; "" is the dataset of the settings."""
-    if not key or key == settings.LAB_DATA_SET or is_named(registry.DATA_SETS, key):
+    if not key or key == settings.LAB_DATASET or is_named(registry.DATASETS, key):
         return ""
-    if DataSet.objects.filter(key=key).exists():
+    if Dataset.objects.filter(key=key).exists():
         return ""
-    there = listed(DataSet.objects.values_list("key", flat=True))
+    there = listed(Dataset.objects.values_list("key", flat=True))
     return f"There is no dataset “{key[:LONGEST]}”. Choose one of: {there}."
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from experiments.models import Backbone, DataSet, ToolSet
+from experiments.models import Backbone, Dataset, Toolset
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
@@ -23,9 +23,9 @@ def is_toybox(model: str) -> bool:
     return model in OF_TOYBOX
 
 
-def misfit(backbone: str, tool_set: str) -> str:
+def misfit(backbone: str, toolset: str) -> str:
     """Why this backbone cannot work with these tools; "" if it can."""
-    if backbone == SCRIPTED and tool_set != TOYBOX:
+    if backbone == SCRIPTED and toolset != TOYBOX:
         return (
             "The scripted scientist knows toybox's concepts and no others, so it works with the toolset toybox alone. "
             "Choose another backbone, or that toolset."
@@ -33,15 +33,15 @@ def misfit(backbone: str, tool_set: str) -> str:
     return ""
 
 
-def advice(model: str, tool_set: str, backbone: str = "") -> str:
+def advice(model: str, toolset: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one."""
-    notes = [_off_ground(model, tool_set), _undescribed(model, tool_set, backbone)]
+    notes = [_off_ground(model, toolset), _undescribed(model, toolset, backbone)]
     return " ".join(note for note in notes if note)
 
 
-def _undescribed(model: str, tool_set: str, backbone: str) -> str:
+def _undescribed(model: str, toolset: str, backbone: str) -> str:
     """Whether the tools leave images without words: toybox-eyes know toys alone, and only some agents see."""
-    if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and tool_set == TOYBOX):
+    if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and toolset == TOYBOX):
         return ""
     return (
         "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a vision-language "
@@ -49,11 +49,11 @@ def _undescribed(model: str, tool_set: str, backbone: str) -> str:
     )
 
 
-def _off_ground(model: str, tool_set: str) -> str:
+def _off_ground(model: str, toolset: str) -> str:
     """What a model has learnt, against what the tools draw."""
-    if is_toybox(model) and tool_set != TOYBOX:
+    if is_toybox(model) and toolset != TOYBOX:
         return f"{model} has only ever seen toys: with photographs its units are off their ground."
-    if not is_toybox(model) and tool_set == TOYBOX:
+    if not is_toybox(model) and toolset == TOYBOX:
         return f"The tools of toybox draw toys: of what {model} learnt from photographs they reach little."
     return ""
 
@@ -64,24 +64,24 @@ def fitting(model: str) -> dict[str, str]:
     toybox has its own tools and the scripted scientist; other models get others where there are some.
     """
     toy = is_toybox(model)
-    tool_sets = available(ToolSet) or [TOYBOX]
-    tool_set = next((key for key in tool_sets if (key == TOYBOX) == toy), tool_sets[0])
+    toolsets = available(Toolset) or [TOYBOX]
+    toolset = next((key for key in toolsets if (key == TOYBOX) == toy), toolsets[0])
     backbones = [key for key in available(Backbone) if key != PERSON] or [SCRIPTED]  # nobody is put to work unasked
     backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
-    if misfit(backbone, tool_set):
-        tool_set = TOYBOX
-    return {"data_set": data_set_for(model), "tool_set": tool_set, "backbone": backbone, "backbone_model": ""}
+    if misfit(backbone, toolset):
+        toolset = TOYBOX
+    return {"dataset": dataset_for(model), "toolset": toolset, "backbone": backbone, "backbone_model": ""}
 
 
-def data_set_for(model: str) -> str:
+def dataset_for(model: str) -> str:
     """That of the settings, unless it shows toys and the model knows photographs, or the other way round."""
-    keys = available(DataSet)
-    preferred = [settings.LAB_DATA_SET, *keys]
+    keys = available(Dataset)
+    preferred = [settings.LAB_DATASET, *keys]
     suited = [key for key in preferred if key in keys and (key == TOYBOX) == is_toybox(model)]
-    return next(iter([*suited, *(key for key in preferred if key in keys)]), settings.LAB_DATA_SET)
+    return next(iter([*suited, *(key for key in preferred if key in keys)]), settings.LAB_DATASET)
 
 
-def available(kind: type[DataSet | ToolSet | Backbone]) -> list[str]:
+def available(kind: type[Dataset | Toolset | Backbone]) -> list[str]:
     """Keys of what a worker can use."""
     rows: Any = kind.objects.filter(available=True)
     return list(rows.values_list("key", flat=True))

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import Text
-from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Passage, Run, Unit
+from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, SearchText, Unit
 from experiments.models.insertion import Prepared
 from experiments.models.search_text import Kind
 
@@ -98,9 +98,9 @@ class Bulk:
         self.first: dict[str, float] = {}
         self.unmarked: dict[str, list[Observation]] = {}
         self.labels: list[Label] = []
-        self.passages: list[Passage] = []
+        self.passages: list[SearchText] = []
         self.hypotheses_said: set[str] = set()
-        self.gist: str | None = None
+        self.summary: str | None = None
 
     def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None:
         for row in rows:
@@ -149,11 +149,11 @@ class Bulk:
         rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
         return [(Kind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
 
-    def add_passages(self, rows: Sequence[Passage]) -> None:
+    def add_passages(self, rows: Sequence[SearchText]) -> None:
         self.passages += rows
 
-    def set_gist(self, folded: str) -> None:
-        self.gist = folded
+    def set_summary(self, normalized: str) -> None:
+        self.summary = normalized
 
     def ready(self) -> Callable[[], None]:
         """Make all rows ready for the database; what is returned writes them and the run, in the transaction under way.
@@ -178,8 +178,8 @@ class Bulk:
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
             save_labels(self.run, self.labels)
             passages.write(key, titled(key, places))
-            if self.gist is not None:
-                texts.Written(self.run).set_gist(self.gist)
+            if self.summary is not None:
+                texts.Written(self.run).set_summary(self.summary)
 
         return save
 

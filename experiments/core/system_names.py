@@ -14,7 +14,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments.core import blindness
-from experiments.models import Event, Item, Queue, Run
+from experiments.models import Event, ReviewItem, ReviewQueue, Run
 from workers import registry
 
 Key = tuple[str, str, int]
@@ -77,7 +77,7 @@ class Names:
         system = {"kind": run.system_kind, "name": self._number(run)}
         return {**told, "system": system, "versions": _without_model(told.get("versions") or {})}
 
-    def hide_any(self, queue: Queue) -> bool:
+    def hide_any(self, queue: ReviewQueue) -> bool:
         """Whether the queue holds a run whose system is hidden: then what its runs were chosen by is, too."""
         return queue.items.filter(self.are_hidden("run__")).exists()
 
@@ -93,7 +93,7 @@ class Names:
 
 def hidden_runs(viewer: User | None) -> QuerySet[Run]:
     """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen."""
-    open_items = Item.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
+    open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
     runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
     return Run.objects.filter(system_kind=registry.NAMED_BY_THE_ANSWER, pk__in=runs).order_by()
 

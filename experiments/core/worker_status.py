@@ -13,7 +13,7 @@ from typing import Any, cast
 from redis import RedisError
 
 from experiments.core import notify
-from experiments.models import Job, Profile, Run
+from experiments.models import Job, Run, UnitProfile
 
 KEPT_SECONDS = 120
 """How long a worker that says nothing more is still listed."""
@@ -94,7 +94,7 @@ def doing(job: dict[str, Any]) -> dict[str, Any]:
             | _of(task)
         )
     if kind == "write_exemplars":
-        profile = Profile.objects.filter(pk=row).select_related("unit__layer__model").first()
+        profile = UnitProfile.objects.filter(pk=row).select_related("unit__layer__model").first()
         return found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.reported(f"profile:{row}"))
     return found
 
@@ -107,7 +107,7 @@ def _progress(report: dict[str, Any] | None) -> dict[str, Any]:
     return {"progress": f"{report['what']}: {report['done']} of {report['total']}"} if report else {}
 
 
-_JOBS = {"data_set": "Add a dataset"}
+_JOBS = {"dataset": "Add a dataset"}
 _WORDS = {
     "advance": "A round of a run",
     "work": "A job",

@@ -19,7 +19,7 @@ WORDS = {
     "run-hand-over": "Hand over",
     "run-limits": "Limits",
     "run-remark": "Remark",
-    "settings-data-sets": "Datasets",
+    "settings-datasets": "Datasets",
     "run-review": "Put up for review",
     "experiment": "Experiment {n}",
     "image-page": "Image {key:.8}",

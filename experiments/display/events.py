@@ -53,7 +53,7 @@ TEMPLATES = {
 
 PARTS = ("agent", "model", "dataset", "toolset", "generator", "editor", "describer")
 """What a run is made with, in the order in which a page names it."""
-BEFORE = {"data set": "dataset", "tool set": "toolset"}
+BEFORE = {"dataset": "dataset", "toolset": "toolset"}
 """What older runs call some of it."""
 
 SHORTLY = 20
@@ -230,7 +230,7 @@ def side(run: Run, names: Names | None = None) -> SafeString:
         "chart": chart_of(run),
         "relatives": relatives.relatives(run, names or Names(None)),
         "agent": run.versions.get("agent") or agent_of(run),
-        "tools": registry.TOOL_SETS[run.tool_set][0] if run.tool_set in registry.TOOL_SETS else run.tool_set,
+        "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
         "task": registry.TASKS.get(run.task, run.task),
         "scale": scale_of(run),
     }

@@ -54,7 +54,7 @@ PLACES = (
     Place("units", "Units", "u"),
     Place("compare", "Compare", "c", words="runs side by side"),
     Place("evaluations", "Evaluations", "v"),
-    Place("review", "Review", "w", ("/choices/",)),
+    Place("review", "Review", "w", ("/pairwise/",)),
     Place("settings", "Settings", "s"),
 )
 ELSEWHERE = (
@@ -63,10 +63,10 @@ ELSEWHERE = (
     Place("exports", "Exports", ""),
     Place("imports", "Imports", "", least=Role.RESEARCHER),
     Place("review-new", "New queue for review", "", least=Role.RESEARCHER),
-    Place("choices", "Two-way choices", "", words="pairwise contests"),
-    Place("choices-new", "New contest", "", words="two-way choices pairwise", least=Role.ADMIN),
+    Place("pairwise", "Two-way choices", "", words="pairwise trials"),
+    Place("pairwise-new", "New trial", "", words="two-way choices pairwise", least=Role.ADMIN),
     Place("settings-models", "Models", "", words="settings"),
-    Place("settings-data-sets", "Datasets", "", words="settings datasets"),
+    Place("settings-datasets", "Datasets", "", words="settings datasets"),
     Place("settings-workers", "Workers", "", words="settings"),
     Place("settings-shares", "Shares", "", words="settings links", least=Role.ADMIN),
     Place("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),

@@ -15,20 +15,20 @@ from django.db.models import QuerySet
 
 from experiments.core import access
 from experiments.exchange.safe_zip import UPLOAD, Refused
-from experiments.models.exchange import Brought
+from experiments.models.exchange import ImportKind
 from experiments.models.member import Role
 
 AT_ONCE = 100
 """Files that are brought together."""
-FIELDS: dict[Brought, tuple[str, ...]] = {
-    Brought.BUNDLE: ("owner",),
-    Brought.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
-    Brought.LABELS: ("model", "source", "layer", "units_from"),
+FIELDS: dict[ImportKind, tuple[str, ...]] = {
+    ImportKind.BUNDLE: ("owner",),
+    ImportKind.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
+    ImportKind.LABELS: ("model", "source", "layer", "units_from"),
 }
-NEEDED: dict[Brought, tuple[str, ...]] = {
-    Brought.BUNDLE: (),
-    Brought.HISTORY: ("model",),
-    Brought.LABELS: ("model", "source"),
+NEEDED: dict[ImportKind, tuple[str, ...]] = {
+    ImportKind.BUNDLE: (),
+    ImportKind.HISTORY: ("model",),
+    ImportKind.LABELS: ("model", "source"),
 }
 LONGEST = {"question": 4_000}
 NAMED = re.compile(r"(?:(?P<layer>.+?)[ _-]+)??(?:(?:unit|neuron)[ _-]*)?(?P<unit>[0-9]{1,9})", re.ASCII)
@@ -40,9 +40,9 @@ Typed = Mapping[str, str]
 
 def problem_with(kind: str, typed: Typed, by: User) -> str:
     """Why no file of this kind can be brought so by this person; "" if nothing is in the way."""
-    if kind not in Brought.values:
+    if kind not in ImportKind.values:
         return "Choose what the file is."
-    for name in NEEDED[Brought(kind)]:
+    for name in NEEDED[ImportKind(kind)]:
         if not typed.get(name):
             return f"Say which {name} it is about."
     if typed.get("units_from", "") not in {"", "0", "1"}:
@@ -65,7 +65,7 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
         return "Choose a file that is not empty."
     if size > UPLOAD:
         return f"{name} has {size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible: split it."
-    if kind != Brought.HISTORY:
+    if kind != ImportKind.HISTORY:
         return ""
     layer = layer_and_unit(name)[0]
     if layer and typed.get("layer") and typed["layer"] != layer and not typed.get("unit"):
@@ -77,7 +77,7 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
 
 def completed(kind: str, name: str, typed: Typed) -> dict[str, str]:
     """What is said of one file; what was left empty and the name of a transcript tells is taken from there."""
-    if kind != Brought.HISTORY:
+    if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = layer_and_unit(name)
     told = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}

@@ -22,7 +22,7 @@ from experiments.exchange import import_pages as files
 from experiments.installation.jobs_api import Progress
 from experiments.models import Import
 from experiments.models.api_token import Scope
-from experiments.models.exchange import Brought
+from experiments.models.exchange import ImportKind
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
 
@@ -74,7 +74,7 @@ class BatchOut(Schema):
     left_out: list[LeftOut]
 
 
-IMPORTS = Import.objects.select_related("job__asked_by").prefetch_related("arrivals")
+IMPORTS = Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")
 
 
 def import_out(row: Import) -> ImportOut:
@@ -89,7 +89,7 @@ def import_out(row: Import) -> ImportOut:
         status=row.job.status,
         result=row.job.result,
         progress=Progress(**told) if told else None,
-        runs=[arrival.run_id for arrival in row.arrivals.all()],
+        runs=[imported_run.run_id for imported_run in row.imported_runs.all()],
     )
 
 
@@ -137,7 +137,7 @@ def read_import(request: HttpRequest, pk: Id) -> ImportOut:
 
 def checked(user: User, about: About) -> dict[str, str]:
     """What is said beside the files by this person. Raises Refusal."""
-    typed = {name: getattr(about, name) for name in form.FIELDS[Brought(about.kind)]}
+    typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
     if problem := form.problem_with(about.kind, typed, user):
         raise Refusal("invalid", problem)
     return typed

@@ -29,8 +29,8 @@ from experiments.exchange.laboratory import Laboratory, Progress, silent
 from experiments.exchange.run_decoding import Told, moment, part, shown
 from experiments.exchange.safe_zip import Archive, Refused, opened
 from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
-from experiments.models import Arrival, Image, Import, Layer, Run, Tag, Unit
-from experiments.models.exchange import Brought
+from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
+from experiments.models.exchange import ImportKind
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ def known_run(told: Mapping[str, Any]) -> Run | None:
     identity = told.get("identity")
     if not isinstance(identity, str) or not KEY.fullmatch(identity):
         raise Refused("run.json has no identity, as runs of MAIA Web have.")
-    if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
-        return arrival.run
+    if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
+        return imported_run.run
     return born_here(identity, moment(part(told, "run", dict), "created"))
 
 
 def born_here(identity: str, created: datetime | None) -> Run | None:
-    same = Run.objects.filter(created=created, arrival=None) if created else Run.objects.none()
+    same = Run.objects.filter(created=created, imported_run=None) if created else Run.objects.none()
     return next((run for run in same if run_record.identity(run) == identity), None)
 
 
@@ -195,10 +195,10 @@ def tags_named(names: Sequence[str]) -> list[Tag]:
 
 def arrive(run: Run, identity: str, said: Told, source: Source) -> None:
     """Note where the run comes from; its parent is found again if it is here."""
-    Arrival.objects.create(
+    ImportedRun.objects.create(
         run=run,
-        brought=source.row,
-        kind=Brought.BUNDLE,
+        upload=source.row,
+        kind=ImportKind.BUNDLE,
         name=source.name[:200],
         identity=identity,
         owner=said.owner,
@@ -211,10 +211,10 @@ def arrive(run: Run, identity: str, said: Told, source: Source) -> None:
 
 def adopt(run: Run) -> None:
     """Lead an imported fork back to its parent, if that is here."""
-    arrival = run_record.arrival_of(run)
-    if arrival is None or run.parent_id is not None or not arrival.parent:
+    imported_run = run_record.arrival_of(run)
+    if imported_run is None or run.parent_id is not None or not imported_run.parent:
         return
-    told = arrival.parent
+    told = imported_run.parent
     parent = known_run({"identity": told.get("identity"), "run": {"created": told.get("created")}})
     if parent is not None and parent.pk != run.pk:
         run.parent = parent

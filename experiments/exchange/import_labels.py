@@ -15,7 +15,7 @@ from experiments.core.search_index.texts import label_of
 from experiments.exchange.label_rows import Line, Rows
 from experiments.exchange.laboratory import Progress, silent
 from experiments.exchange.safe_zip import Refused, check_size
-from experiments.models import Label, Layer, Model, Unit
+from experiments.models import Label, Layer, Unit, VisionModelRow
 from workers import registry
 
 ALIASES = {"fc": ("logits",), "classifier": ("logits",), "head": ("logits",), "and": ("conditional",)}
@@ -85,7 +85,7 @@ def layers_of(model: str) -> dict[str, Layer]:
     """By name and by path, in small letters. Raises Refused if none are known."""
     layers = list(Layer.objects.filter(model__name=model).select_related("model"))
     if not layers:
-        there = ", ".join(Model.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
+        there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
         raise Refused(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
 

@@ -21,8 +21,8 @@ from experiments.core import access, notify, worker_status
 from experiments.exchange import form
 from experiments.exchange.safe_zip import UPLOAD
 from experiments.installation import job_pages
-from experiments.models import Import, Job, Model
-from experiments.models.exchange import Brought
+from experiments.models import Import, Job, VisionModelRow
+from experiments.models.exchange import ImportKind
 from experiments.models.job import JobKind, JobStatus
 from experiments.models.member import Role
 
@@ -40,17 +40,17 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def around(user: User, told: dict[str, Any]) -> dict[str, Any]:
     """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
-    models = Model.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
+    models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
     owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
     return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **listed()}
 
 
 def listed() -> dict[str, Any]:
     """The team's imports, with the runs that came of them."""
-    rows = list(Import.objects.select_related("job__asked_by").prefetch_related("arrivals")[:SHOWN])
+    rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:SHOWN])
     told = {row.pk: notify.reported(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
     return {
-        "imports": [(row, told.get(row.pk), row.arrivals.all()[:LINKS]) for row in rows],
+        "imports": [(row, told.get(row.pk), row.imported_runs.all()[:LINKS]) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
         "worker": worker_status.is_here(),
     }
@@ -61,13 +61,13 @@ def bring(request: HttpRequest) -> HttpResponse:
     """Have a worker read files, each by itself: one that cannot be taken does not keep the others."""
     user = access.require(request, Role.RESEARCHER)
     kind, given = request.POST.get("kind", ""), request.FILES.getlist("file")
-    names = form.FIELDS[Brought(kind)] if kind in Brought.values else ()
+    names = form.FIELDS[ImportKind(kind)] if kind in ImportKind.values else ()
     typed = {name: request.POST.get(name, "").strip() for name in names}
     problem = form.problem_with(kind, typed, user) or problem_with_number(len(given))
     refused = {} if problem else refusals(kind, given, typed)
     if problem or len(refused) == len(given):
         told = {"problem": problem or listed_problems(refused), "typed": typed}
-        told["problem_kind"] = kind if kind in Brought.values else ""
+        told["problem_kind"] = kind if kind in ImportKind.values else ""
         return render(request, "exchange/imports/page.html", around(user, told), status=400)
     for place, each in enumerate(given):
         if place in refused:

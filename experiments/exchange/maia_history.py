@@ -27,8 +27,8 @@ from experiments.exchange.laboratory import Laboratory, Progress, silent
 from experiments.exchange.pairing import paired
 from experiments.exchange.run_decoding import shown
 from experiments.exchange.safe_zip import IMAGE, Refused, check_size, parsed
-from experiments.models import Arrival, Image, Layer, Run
-from experiments.models.exchange import Brought
+from experiments.models import Image, ImportedRun, Layer, Run
+from experiments.models.exchange import ImportKind
 from experiments.models.run import QUESTION_CHARS, Status
 from workers import registry
 
@@ -85,8 +85,8 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
     data = path.read_bytes()
     about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
     identity = hashlib.sha256(run_record.dumped(about) + data).hexdigest()
-    if arrival := Arrival.objects.select_related("run").filter(identity=identity).first():
-        return Taken(arrival.run, known=True)
+    if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
+        return Taken(imported_run.run, known=True)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         pictures = Pictures(laboratory, Path(waiting))
         turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
@@ -97,8 +97,8 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
         with import_bundle.stored(rows, Path(waiting)), transaction.atomic():
             import_bundle.save_images(rows)
             import_bundle.save(run, save_events)
-            Arrival.objects.create(
-                run=run, brought=source.row, kind=Brought.HISTORY, name=source.name[:200], identity=identity
+            ImportedRun.objects.create(
+                run=run, upload=source.row, kind=ImportKind.HISTORY, name=source.name[:200], identity=identity
             )
     return Taken(run, known=False, left=left_out(turns, steps))
 
@@ -164,7 +164,7 @@ def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
             "system_kind": kind_of(system["model"], system["layer"]),
             "options": {},
             "limits": {},
-            "tool_set": AGENT,
+            "toolset": AGENT,
             "backbone": AGENT,
             "backbone_model": str(options.get("agent") or "")[:200],
             "seed": 0,

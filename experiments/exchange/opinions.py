@@ -20,7 +20,17 @@ from experiments.comments import reading
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.search_index import opinions
-from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Review, Run, Tag, Thread
+from experiments.models import (
+    Adjudication,
+    Comment,
+    Experiment,
+    ImportedOpinions,
+    Observation,
+    Review,
+    Run,
+    Tag,
+    Thread,
+)
 from experiments.reviews import rubric
 
 AT_ONCE = 500
@@ -60,7 +70,7 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     }
 
 
-def opinions_of(run: Run) -> Opinions | None:
+def opinions_of(run: Run) -> ImportedOpinions | None:
     """What came with an imported run; None if nothing did."""
     try:
         return run.opinions
@@ -162,7 +172,7 @@ def save(run: Run, said: Said) -> None:
     """Keep what came with a run, in the transaction under way; tags of what is not in it are left out."""
     brought = {"threads": list(said.threads), "reviews": list(said.reviews), "finals": list(said.finals)}
     if any(brought.values()):
-        Opinions.objects.create(run=run, **brought)
+        ImportedOpinions.objects.create(run=run, **brought)
     if said.tags:
         save_tags(run, said.tags)
 

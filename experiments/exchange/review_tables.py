@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Adjudication, Item, Queue, Review, Run
+from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.reviews.agreement import permissions
 
 
@@ -23,7 +23,7 @@ from experiments.reviews.agreement import permissions
 class Measure:
     """One measure of agreement. `one` and `other` are the reviewers it is of; empty where it is of all."""
 
-    queue: Queue
+    queue: ReviewQueue
     line: str
     measure: str
     one: str
@@ -57,7 +57,7 @@ def note_shown(rows: Any, viewer: User | None) -> None:
     if viewer is None:
         return
     if isinstance(rows, Agreement):
-        items = Item.objects.filter(queue__in=rows.queues).order_by().values_list("pk", flat=True)
+        items = ReviewItem.objects.filter(queue__in=rows.queues).order_by().values_list("pk", flat=True)
     elif rows.model is Review:
         items = rows.order_by().values_list("item_id", flat=True)
     else:
@@ -69,7 +69,7 @@ def note_shown(rows: Any, viewer: User | None) -> None:
 class Agreement:
     """Measures of the queues that a person may see, computed while they are read: a queryset as far as files need."""
 
-    queues: tuple[Queue, ...]
+    queues: tuple[ReviewQueue, ...]
     viewer: User
 
     def count(self) -> int:
@@ -94,11 +94,11 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
     """Of one queue, or of all that this person may see the agreement of. Raises Refused."""
     if viewer is None:
         return Review.objects.none()
-    queues = Queue.objects.filter(pk=queue_key(given)) if "queue" in given else Queue.objects.all()
+    queues = ReviewQueue.objects.filter(pk=queue_key(given)) if "queue" in given else ReviewQueue.objects.all()
     return Agreement(tuple(queue for queue in queues.order_by("pk") if permissions.may_see(viewer, queue)), viewer)
 
 
-def measures_of(queue: Queue, viewer: User) -> Iterator[Measure]:
+def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:
     """Of each line: alpha and Fleiss' kappa of all reviewers, Cohen's kappa of each two."""
     from experiments.reviews.agreement import measures
     from experiments.reviews.agreement.ratings import ratings

@@ -97,7 +97,7 @@ def options(given: Any) -> dict[str, Any]:
     for name, value in given.items():
         plain = value is None or isinstance(value, bool) or is_number(value)
         short = isinstance(value, str) and len(value) <= OPTION_CHARS
-        if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "data_set" and not short):
+        if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "dataset" and not short):
             raise Refused(f"run.json: the option {shown(name)} is {shown(value)}, and that is no value of one.")
     return given
 

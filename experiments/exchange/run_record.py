@@ -18,14 +18,14 @@ from experiments.core.transcript import storable
 from experiments.exchange import run_decoding
 from experiments.exchange.run_decoding import HIGHEST, moment, part, shown
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Arrival, Label, Run
+from experiments.models import ImportedRun, Label, Run
 from experiments.models.run import QUESTION_CHARS, Status
 
 Json = Mapping[str, Any]
 
 SCHEMA = 1
 ASKED = (
-    *("question", "task", "system_kind", "model", "layer", "unit", "options", "tool_set"),
+    *("question", "task", "system_kind", "model", "layer", "unit", "options", "toolset"),
     *("backbone", "backbone_model", "limits", "seed", "fork_round"),
 )
 """The query."""
@@ -45,30 +45,30 @@ def dumped(data: Any) -> bytes:
 
 def identity(run: Run) -> str:
     """The same for a run and everything imported from its bundles, here and elsewhere."""
-    if (arrival := arrival_of(run)) is not None:
-        return arrival.identity
+    if (imported_run := arrival_of(run)) is not None:
+        return imported_run.identity
     known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
     return hashlib.sha256(dumped(known)).hexdigest()
 
 
-def arrival_of(run: Run) -> Arrival | None:
+def arrival_of(run: Run) -> ImportedRun | None:
     """Where an imported run comes from; None for one of this place."""
     try:
-        return run.arrival
+        return run.imported_run
     except ObjectDoesNotExist:
         return None
 
 
 def to_json(run: Run) -> dict[str, Any]:
     """All that travels of the row."""
-    arrival = arrival_of(run)
+    imported_run = arrival_of(run)
     times = {name: at.isoformat() if (at := getattr(run, name)) else None for name in TIMES}
     return {
         "schema": SCHEMA,
         "identity": identity(run),
-        "number": arrival.number if arrival else run.pk,
+        "number": imported_run.number if imported_run else run.pk,
         "owner": asked_by(run),
-        "parent": parent_of(run, arrival),
+        "parent": parent_of(run, imported_run),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
         "labels": [label_json(label) for label in run.label_set.order_by("position", "pk")],
@@ -77,14 +77,14 @@ def to_json(run: Run) -> dict[str, Any]:
 
 def asked_by(run: Run) -> str:
     """The name of whoever asked, where the run took place."""
-    arrival = arrival_of(run)
-    return (arrival.owner if arrival else person(run.owner))[:150]
+    imported_run = arrival_of(run)
+    return (imported_run.owner if imported_run else person(run.owner))[:150]
 
 
-def parent_of(run: Run, arrival: Arrival | None) -> dict[str, Any]:
+def parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
     """What the run was forked from, in words that hold elsewhere; empty if it is no fork."""
     if run.parent is None:
-        return dict(arrival.parent) if arrival else {}
+        return dict(imported_run.parent) if imported_run else {}
     above = arrival_of(run.parent)
     created, number = run.parent.created.isoformat(), above.number if above else run.parent.pk
     return {"identity": identity(run.parent), "number": number, "created": created}

@@ -88,7 +88,7 @@ def columns(kind: Kind, *names: str) -> list[Column]:
 
 def source(run: Run) -> str:
     """Where an imported run comes from; "" for one of this place."""
-    return arrival.name if (arrival := arrival_of(run)) else ""
+    return imported_run.name if (imported_run := arrival_of(run)) else ""
 
 
 def with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
@@ -124,7 +124,7 @@ RUNS = Table(
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
     ],
-    lambda rows: with_verdicts(rows.select_related("owner", "arrival")),
+    lambda rows: with_verdicts(rows.select_related("owner", "imported_run")),
     lambda run: run,
 )
 EXPERIMENTS = Table(

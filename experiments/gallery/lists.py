@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
-from experiments.models import Layer, Model, Run, Tag
+from experiments.models import Layer, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
 
 ORIGINS = {
@@ -127,7 +127,7 @@ class Filters(forms.Form):
         model = self.data.get("model", "")
         return {
             "origins": ORIGINS.items(),
-            "models": with_current(Model.objects.values_list("name", flat=True), model),
+            "models": with_current(VisionModelRow.objects.values_list("name", flat=True), model),
             "layers": with_current(
                 Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
                 self.data.get("layer", ""),

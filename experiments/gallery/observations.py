@@ -20,7 +20,7 @@ from experiments.core.paging import Count, Page, count
 from experiments.display.image_groups import Shot, shot_from
 from experiments.display.plots import Scale
 from experiments.gallery.lists import Filters
-from experiments.models import Observation, Passage
+from experiments.models import Observation, SearchText
 from experiments.models.search_text import Kind
 from experiments.search import finding
 
@@ -134,7 +134,7 @@ def titled(filters: Filters) -> tuple[list[int], bool]:
     known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
     scope = finding.Scope(kind=Kind.TITLE, **{name: value for name, value in known.items() if value is not None})
     passages, _, whole = finding.newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
-    keys = Passage.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
+    keys = SearchText.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
     return [key for key in keys if key], len(passages) > FOUND or not whole
 
 

@@ -35,7 +35,7 @@ def exemplars(image: Image, names: Names) -> dict[str, Any]:
     rows = Exemplar.objects.filter(Q(image=image.key) | Q(masked=image.key)).order_by("-activation", "pk")
     unit = "profile__unit__"
     rows = rows.exclude(names.are_hidden_at(f"{unit}layer__model__name", f"{unit}layer__name", f"{unit}number"))
-    related = rows.select_related("profile__unit__layer__model", "profile__data_set")
+    related = rows.select_related("profile__unit__layer__model", "profile__dataset")
     shown = list(related.defer("profile__histogram", "profile__unit__layer__names")[: RELATED + 1])
     more = len(shown) > RELATED
     return {"shown": shown[:RELATED], "count": rows.count() if more else len(shown)}

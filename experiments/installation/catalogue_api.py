@@ -15,13 +15,13 @@ from experiments.api.entry import allow
 from experiments.api.fields import Id, Words, find
 from experiments.api.problems import Refusal
 from experiments.installation import dataset_pages, model_pages
-from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
+from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 
 router = Router(tags=["What there is"])
 
-Added = TypeVar("Added", Model, DataSet)
+Added = TypeVar("Added", VisionModelRow, Dataset)
 
 
 class PartOut(Schema):
@@ -59,7 +59,7 @@ class LayerOut(Schema):
     scale: str = Field(description="How logits become probabilities: softmax or sigmoid; empty for other layers.")
 
 
-class DataSetOut(Schema):
+class DatasetOut(Schema):
     """Images that exemplars come from."""
 
     id: int
@@ -96,13 +96,13 @@ def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Quer
     """Networks of the registry and those that somebody added, by name."""
     allow(request)
     chosen = {name: value for name, value in filters.model_dump().items() if value is not None}
-    return page(request, Model.objects.filter(**chosen), ["name"], paging, ModelOut.from_orm)
+    return page(request, VisionModelRow.objects.filter(**chosen), ["name"], paging, ModelOut.from_orm)
 
 
 @router.get("/models/{pk}", response=ModelDetail, summary="Read a model")
 def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
     allow(request)
-    row = find(Model.objects.all(), pk=pk)
+    row = find(VisionModelRow.objects.all(), pk=pk)
     found = Layer.objects.filter(model=row).aggregate(layers=Count("pk"), units=Sum("units", default=0))
     return ModelDetail(**ModelOut.from_orm(row).model_dump(), **found)
 
@@ -112,16 +112,16 @@ def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
     """One that somebody added; its runs stay."""
     allow(request, Role.ADMIN, Scope.WRITE)
     with transaction.atomic():
-        model_pages.take_off(request, added(find(Model.objects.all(), pk=pk)))
+        model_pages.take_off(request, added(find(VisionModelRow.objects.all(), pk=pk)))
     return Status(204, None)
 
 
-@router.delete("/data-sets/{pk}", response={204: None}, summary="Remove a dataset")
-def delete_data_set(request: HttpRequest, pk: Id) -> Status[None]:
+@router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
+def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
     """One that somebody added; its images stay."""
     allow(request, Role.ADMIN, Scope.WRITE)
     with transaction.atomic():
-        dataset_pages.take_off(request, added(find(DataSet.objects.all(), pk=pk)))
+        dataset_pages.take_off(request, added(find(Dataset.objects.all(), pk=pk)))
     return Status(204, None)
 
 
@@ -136,7 +136,7 @@ def added(row: Added) -> Added:
 def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[LayerOut]:
     """In the order of the network."""
     allow(request)
-    model = find(Model.objects.all(), pk=pk)
+    model = find(VisionModelRow.objects.all(), pk=pk)
     rows = Layer.objects.filter(model=model).select_related("model").defer("names")
     return page(request, rows, ["position", "pk"], paging, layer_out)
 
@@ -147,16 +147,16 @@ def read_layer(request: HttpRequest, pk: Id) -> LayerOut:
     return layer_out(find(Layer.objects.select_related("model").defer("names"), pk=pk))
 
 
-def data_set_out(row: DataSet) -> DataSetOut:
+def dataset_out(row: Dataset) -> DatasetOut:
     names = ("id", "key", "label", "available", "remedy", "revision", "images", "broken_count", "added")
     indexed = getattr(row, "indexed_layers", 0)
-    return DataSetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
+    return DatasetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
 
 
-@router.get("/data-sets", response=Page[DataSetOut], summary="List datasets")
-def list_data_sets(request: HttpRequest, paging: Query[Paging]) -> Page[DataSetOut]:
+@router.get("/datasets", response=Page[DatasetOut], summary="List datasets")
+def list_datasets(request: HttpRequest, paging: Query[Paging]) -> Page[DatasetOut]:
     allow(request)
-    return page(request, DataSet.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, data_set_out)
+    return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, dataset_out)
 
 
 @router.get("/backbones", response=Page[PartOut], summary="List backbones")
@@ -166,8 +166,8 @@ def list_backbones(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]
     return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
-@router.get("/tool-sets", response=Page[PartOut], summary="List toolsets")
-def list_tool_sets(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
+@router.get("/toolsets", response=Page[PartOut], summary="List toolsets")
+def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
     """A generator, an editor and a describer that go together."""
     allow(request)
-    return page(request, ToolSet.objects.all(), ["pk"], paging, PartOut.from_orm)
+    return page(request, Toolset.objects.all(), ["pk"], paging, PartOut.from_orm)

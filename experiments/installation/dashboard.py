@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from experiments.core import notify, worker_status
 from experiments.display.plots import Scale
-from experiments.models import Backbone, Event, Model, Observation, Run, ToolSet
+from experiments.models import Backbone, Event, Observation, Run, Toolset, VisionModelRow
 from experiments.models.run import ACTIVE, Status
 
 SHOWN = 8
@@ -142,7 +142,7 @@ def strongest(run: Run) -> list[Observation]:
 def machinery() -> dict[str, Any]:
     """Workers as they told last (None: Redis is away), and what there is to study and to work with."""
     told = worker_status.present()
-    parts = [part for kind in (Model, Backbone, ToolSet) for part in parts_of(kind)]
+    parts = [part for kind in (VisionModelRow, Backbone, Toolset) for part in parts_of(kind)]
     return {
         "workers": None if told is None else [each | {"state": worker_status.state(each)} for each in told],
         "here": [label for label, available in parts if available],
@@ -150,8 +150,8 @@ def machinery() -> dict[str, Any]:
     }
 
 
-def parts_of(kind: type[Model | Backbone | ToolSet]) -> list[tuple[str, bool]]:
+def parts_of(kind: type[VisionModelRow | Backbone | Toolset]) -> list[tuple[str, bool]]:
     """What pages call each, and whether a worker can use it."""
     rows: Any = kind.objects
-    key = "name" if kind is Model else "key"
+    key = "name" if kind is VisionModelRow else "key"
     return [(label or name, available) for label, name, available in rows.values_list("label", key, "available")]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, worker_status
 from experiments.installation import job_pages
-from experiments.models import DataSet, Index, Layer, Model
+from experiments.models import Dataset, Layer, LayerIndex, VisionModelRow
 from experiments.models.job import JobKind
 from experiments.models.member import Role
 
@@ -26,22 +26,22 @@ def page(request: HttpRequest) -> HttpResponse:
     """The page; htmx is sent the work under way with the list once that is done, or the layers of a chosen model."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     templates = {"work": "installation/work.html", "index-layers": "installation/index_layers.html"}
-    template = templates.get(request.headers.get("HX-Target", ""), "installation/data_sets.html")
+    template = templates.get(request.headers.get("HX-Target", ""), "installation/datasets.html")
     return render(request, template, around(role, request.GET))
 
 
 def around(role: Role, chosen: Any) -> dict[str, Any]:
     """All that the templates show; `chosen` is what the form for an index says, if anything."""
-    made = Index.objects.select_related("layer__model").defer("layer__names")
-    data_sets = list(DataSet.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
-    models = list(Model.objects.filter(available=True))
+    made = LayerIndex.objects.select_related("layer__model").defer("layer__names")
+    datasets = list(Dataset.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
+    models = list(VisionModelRow.objects.filter(available=True))
     model = next((each for each in models if each.name == chosen.get("model")), next(iter(models), None))
-    told = job_pages.listed([JobKind.DATA_SET, JobKind.INDEX], role)
+    told = job_pages.listed([JobKind.DATASET, JobKind.INDEX], role)
     return told | {
-        "moving": told["moving"] or not data_sets,
-        "here": "settings-data-sets",
-        "list": "installation/data_sets_list.html",
-        "data_sets": [Shown(each) for each in data_sets],
+        "moving": told["moving"] or not datasets,
+        "here": "settings-datasets",
+        "list": "installation/datasets_list.html",
+        "datasets": [Shown(each) for each in datasets],
         "models": models,
         "model": model,
         "layers": list(model.layers.defer("names")) if model else [],
@@ -56,7 +56,7 @@ def around(role: Role, chosen: Any) -> dict[str, Any]:
 class Shown:
     """A dataset as the list shows it: its indexed layers by model, the first of its broken files."""
 
-    def __init__(self, row: DataSet) -> None:
+    def __init__(self, row: Dataset) -> None:
         self.row = row
         self.indexed: dict[str, list[Layer]] = {}
         for index in row.indexes.all():
@@ -73,9 +73,9 @@ def add(request: HttpRequest) -> HttpResponse:
     if not 0 < len(place) <= LONGEST_PLACE or len(label) > LONGEST_NAME:
         problem = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
         context = {"problem": f"{problem}characters, and a name in at most 200.", "typed": place, "typed_label": label}
-        return render(request, "installation/data_sets.html", around(Role.ADMIN, request.GET) | context, status=400)
-    job_pages.ask(request, JobKind.DATA_SET, place, label=label)
-    return redirect("settings-data-sets")
+        return render(request, "installation/datasets.html", around(Role.ADMIN, request.GET) | context, status=400)
+    job_pages.ask(request, JobKind.DATASET, place, label=label)
+    return redirect("settings-datasets")
 
 
 @require_POST
@@ -83,35 +83,35 @@ def add(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a dataset that somebody added off the list; its images stay."""
     access.require(request, Role.ADMIN)
-    data_set = get_object_or_404(DataSet, pk=pk, added__isnull=False)
-    take_off(request, data_set)
-    return redirect("settings-data-sets")
+    dataset = get_object_or_404(Dataset, pk=pk, added__isnull=False)
+    take_off(request, dataset)
+    return redirect("settings-datasets")
 
 
-def take_off(request: HttpRequest, data_set: DataSet) -> None:
-    audit.record(request, "data-set.removed", data_set)
-    data_set.delete()
+def take_off(request: HttpRequest, dataset: Dataset) -> None:
+    audit.record(request, "dataset.removed", dataset)
+    dataset.delete()
 
 
 @require_POST
 def index(request: HttpRequest) -> HttpResponse:
     """Have a worker measure all units of some layers over a dataset."""
     user = access.require(request, Role.RESEARCHER)
-    key, name, layers = request.POST.get("data_set"), request.POST.get("model"), request.POST.getlist("layers")
+    key, name, layers = request.POST.get("dataset"), request.POST.get("model"), request.POST.getlist("layers")
     if problem := index_problem(key, name, layers):
         role = access.role_of(user) or Role.RESEARCHER
         context = around(role, request.POST) | {"index_problem": problem}
-        return render(request, "installation/data_sets.html", context, status=400)
+        return render(request, "installation/datasets.html", context, status=400)
     insist = {"insist": True} if request.POST.get("insist") else {}
     job_pages.ask(request, JobKind.INDEX, str(key), model=name, layers=layers, **insist)
-    return redirect("settings-data-sets")
+    return redirect("settings-datasets")
 
 
 def index_problem(key: str | None, name: str | None, layers: list[str]) -> str:
     """What is wrong with the choice; "" if nothing is."""
-    if not DataSet.objects.filter(key=key, available=True).exists():
+    if not Dataset.objects.filter(key=key, available=True).exists():
         return "Choose a dataset of the list that can be used."
-    model = Model.objects.filter(name=name, available=True).first()
+    model = VisionModelRow.objects.filter(name=name, available=True).first()
     if model is None:
         return "Choose a model of the list that can be used."
     if not layers:

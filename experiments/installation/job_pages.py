@@ -21,15 +21,15 @@ SHOWN = 6
 """Pieces of work that a page lists, the newest first."""
 PAGES = {
     JobKind.MODEL: "settings-models",
-    JobKind.DATA_SET: "settings-data-sets",
-    JobKind.INDEX: "settings-data-sets",
+    JobKind.DATASET: "settings-datasets",
+    JobKind.INDEX: "settings-datasets",
     JobKind.EXPORT: "exports",
     JobKind.IMPORT: "imports",
-    JobKind.JUDGE: "choices",
+    JobKind.JUDGE: "pairwise",
 }
 NEEDS = {
     JobKind.MODEL: Role.ADMIN,
-    JobKind.DATA_SET: Role.ADMIN,
+    JobKind.DATASET: Role.ADMIN,
     JobKind.INDEX: Role.RESEARCHER,
     JobKind.EXPORT: Role.ADMIN,
     JobKind.IMPORT: Role.RESEARCHER,

@@ -36,7 +36,7 @@ class ModelIn(Body):
     name: Annotated[Place, Field(max_length=200, description="hub id or folder", examples=["hf:microsoft/resnet-50"])]
 
 
-class DataSetIn(Body):
+class DatasetIn(Body):
     """A folder of images to be looked at."""
 
     place: Place = Field(description="a folder on the worker's machine", examples=["/data/photographs"])
@@ -46,7 +46,7 @@ class DataSetIn(Body):
 class IndexIn(Body):
     """Layers whose units are all to be measured."""
 
-    data_set: Place
+    dataset: Place
     model: Name
     layers: list[Name] = Field(min_length=1, max_length=500)
     insist: bool = Field(False, description="take published exemplars of other weights too; they are marked")
@@ -115,13 +115,13 @@ def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> S
     return Status(202, once(request, response, user, lambda: asked(asking.ask(request, JobKind.MODEL, model.name))))
 
 
-@catalogue_api.router.post("/data-sets", response={202: JobOut}, summary="Add a dataset")
-def add_data_set(request: HttpRequest, given: DataSetIn, response: HttpResponse) -> Status[dict[str, Any]]:
+@catalogue_api.router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
+def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Have a worker look at a folder on its disks."""
     user = allow(request, Role.ADMIN, Scope.WRITE)
 
     def make() -> tuple[JobOut, str]:
-        return asked(asking.ask(request, JobKind.DATA_SET, given.place, label=given.label))
+        return asked(asking.ask(request, JobKind.DATASET, given.place, label=given.label))
 
     return Status(202, once(request, response, user, make))
 
@@ -130,13 +130,13 @@ def add_data_set(request: HttpRequest, given: DataSetIn, response: HttpResponse)
 def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Have a worker measure all units of some layers over a dataset."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
-    if problem := dataset_pages.index_problem(index.data_set, index.model, index.layers):
+    if problem := dataset_pages.index_problem(index.dataset, index.model, index.layers):
         raise Refusal("invalid", problem)
 
     def make() -> tuple[JobOut, str]:
         insist = {"insist": True} if index.insist else {}
         options = {"model": index.model, "layers": index.layers} | insist
-        return asked(asking.ask(request, JobKind.INDEX, index.data_set, **options))
+        return asked(asking.ask(request, JobKind.INDEX, index.dataset, **options))
 
     return Status(202, once(request, response, user, make))
 

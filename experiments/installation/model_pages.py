@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, queue, worker_status
 from experiments.installation import job_pages
-from experiments.models import Backbone, Layer, Model, ToolSet
+from experiments.models import Backbone, Layer, Toolset, VisionModelRow
 from experiments.models.job import JobKind
 from experiments.models.member import Role
 
@@ -32,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def around(role: Role) -> dict[str, Any]:
     """All that the templates show."""
     models = list(
-        Model.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units")).order_by(
+        VisionModelRow.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units")).order_by(
             "-available", "name"
         )
     )
@@ -45,7 +45,7 @@ def around(role: Role) -> dict[str, Any]:
         "models": models,
         "backbones": list(Backbone.objects.all()),
         "prices": settings.OPENAI_PRICES,
-        "tool_sets": list(ToolSet.objects.all()),
+        "toolsets": list(Toolset.objects.all()),
         "looking": looking if under_way else None,
         "moving": told["moving"] or under_way or not models,
         "worker": worker_status.is_here(),
@@ -58,7 +58,7 @@ def around(role: Role) -> dict[str, Any]:
 def layers(request: HttpRequest, pk: int) -> HttpResponse:
     """The layers of one model, sent when somebody opens them."""
     access.require(request)
-    model = get_object_or_404(Model, pk=pk)
+    model = get_object_or_404(VisionModelRow, pk=pk)
     found = Layer.objects.filter(model=model).defer("names")
     return render(request, "installation/layers.html", {"model": model, "layers": found})
 
@@ -81,12 +81,12 @@ def add(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a model that somebody added off the list; its runs stay."""
     access.require(request, Role.ADMIN)
-    model = get_object_or_404(Model, pk=pk, added__isnull=False)
+    model = get_object_or_404(VisionModelRow, pk=pk, added__isnull=False)
     take_off(request, model)
     return redirect("settings-models")
 
 
-def take_off(request: HttpRequest, model: Model) -> None:
+def take_off(request: HttpRequest, model: VisionModelRow) -> None:
     audit.record(request, "model.removed", model)
     model.delete()
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access, worker_status
 from experiments.installation import dashboard
-from experiments.models import Model
+from experiments.models import VisionModelRow
 from experiments.models.member import Role
 from experiments.pairwise import judging
 from experiments.reviews import queues
@@ -64,5 +64,5 @@ def drawn(request: HttpRequest) -> list[dict[str, Any]]:
 def pulse(request: HttpRequest) -> HttpResponse:
     """How many runs are alive and whether a worker is there; asked by every open page now and then."""
     access.require(request)
-    models = list(Model.objects.filter(available=True).values_list("name", flat=True))
+    models = list(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return render(request, "display/pulse.html", {"worker": worker_status.is_here(), "models": models})

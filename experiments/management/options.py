@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
-from experiments.models import DataSet
+from experiments.models import Dataset
 from workers import registry
 
 MOST_SEED = 2**31 - 1
@@ -23,8 +23,8 @@ def add_system(parser: CommandParser) -> None:
     parser.add_argument("--layer", help="for example layer4; manage.py models MODEL lists them")
     parser.add_argument("--unit", help="number of the unit, from 0; or its name, for a class or a concept")
     where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
-    parser.add_argument("--data-set", default="", metavar="NAME", help=where)
-    parser.add_argument("--tool-set", choices=registry.TOOL_SETS, help="default: toybox, for models of toys alone")
+    parser.add_argument("--dataset", default="", metavar="NAME", help=where)
+    parser.add_argument("--toolset", choices=registry.TOOLSETS, help="default: toybox, for models of toys alone")
     look = "look of masked images outside the bright region: dim, or dark as published; default: as installed"
     parser.add_argument("--surroundings", choices=("dim", "dark"), default="", help=look)
     parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MOST_SEED}")
@@ -36,21 +36,21 @@ def system_of(options: dict[str, Any]) -> Any:
 
     if not options["layer"] or options["unit"] is None:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
-    spec = system_named(options["model"], options["layer"], options["unit"], options["data_set"])
-    options["tool_set"] = tool_set_of(spec.model, options)
+    spec = system_named(options["model"], options["layer"], options["unit"], options["dataset"])
+    options["toolset"] = toolset_of(spec.model, options)
     look = {"surroundings": options["surroundings"]} if options["surroundings"] else {}
     return replace(spec, options={**spec.options, **look})
 
 
-def tool_set_of(model: str, options: dict[str, Any]) -> str:
+def toolset_of(model: str, options: dict[str, Any]) -> str:
     """The toolset that was named, or that suits a model of toys. Raises CommandError where nothing suits by itself."""
-    named: str | None = options["tool_set"]
+    named: str | None = options["toolset"]
     if compatibility.is_toybox(model):
         return named or compatibility.TOYBOX
-    lacking = [] if named else [f"--tool-set, one of {', '.join(registry.TOOL_SETS)}"]
-    if not options["data_set"] and settings.LAB_DATA_SET == compatibility.TOYBOX:
-        there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "manage.py data_sets add FOLDER makes one"
-        lacking.append(f"--data-set ({there})")
+    lacking = [] if named else [f"--toolset, one of {', '.join(registry.TOOLSETS)}"]
+    if not options["dataset"] and settings.LAB_DATASET == compatibility.TOYBOX:
+        there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "manage.py datasets add FOLDER makes one"
+        lacking.append(f"--dataset ({there})")
     if named is None or lacking:
         raise CommandError(
             f"{model} does not belong to toybox, so nothing of toybox is taken for it unasked. "

@@ -10,6 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from experiments.core.schema_version import refuse_older_schema
+
 
 class PreparedCommand(BaseCommand):
     """A command that needs the database; on a fresh state folder it makes it."""
@@ -38,6 +40,7 @@ def prepare() -> None:
     """Make the tables of a database that has none. Raises CommandError for one of another version, or none at all."""
     settings.STATE.mkdir(parents=True, exist_ok=True)
     try:
+        refuse_older_schema(connection)
         executor = MigrationExecutor(connection)
         due = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if due and not executor.loader.applied_migrations:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 
-class Attempts(models.Model):
+class SignInAttempts(models.Model):
     """Tries that are counted together: those on an account, from an address, or both. The key is a hash."""
 
     key = models.CharField(max_length=64, unique=True)

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db import models
 
 from experiments.models import stored
-from experiments.models.plugin import Part
+from experiments.models.plugin import PluginRow
 from workers import registry
 
 
-class Model(Part):
+class VisionModelRow(PluginRow):
     """A vision model of the registry, or one that somebody added; its layers are known once a worker has loaded it."""
 
     name = models.CharField(
@@ -48,7 +48,7 @@ class Model(Part):
 class Layer(models.Model):
     """A named place in a model; `name` is stable, `path` is where it is in the network."""
 
-    model = models.ForeignKey(Model, models.CASCADE, related_name="layers")
+    model = models.ForeignKey(VisionModelRow, models.CASCADE, related_name="layers")
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
     path = models.CharField(max_length=200)

@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from experiments.display.number_format import figure
 from experiments.models import stored
-from experiments.models.plugin import Part
+from experiments.models.plugin import PluginRow
 
 
-class DataSet(Part):
+class Dataset(PluginRow):
     """Images in a fixed order that exemplars are taken from."""
 
     key = models.CharField(
@@ -27,22 +27,20 @@ class DataSet(Part):
     )
     broken_count = models.PositiveIntegerField(default=0, help_text="files that were left out when it was indexed")
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
-    added = models.DateTimeField(
-        null=True, blank=True, help_text="empty for data sets of the registry and the settings"
-    )
+    added = models.DateTimeField(null=True, blank=True, help_text="empty for datasets of the registry and the settings")
 
     class Meta:
         ordering = ["pk"]
-        verbose_name = "data set"
+        verbose_name = "dataset"
 
     def __str__(self) -> str:
         return self.key
 
 
-class Index(models.Model):
+class LayerIndex(models.Model):
     """A layer whose units have all been measured over a dataset; the figures lie in the state folder."""
 
-    data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="indexes")
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="indexes")
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
     written = models.DateTimeField(default=timezone.now)
     dead = stored.ShapedJSONField(
@@ -52,17 +50,17 @@ class Index(models.Model):
     class Meta:
         ordering = ["layer"]
         verbose_name_plural = "indexes"
-        constraints = [models.UniqueConstraint(fields=["data_set", "layer"], name="one_index_per_layer")]
+        constraints = [models.UniqueConstraint(fields=["dataset", "layer"], name="one_index_per_layer")]
 
     def __str__(self) -> str:
-        return f"{self.layer} over {self.data_set}"
+        return f"{self.layer} over {self.dataset}"
 
 
-class Profile(models.Model):
+class UnitProfile(models.Model):
     """One unit over one dataset. The row appears when somebody first asks; the figures follow with its exemplars."""
 
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="profiles")
-    data_set = models.ForeignKey(DataSet, models.CASCADE, related_name="profiles")
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="profiles")
     quantile = models.FloatField(null=True, help_text="0.99 quantile of its spatial activations")
     mean = models.FloatField(null=True, help_text="of its activations, one for each image")
     maximum = models.FloatField(null=True)
@@ -82,17 +80,17 @@ class Profile(models.Model):
     compared = models.DateTimeField(null=True, help_text="when a worker looked for the neighbours")
 
     class Meta:
-        ordering = ["unit", "data_set"]
-        constraints = [models.UniqueConstraint(fields=["unit", "data_set"], name="one_profile_per_data_set")]
+        ordering = ["unit", "dataset"]
+        constraints = [models.UniqueConstraint(fields=["unit", "dataset"], name="one_profile_per_dataset")]
 
     def __str__(self) -> str:
-        return f"{self.unit} over {self.data_set}"
+        return f"{self.unit} over {self.dataset}"
 
 
 class Exemplar(models.Model):
     """A dataset image that maximally activates a unit, raw and masked."""
 
-    profile = models.ForeignKey(Profile, models.CASCADE, related_name="exemplars")
+    profile = models.ForeignKey(UnitProfile, models.CASCADE, related_name="exemplars")
     rank = models.PositiveIntegerField()
     activation = models.FloatField()
     image = models.ForeignKey("experiments.Image", models.PROTECT, related_name="exemplars")

@@ -45,7 +45,7 @@ class Format(models.TextChoices):
     PARQUET = "parquet", "Parquet"
 
 
-class Brought(models.TextChoices):
+class ImportKind(models.TextChoices):
     BUNDLE = "bundle", "Bundle"
     HISTORY = "history", "Published transcript"
     LABELS = "labels", "Labels"
@@ -87,7 +87,7 @@ class Import(models.Model):
     """A file that a person brought; it is removed once it has been read."""
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="import_of")
-    kind = models.CharField(max_length=8, choices=Brought.choices)
+    kind = models.CharField(max_length=8, choices=ImportKind.choices)
     name = models.CharField(max_length=200, help_text="what its owner calls the file")
     size = models.PositiveBigIntegerField(default=0)
 
@@ -103,7 +103,7 @@ class Import(models.Model):
         return Path(settings.STATE) / "imports" / str(self.pk)
 
 
-class Opinions(models.Model):
+class ImportedOpinions(models.Model):
     """What people said of an imported run where it took place. Their names are words here: they have no accounts."""
 
     run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="opinions")
@@ -119,12 +119,12 @@ class Opinions(models.Model):
         return f"what came with run {self.run_id}"
 
 
-class Arrival(models.Model):
+class ImportedRun(models.Model):
     """Where an imported run comes from. Its identity is the same wherever the run is."""
 
-    run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="arrival")
-    brought = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="arrivals")
-    kind = models.CharField(max_length=8, choices=Brought.choices)
+    run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="imported_run")
+    upload = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="imported_runs")
+    kind = models.CharField(max_length=8, choices=ImportKind.choices)
     name = models.CharField(max_length=200, help_text="of the file")
     identity = models.CharField(max_length=64, unique=True)
     owner = models.CharField(max_length=150, blank=True, help_text="who asked, where the run took place")

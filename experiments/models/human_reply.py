@@ -19,17 +19,17 @@ class What(models.TextChoices):
     CONCLUSION = "conclusion", "Conclusion"
 
 
-class Turn(models.Model):
+class HumanReply(models.Model):
     """The reply of one round, by one person. Drafts are as many as people; one alone is sent."""
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="turns")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="human_replies")
     round = models.PositiveIntegerField()
-    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="turns")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="human_replies")
 
     what = models.CharField(max_length=10, choices=What.choices, default=What.EXPERIMENT)
     prose = models.TextField(blank=True)
     hypotheses = stored.ShapedJSONField(
-        shape=list[stored.DraftHypothesis], default=list, blank=True, help_text="[{number, text, fate, reason}, …]"
+        shape=list[stored.DraftHypothesis], default=list, blank=True, help_text="[{number, text, status, reason}, …]"
     )
     program = models.TextField(blank=True)
     description = models.TextField(blank=True)

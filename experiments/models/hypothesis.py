@@ -10,7 +10,7 @@ class Hypothesis(models.Model):
     round = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
     text = models.TextField()
-    fate = models.CharField(max_length=10, default="open")
+    status = models.CharField(max_length=10, default="open")
     reason = models.TextField(blank=True)
 
     class Meta:

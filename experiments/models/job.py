@@ -11,7 +11,7 @@ from experiments.models import stored
 
 class JobKind(models.TextChoices):
     MODEL = "model", "Add a model"
-    DATA_SET = "data_set", "Add a data set"
+    DATASET = "dataset", "Add a dataset"
     INDEX = "index", "Index"
     EXPORT = "export", "Export"
     IMPORT = "import", "Import"
@@ -33,7 +33,7 @@ class Job(models.Model):
     """One piece of work. Whoever sets it from queued to running does it; `beat` tells that they are alive."""
 
     kind = models.CharField(max_length=10, choices=JobKind.choices)
-    subject = models.CharField(max_length=500, help_text="key or path of the model or data set")
+    subject = models.CharField(max_length=500, help_text="key or path of the model or dataset")
     options = stored.ShapedJSONField(
         shape=stored.JobOptions, default=dict, blank=True, help_text="for an index: model and layers; else: label"
     )

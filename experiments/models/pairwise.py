@@ -1,4 +1,4 @@
-"""Blind two-way choices: contests between labels of two sources, their pairs, who judges them and what they chose."""
+"""Blind two-way choices: trials between labels of two sources, their pairs, who judges them and what they chose."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Answer(models.TextChoices):
     UNREAD = "unread", "No answer could be read"
 
 
-class Contest(models.Model):
+class PairwiseTrial(models.Model):
     """Labels of several sources, compared two at a time. Which is whose is hidden until it is closed, for good."""
 
     name = models.CharField(max_length=80)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="contests")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="trials")
     created = models.DateTimeField(default=timezone.now)
     sources = stored.ShapedJSONField(shape=list[str], help_text="keys of the sources, in the order of the table")
     query = models.TextField(blank=True, help_text="which units, as in the address of the page that made it")
@@ -49,18 +49,18 @@ class Contest(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("choices-contest", args=[self.pk])
+        return reverse("choices-trial", args=[self.pk])
 
 
 class Pair(models.Model):
-    """Two labels for one unit, as they were when the contest was made. In a gold pair, `a` is the right one."""
+    """Two labels for one unit, as they were when the trial was made. In a gold pair, `a` is the right one."""
 
-    contest = models.ForeignKey(Contest, models.CASCADE, related_name="pairs", db_index=False)
-    position = models.PositiveIntegerField(help_text="counts the contest's pairs from 1, in the order they are judged")
+    trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="pairs", db_index=False)
+    position = models.PositiveIntegerField(help_text="counts the trial's pairs from 1, in the order they are judged")
     kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.PLAIN)
     unit = models.ForeignKey("experiments.Unit", models.SET_NULL, null=True, related_name="pairs")
     unit_name = models.CharField(max_length=500, help_text="as in toybox / layer4 / unit 7; outlives the catalogue")
-    profile = models.ForeignKey("experiments.Profile", models.SET_NULL, null=True, related_name="+")
+    profile = models.ForeignKey("experiments.UnitProfile", models.SET_NULL, null=True, related_name="+")
     truth = models.CharField(max_length=500, blank=True, help_text="what a synthetic neuron responds to")
     text_a = models.TextField()
     text_b = models.TextField()
@@ -71,17 +71,17 @@ class Pair(models.Model):
     original = models.ForeignKey("self", models.CASCADE, null=True, related_name="repeats")
 
     class Meta:
-        ordering = ["contest", "position"]
-        constraints = [models.UniqueConstraint(fields=["contest", "position"], name="one_pair_per_position")]
+        ordering = ["trial", "position"]
+        constraints = [models.UniqueConstraint(fields=["trial", "position"], name="one_pair_per_position")]
 
     def __str__(self) -> str:
-        return f"pair {self.position} of contest {self.contest_id}"
+        return f"pair {self.position} of trial {self.trial_id}"
 
 
 class Judge(models.Model):
-    """Who judges in a contest: a person, or a backbone with what it may and did cost."""
+    """Who judges in a trial: a person, or a backbone with what it may and did cost."""
 
-    contest = models.ForeignKey(Contest, models.CASCADE, related_name="judges", db_index=False)
+    trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="judges", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     backbone = models.CharField(max_length=40, blank=True)
     backbone_model = models.CharField(max_length=200, blank=True)
@@ -100,27 +100,27 @@ class Judge(models.Model):
         return None if self.unpriced else self.cost
 
     class Meta:
-        ordering = ["contest", "pk"]
+        ordering = ["trial", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["contest", "user"], condition=models.Q(user__isnull=False), name="one_judge_per_person"
+                fields=["trial", "user"], condition=models.Q(user__isnull=False), name="one_judge_per_person"
             ),
             models.UniqueConstraint(
-                fields=["contest", "backbone", "backbone_model"],
+                fields=["trial", "backbone", "backbone_model"],
                 condition=models.Q(user__isnull=True),
                 name="one_judge_per_backbone",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.backbone_model or self.backbone} in contest {self.contest_id}"
+        return f"{self.user or self.backbone_model or self.backbone} in trial {self.trial_id}"
 
 
-class Choice(models.Model):
+class Vote(models.Model):
     """What a judge chose. `swapped`: b was shown first."""
 
-    pair = models.ForeignKey(Pair, models.CASCADE, related_name="choices")
-    judge = models.ForeignKey(Judge, models.CASCADE, related_name="choices", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="votes")
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="votes", db_index=False)
     answer = models.CharField(max_length=7, choices=Answer.choices)
     swapped = models.BooleanField()
     seconds = models.FloatField(null=True, help_text="from the pair on screen to the answer, as the browser measured")

@@ -7,7 +7,7 @@ from django.db import models
 from experiments.models import stored
 
 
-class Part(models.Model):
+class PluginRow(models.Model):
     """What a worker found out about one plug-in when it last looked."""
 
     label = models.CharField(max_length=200, blank=True)
@@ -18,7 +18,7 @@ class Part(models.Model):
         abstract = True
 
 
-class Backbone(Part):
+class Backbone(PluginRow):
     """What writes the replies."""
 
     key = models.CharField(max_length=100, unique=True)
@@ -46,7 +46,7 @@ class Backbone(Part):
         return self.key
 
 
-class ToolSet(Part):
+class Toolset(PluginRow):
     """A generator, an editor and a describer that go together."""
 
     key = models.CharField(max_length=100, unique=True)
@@ -56,7 +56,7 @@ class ToolSet(Part):
 
     class Meta:
         ordering = ["pk"]
-        verbose_name = "tool set"
+        verbose_name = "toolset"
 
     def __str__(self) -> str:
         return self.key

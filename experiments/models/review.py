@@ -25,7 +25,7 @@ class State(models.TextChoices):
     DECLINED = "declined", "Declined"
 
 
-class Queue(models.Model):
+class ReviewQueue(models.Model):
     """Runs that are to be reviewed, as they were chosen. Whom `reviewers` names may review them; nobody named: all."""
 
     name = models.CharField(max_length=80)
@@ -48,10 +48,10 @@ class Queue(models.Model):
         return reverse("review-queue", args=[self.pk])
 
 
-class Item(models.Model):
+class ReviewItem(models.Model):
     """One run of a queue. `complete` is kept in step: as many opinions as the queue asks for are submitted."""
 
-    queue = models.ForeignKey(Queue, models.CASCADE, related_name="items", db_index=False)
+    queue = models.ForeignKey(ReviewQueue, models.CASCADE, related_name="items", db_index=False)
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="review_items")
     position = models.PositiveIntegerField(help_text="counts the queue's items from 1")
     seen_seq = models.PositiveIntegerField(default=0, help_text="the run's last event when it was queued")
@@ -87,7 +87,7 @@ class Review(models.Model):
     one. What is submitted without a slot is an additional opinion.
     """
 
-    item = models.ForeignKey(Item, models.CASCADE, related_name="reviews", db_index=False)
+    item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="reviews", db_index=False)
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="reviews", db_index=False)
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
@@ -147,7 +147,7 @@ class Adjudication(models.Model):
     """The final verdict on an item, given by one person who has read its opinions. A later one stands in its place;
     the earlier ones are kept."""
 
-    item = models.ForeignKey(Item, models.CASCADE, related_name="adjudications")
+    item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="adjudications")
     adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     verdict = models.CharField(max_length=8, choices=Verdict.choices)
     corrected_label = models.CharField(max_length=LABEL_CHARS, blank=True)

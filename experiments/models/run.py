@@ -70,7 +70,7 @@ class Run(models.Model):
     layer = models.CharField(max_length=200)
     unit = models.PositiveIntegerField()
     options = stored.ShapedJSONField(shape=stored.Options, default=dict, blank=True)
-    tool_set = models.CharField(max_length=40, default="toybox")
+    toolset = models.CharField(max_length=40, default="toybox")
     backbone = models.CharField(max_length=40)
     backbone_model = models.CharField(max_length=200, blank=True)
     limits = stored.ShapedJSONField(shape=stored.Limits, default=limits)

@@ -26,14 +26,15 @@ OPINIONS = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
 """What is not for everybody at every moment: see `search.sight`."""
 
 
-class Passage(models.Model):
+class SearchText(models.Model):
     """A text of a run or on it, or of a label from elsewhere; long texts are several, each overlapping the next.
 
-    `folded` is what is compared: see `search.folding`. The system stands here again so that a search within one unit
+    `normalized` is what is compared: see `core.search_index.normalize`. The system stands here again so that a search
+    within one unit
     reads nothing else.
     """
 
-    run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="passages", db_index=False)
+    run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="search_texts", db_index=False)
     model = models.CharField(max_length=200)
     layer = models.CharField(max_length=200)
     unit = models.PositiveIntegerField()
@@ -48,29 +49,29 @@ class Passage(models.Model):
     )
     time = models.DateTimeField(default=timezone.now)
     text = models.TextField()
-    folded = models.TextField()
+    normalized = models.TextField()
 
     class Meta:
         ordering = ["-pk"]
         indexes = [
-            models.Index(fields=["run", "id"], name="passages_of_a_run"),
-            models.Index(fields=["kind", "id"], name="passages_of_a_kind"),
-            models.Index(fields=["model", "id"], name="passages_of_a_model"),
-            models.Index(fields=["model", "layer", "unit", "id"], name="passages_of_a_unit"),
+            models.Index(fields=["run", "id"], name="search_texts_of_a_run"),
+            models.Index(fields=["kind", "id"], name="search_texts_of_a_kind"),
+            models.Index(fields=["model", "id"], name="search_texts_of_a_model"),
+            models.Index(fields=["model", "layer", "unit", "id"], name="search_texts_of_a_unit"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} of run {self.run_id}: {self.text[:60]}"
 
 
-class Gist(models.Model):
-    """What one remembers a run by: its question, system, labels and description, folded. Lists of runs look in it.
+class RunSummary(models.Model):
+    """What one remembers a run by: its question, system, labels and description, normalized. Lists of runs look in it.
 
     A row for each run, and short: all can be compared one by one while a page is drawn.
     """
 
-    run = models.OneToOneField("experiments.Run", models.CASCADE, primary_key=True, related_name="gist")
-    folded = models.TextField()
+    run = models.OneToOneField("experiments.Run", models.CASCADE, primary_key=True, related_name="summary")
+    normalized = models.TextField()
 
     def __str__(self) -> str:
-        return f"gist of run {self.pk}: {self.folded[:60]}"
+        return f"summary of run {self.pk}: {self.normalized[:60]}"

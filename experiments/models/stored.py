@@ -22,7 +22,7 @@ class Limits(TypedDict, total=False):
 
 
 class Options(TypedDict, total=False):
-    data_set: str
+    dataset: str
 
 
 class Conclusion(TypedDict, total=False):
@@ -48,7 +48,7 @@ class Unreadable(TypedDict):
 class DraftHypothesis(TypedDict):
     number: int
     text: str
-    fate: str
+    status: str
     reason: str
 
 

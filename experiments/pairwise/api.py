@@ -1,4 +1,4 @@
-"""Contests of labels: what there is, the next pair, an answer, and results once a contest is closed."""
+"""Pairwise trials of labels: what there is, the next pair, an answer, and results once a trial is closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.api.fields import Body, Id, RowNumber, find
 from experiments.api.problems import Refusal
 from experiments.core import audit
 from experiments.core.display_name import person
-from experiments.models import Contest
+from experiments.models import PairwiseTrial
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.pairwise import judging, sources
@@ -27,7 +27,7 @@ from experiments.pairwise.results import Table, Worth, results
 router = Router(tags=["Two-way choices"])
 
 
-class ContestOut(Schema):
+class TrialOut(Schema):
     """Labels of several sources, compared two at a time; which is whose is hidden until it is closed."""
 
     id: int
@@ -53,7 +53,7 @@ class PairOut(Schema):
 
 
 class NextOut(Schema):
-    """The next pair for you; null when you have judged all, or the contest is closed."""
+    """The next pair for you; null when you have judged all, or the trial is closed."""
 
     pair: PairOut | None
     judged: int
@@ -111,9 +111,9 @@ class ResultsOut(Schema):
     judges: list[JudgeOut]
 
 
-def contest_out(row: Contest) -> ContestOut:
+def trial_out(row: PairwiseTrial) -> TrialOut:
     names = ("id", "name", "created", "closed", "left_out")
-    return ContestOut(
+    return TrialOut(
         owner=person(row.owner),
         sources=[sources.words(key) for key in row.sources],
         pairs=getattr(row, "size", None) or 0,
@@ -122,32 +122,32 @@ def contest_out(row: Contest) -> ContestOut:
     )
 
 
-def contests(user: User) -> QuerySet[Contest]:
-    return judging.counted(Contest.objects.select_related("owner"), user)
+def trials(user: User) -> QuerySet[PairwiseTrial]:
+    return judging.counted(PairwiseTrial.objects.select_related("owner"), user)
 
 
-@router.get("/contests", response=Page[ContestOut], summary="List contests")
-def list_contests(request: HttpRequest, paging: Query[Paging]) -> Page[ContestOut]:
+@router.get("/trials", response=Page[TrialOut], summary="List trials")
+def list_trials(request: HttpRequest, paging: Query[Paging]) -> Page[TrialOut]:
     """The newest first."""
     user = allow(request)
-    return page(request, contests(user), ["-pk"], paging, contest_out)
+    return page(request, trials(user), ["-pk"], paging, trial_out)
 
 
-@router.get("/contests/{pk}", response=ContestOut, summary="Read a contest")
-def read_contest(request: HttpRequest, pk: Id) -> ContestOut:
+@router.get("/trials/{pk}", response=TrialOut, summary="Read a trial")
+def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
     user = allow(request)
-    return contest_out(find(contests(user), pk=pk))
+    return trial_out(find(trials(user), pk=pk))
 
 
-@router.get("/contests/{pk}/next", response=NextOut, summary="Read the next pair to judge")
+@router.get("/trials/{pk}/next", response=NextOut, summary="Read the next pair to judge")
 def next_pair(request: HttpRequest, pk: Id) -> NextOut:
     """Nothing tells whose the labels are."""
     user = allow(request)
-    return upcoming(find(contests(user), pk=pk), user)
+    return upcoming(find(trials(user), pk=pk), user)
 
 
-def upcoming(row: Contest, user: User) -> NextOut:
-    out = contest_out(row)
+def upcoming(row: PairwiseTrial, user: User) -> NextOut:
+    out = trial_out(row)
     found = [] if row.closed else judging.next_shown(row, user, 1)
     return NextOut(pair=pair_out(found[0]) if found else None, judged=out.judged, pairs=out.pairs)
 
@@ -159,28 +159,28 @@ def pair_out(shown: judging.Shown) -> PairOut:
     )
 
 
-@router.post("/contests/{pk}/choices", response={201: NextOut}, summary="Judge a pair")
+@router.post("/trials/{pk}/choices", response={201: NextOut}, summary="Judge a pair")
 def create_choice(request: HttpRequest, pk: Id, choice: AnswerIn) -> Status[NextOut]:
     """Takes a reviewer; answers with the next pair. The same answer twice is one; another one is refused."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
-    find(Contest.objects.all(), pk=pk)
+    find(PairwiseTrial.objects.all(), pk=pk)
     try:
         with transaction.atomic():
             kept, new = judging.answer(user, pk, choice.pair, choice.answer, choice.seconds)
             if new:
-                audit.record(request, "choice.made", kept.pair, contest=pk)
+                audit.record(request, "choice.made", kept.pair, trial=pk)
     except judging.Refused as refusal:
         raise Refusal("conflict", str(refusal)) from None
-    return Status(201, upcoming(find(contests(user), pk=pk), user))
+    return Status(201, upcoming(find(trials(user), pk=pk), user))
 
 
-@router.get("/contests/{pk}/results", response=ResultsOut, summary="Read what came of a contest")
+@router.get("/trials/{pk}/results", response=ResultsOut, summary="Read what came of a trial")
 def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     """Only once it is closed."""
     allow(request)
-    row = find(Contest.objects.all(), pk=pk)
+    row = find(PairwiseTrial.objects.all(), pk=pk)
     if row.closed is None:
-        raise Refusal("conflict", f"Contest {pk} is open: whose the labels are is hidden until it is closed.")
+        raise Refusal("conflict", f"PairwiseTrial {pk} is open: whose the labels are is hidden until it is closed.")
     found = results(row)
     judges = [judge_out(each, "person") for each in found.people]
     return ResultsOut(

@@ -1,4 +1,4 @@
-"""Which backbones may judge in a contest, and asking one: a `Job` that a worker does, pair by pair."""
+"""Which backbones may judge in a trial, and asking one: a `Job` that a worker does, pair by pair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 from experiments.core import compatibility, queue
 from experiments.models import Backbone, Job, Judge
 from experiments.models.job import MOVING, JobKind, JobStatus
-from experiments.pairwise.judging import Refused, open_contest
+from experiments.pairwise.judging import Refused, open_trial
 
 BLIND = {
     "scripted": "The scripted scientist has no eyes for pictures and reads no words: it would guess. "
@@ -48,7 +48,7 @@ def offered() -> list[Offered]:
 
 
 @transaction.atomic
-def ask(contest_id: int, value: str, cost_limit: float, by: User, *, unpriced: bool = False) -> Judge:
+def ask(trial_id: int, value: str, cost_limit: float, by: User, *, unpriced: bool = False) -> Judge:
     """Have a backbone judge what it has not judged yet; `unpriced`: though its price is not known. Raises Refused."""
     backbone, _, model = value.partition(":")
     if backbone in BLIND:
@@ -62,8 +62,8 @@ def ask(contest_id: int, value: str, cost_limit: float, by: User, *, unpriced: b
             f"No price is known for {model}, so its allowance cannot hold. Tick “Without a known price”, or have an "
             "admin add the price (Settings, Models says where)."
         )
-    contest = open_contest(contest_id)
-    judge, _ = Judge.objects.get_or_create(contest=contest, backbone=backbone, backbone_model=model, user=None)
+    trial = open_trial(trial_id)
+    judge, _ = Judge.objects.get_or_create(trial=trial, backbone=backbone, backbone_model=model, user=None)
     if judge.job and judge.job.is_moving:
         raise Refused(f"{model or backbone} is judging already.")
     judge.cost_limit, judge.unpriced = cost_limit, without

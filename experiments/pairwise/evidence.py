@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from django.db.models import Count, QuerySet
 
-from experiments.models import Exemplar, Profile, Unit
+from experiments.models import Exemplar, Unit, UnitProfile
 
 SHOWN = 10
 """Exemplars of a unit that a judge sees, the strongest."""
@@ -22,7 +22,7 @@ def truths(units: QuerySet[Unit]) -> dict[int, str]:
 
 def profiles(units: QuerySet[Unit]) -> dict[int, int]:
     """By id of the unit its profile with the most exemplars, of equals the latest."""
-    rows = Profile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
+    rows = UnitProfile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
     counted = rows.annotate(seen=Count("exemplars")).filter(seen__gt=0).order_by("seen", "written", "pk")
     return dict(counted.values_list("unit_id", "pk"))
 

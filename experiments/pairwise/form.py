@@ -1,4 +1,4 @@
-"""What the address of New contest asks for, what is wrong with it, and the contest that comes of it."""
+"""What the address of New trial asks for, what is wrong with it, and the trial that comes of it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from experiments.models import Contest, Pair, Unit
+from experiments.models import Pair, PairwiseTrial, Unit
 from experiments.pairwise import evidence, sources
 from experiments.pairwise.sampling import Asked, Drawing, Drawn, drawn
 from experiments.pairwise.sources import Source
 
 MOST, USUAL = 2_000, 100
-"""Pairs of two sources that a contest may have, and has unless somebody says otherwise."""
+"""Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
 WORDS = 10
 BIGGEST = 2**31 - 1
 
 
-class NewContest(forms.Form):
+class NewTrial(forms.Form):
     """Which units, which sources, and how the judges are measured."""
 
     name = forms.CharField(max_length=80)
@@ -82,15 +82,15 @@ class NewContest(forms.Form):
 
 @dataclass(frozen=True)
 class Draft:
-    """A contest that could be made: its pairs, and what there is to show of their units."""
+    """A trial that could be made: its pairs, and what there is to show of their units."""
 
     drawing: Drawing
     truths: Mapping[int, str]
     profiles: Mapping[int, int]
 
 
-def drafted(form: NewContest) -> Draft:
-    """The contest that a form without problems asks for."""
+def drafted(form: NewTrial) -> Draft:
+    """The trial that a form without problems asks for."""
     said = sources.said_of(form.units(), form.asked.sources)
     units = form.units().filter(pk__in=[unit for unit, known in said.items() if len(known) > 1])
     truths = evidence.truths(units)
@@ -99,10 +99,10 @@ def drafted(form: NewContest) -> Draft:
 
 
 @transaction.atomic
-def make(form: NewContest, draft: Draft, by: User, query: str) -> Contest:
-    """Save the contest with its pairs."""
+def make(form: NewTrial, draft: Draft, by: User, query: str) -> PairwiseTrial:
+    """Save the trial with its pairs."""
     asked = form.asked
-    contest = Contest.objects.create(
+    trial = PairwiseTrial.objects.create(
         name=form.cleaned_data["name"],
         owner=by,
         sources=list(asked.sources),
@@ -118,19 +118,19 @@ def make(form: NewContest, draft: Draft, by: User, query: str) -> Contest:
             "layer__model"
         )
     }
-    rows = [row(contest, place, pair, draft, names) for place, pair in enumerate(draft.drawing.pairs, 1)]
+    rows = [row(trial, place, pair, draft, names) for place, pair in enumerate(draft.drawing.pairs, 1)]
     Pair.objects.bulk_create(rows)
     again = [(made, pair.original) for made, pair in zip(rows, draft.drawing.pairs, strict=True)]
     for made, original in again:
         made.original = rows[original] if original is not None else None
     Pair.objects.bulk_update([made for made, original in again if original is not None], ["original"])
-    return contest
+    return trial
 
 
-def row(contest: Contest, place: int, pair: Drawn, draft: Draft, names: Mapping[int, str]) -> Pair:
+def row(trial: PairwiseTrial, place: int, pair: Drawn, draft: Draft, names: Mapping[int, str]) -> Pair:
     a, b = pair.statements
     return Pair(
-        contest=contest,
+        trial=trial,
         position=place,
         kind=pair.kind,
         unit_id=pair.unit,

@@ -19,14 +19,14 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.thumbnails import Addresses
-from experiments.models import Choice, Contest, Exemplar, Judge, Pair
+from experiments.models import Exemplar, Judge, Pair, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer
 from experiments.pairwise import evidence
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
 SAID = (FIRST, SECOND, NEITHER)
 SHOWN = 5
-"""Contests on the Overview."""
+"""Pairwise trials on the Overview."""
 LONGEST_SECONDS = 3600.0
 """Above this somebody was away; nothing is kept."""
 
@@ -51,62 +51,62 @@ def key_of(user: User) -> str:
     return f"user {user.pk}"
 
 
-def is_swapped(contest: Contest, pair: Pair, key: str) -> bool:
+def is_swapped(trial: PairwiseTrial, pair: Pair, key: str) -> bool:
     """Whether this judge sees `b` first. Of a repeated pair, the opposite of what its original showed."""
-    drawn = hashlib.sha256(f"{contest.seed} {key} {pair.original_id or pair.pk}".encode()).digest()[0] % 2 == 1
+    drawn = hashlib.sha256(f"{trial.seed} {key} {pair.original_id or pair.pk}".encode()).digest()[0] % 2 == 1
     return drawn != bool(pair.original_id)
 
 
-def pending(contest: Contest, user: User) -> QuerySet[Pair]:
+def pending(trial: PairwiseTrial, user: User) -> QuerySet[Pair]:
     """What this person has not judged yet, in order."""
-    done = Choice.objects.filter(judge__contest=contest, judge__user=user).values("pair")
-    return contest.pairs.exclude(pk__in=done).order_by("position")
+    done = Vote.objects.filter(judge__trial=trial, judge__user=user).values("pair")
+    return trial.pairs.exclude(pk__in=done).order_by("position")
 
 
-def counted(contests: QuerySet[Contest], user: User) -> QuerySet[Any]:
+def counted(trials: QuerySet[PairwiseTrial], user: User) -> QuerySet[Any]:
     """With `size`, the pairs of each, and `mine`, those that this person has judged."""
-    last = Pair.objects.filter(contest=OuterRef("pk")).order_by("-position").values("position")[:1]
-    own = Choice.objects.filter(judge__contest=OuterRef("pk"), judge__user=user).order_by()
+    last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
+    own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")
-    return contests.annotate(size=Coalesce(Subquery(last), 0), mine=Coalesce(Subquery(mine), 0))
+    return trials.annotate(size=Coalesce(Subquery(last), 0), mine=Coalesce(Subquery(mine), 0))
 
 
 def unfinished(user: User) -> list[Any]:
-    """The newest open contests in which this person, who may judge, has something `left`."""
-    rows = counted(Contest.objects.filter(closed=None), user).annotate(left=F("size") - F("mine"))
+    """The newest open trials in which this person, who may judge, has something `left`."""
+    rows = counted(PairwiseTrial.objects.filter(closed=None), user).annotate(left=F("size") - F("mine"))
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 
-def next_shown(contest: Contest, user: User, count: int, held: Collection[int] = ()) -> list[Shown]:
+def next_shown(trial: PairwiseTrial, user: User, count: int, held: Collection[int] = ()) -> list[Shown]:
     """The next pairs as this person sees them, but for those that their page holds already."""
-    pairs = list(pending(contest, user).exclude(pk__in=held)[:count])
+    pairs = list(pending(trial, user).exclude(pk__in=held)[:count])
     images = evidence.exemplars(pair.profile_id for pair in pairs if pair.profile_id and not pair.truth)
-    return [shown(contest, pair, key_of(user), images.get(pair.profile_id or 0, [])) for pair in pairs]
+    return [shown(trial, pair, key_of(user), images.get(pair.profile_id or 0, [])) for pair in pairs]
 
 
-def shown(contest: Contest, pair: Pair, key: str, exemplars: Sequence[Exemplar]) -> Shown:
-    texts = (pair.text_b, pair.text_a) if is_swapped(contest, pair, key) else (pair.text_a, pair.text_b)
+def shown(trial: PairwiseTrial, pair: Pair, key: str, exemplars: Sequence[Exemplar]) -> Shown:
+    texts = (pair.text_b, pair.text_a) if is_swapped(trial, pair, key) else (pair.text_a, pair.text_b)
     pictures = [(Addresses.of(each.masked_id), Addresses.of(each.image_id)) for each in exemplars]
     return Shown(pair.pk, *texts, truth=pair.truth, exemplars=pictures)
 
 
 @transaction.atomic
-def answer(user: User, contest_id: int, pair_id: int, said: str, seconds: float | None) -> tuple[Choice, bool]:
+def answer(user: User, trial_id: int, pair_id: int, said: str, seconds: float | None) -> tuple[Vote, bool]:
     """Keep what a person says of a pair; True with it if it is new. The same answer twice is one. Raises Refused."""
     if said not in SAID:
         raise Refused(f"“{said[:40]}” is no answer: choose the first label, the second, or that you cannot tell.")
-    contest = open_contest(contest_id)
-    pair = contest.pairs.filter(pk=pair_id).first()
+    trial = open_trial(trial_id)
+    pair = trial.pairs.filter(pk=pair_id).first()
     if pair is None:
-        raise Refused("This pair is not of this contest.")
-    judge, _ = Judge.objects.get_or_create(contest=contest, user=user)
-    swapped = is_swapped(contest, pair, key_of(user))
+        raise Refused("This pair is not of this trial.")
+    judge, _ = Judge.objects.get_or_create(trial=trial, user=user)
+    swapped = is_swapped(trial, pair, key_of(user))
     chosen = in_the_pair(said, swapped)
     known = {"answer": chosen, "swapped": swapped, "seconds": kept_seconds(seconds)}
-    choice, new = Choice.objects.get_or_create(judge=judge, pair=pair, defaults=known)
+    choice, new = Vote.objects.get_or_create(judge=judge, pair=pair, defaults=known)
     if choice.answer != chosen:
         raise Refused("You have judged this pair before, and that answer stands. Undo takes the last one back.")
-    tell(contest.pk)
+    tell(trial.pk)
     return choice, new
 
 
@@ -123,34 +123,34 @@ def kept_seconds(seconds: float | None) -> float | None:
 
 
 @transaction.atomic
-def undo(user: User, contest_id: int) -> Choice | None:
+def undo(user: User, trial_id: int) -> Vote | None:
     """Take the person's last answer back; None if there is none. Raises Refused."""
-    contest = open_contest(contest_id)
-    last = Choice.objects.filter(judge__contest=contest, judge__user=user).select_related("pair").last()
+    trial = open_trial(trial_id)
+    last = Vote.objects.filter(judge__trial=trial, judge__user=user).select_related("pair").last()
     if last is not None:
-        Choice.objects.filter(pk=last.pk).delete()
-        tell(contest.pk)
+        Vote.objects.filter(pk=last.pk).delete()
+        tell(trial.pk)
     return last
 
 
-def open_contest(pk: int) -> Contest:
-    """The contest, locked, so that nobody closes it meanwhile. Raises Refused if somebody has."""
-    contest = Contest.objects.select_for_update().get(pk=pk)
-    if contest.closed:
-        raise Refused("This contest is closed: what is whose is known, so no answer can be taken any more.")
-    return contest
+def open_trial(pk: int) -> PairwiseTrial:
+    """The trial, locked, so that nobody closes it meanwhile. Raises Refused if somebody has."""
+    trial = PairwiseTrial.objects.select_for_update().get(pk=pk)
+    if trial.closed:
+        raise Refused("This trial is closed: what is whose is known, so no answer can be taken any more.")
+    return trial
 
 
 @transaction.atomic
-def close(contest_id: int) -> Contest:
+def close(trial_id: int) -> PairwiseTrial:
     """Say for good which label is whose. Raises Refused if it is closed already."""
-    contest = open_contest(contest_id)
-    contest.closed = timezone.now()
-    contest.save(update_fields=["closed"])
-    tell(contest.pk)
-    return contest
+    trial = open_trial(trial_id)
+    trial.closed = timezone.now()
+    trial.save(update_fields=["closed"])
+    tell(trial.pk)
+    return trial
 
 
-def tell(contest_id: int) -> None:
-    """Have the pages that show a contest look again, once the transaction is committed."""
-    notify.tell(f"contest.{contest_id}")
+def tell(trial_id: int) -> None:
+    """Have the pages that show a trial look again, once the transaction is committed."""
+    notify.tell(f"trial.{trial_id}")

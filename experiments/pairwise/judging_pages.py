@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
-from experiments.models import Contest
+from experiments.models import PairwiseTrial
 from experiments.models.member import Role
 from experiments.pairwise import judging
 from experiments.pairwise.pages import way
@@ -25,14 +25,14 @@ HELD = 50
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """The next pair, the one behind it hidden; what is left to do once all are judged."""
     user = access.require(request, Role.REVIEWER)
-    contest = get_object_or_404(Contest, pk=pk)
-    if contest.closed:
-        return redirect(contest)
-    total, left = contest.pairs.count(), judging.pending(contest, user).count()
+    trial = get_object_or_404(PairwiseTrial, pk=pk)
+    if trial.closed:
+        return redirect(trial)
+    total, left = trial.pairs.count(), judging.pending(trial, user).count()
     context = {
-        "contest": contest,
-        "crumbs": [*way(contest), ("Judging", request.path)],
-        "pairs": judging.next_shown(contest, user, AHEAD),
+        "trial": trial,
+        "crumbs": [*way(trial), ("Judging", request.path)],
+        "pairs": judging.next_shown(trial, user, AHEAD),
         "total": total,
         "done": total - left,
     }
@@ -43,44 +43,44 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep an answer. A script is sent the pair after those that its page holds; others go on to the next page."""
     user = access.require(request, Role.REVIEWER)
-    contest = get_object_or_404(Contest, pk=pk)
+    trial = get_object_or_404(PairwiseTrial, pk=pk)
     scripted = bool(request.headers.get("HX-Request"))
     try:
         with transaction.atomic():
-            keep(request, user, contest)
+            keep(request, user, trial)
     except judging.Refused as refusal:
         if scripted:
             return HttpResponse(str(refusal), status=409, content_type="text/plain; charset=utf-8")
         messages.error(request, str(refusal))
     if not scripted:
-        return redirect("choices-judge", pk)
+        return redirect("pairwise-judge", pk)
     held = [number_in(each) for each in request.POST.getlist("holds")[:HELD]]
-    pairs = judging.next_shown(contest, user, 1, held)
-    return render(request, "pairwise/pairs.html", {"contest": contest, "pairs": pairs, "behind": True})
+    pairs = judging.next_shown(trial, user, 1, held)
+    return render(request, "pairwise/pairs.html", {"trial": trial, "pairs": pairs, "behind": True})
 
 
-def keep(request: HttpRequest, user: User, contest: Contest) -> None:
+def keep(request: HttpRequest, user: User, trial: PairwiseTrial) -> None:
     """Raises Refused."""
     sent = request.POST
     pair, said = number_in(sent.get("pair", "")), sent.get("answer", "")
-    choice, new = judging.answer(user, contest.pk, pair, said, seconds_in(sent.get("seconds", "")))
+    choice, new = judging.answer(user, trial.pk, pair, said, seconds_in(sent.get("seconds", "")))
     if new:
-        audit.record(request, "choice.made", choice.pair, contest=contest.pk)
+        audit.record(request, "choice.made", choice.pair, trial=trial.pk)
 
 
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the last answer back and show its pair again."""
     user = access.require(request, Role.REVIEWER)
-    contest = get_object_or_404(Contest, pk=pk)
+    trial = get_object_or_404(PairwiseTrial, pk=pk)
     try:
         with transaction.atomic():
-            last = judging.undo(user, contest.pk)
+            last = judging.undo(user, trial.pk)
             if last:
-                audit.record(request, "choice.undone", last.pair, contest=contest.pk)
+                audit.record(request, "choice.undone", last.pair, trial=trial.pk)
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
-    return redirect("choices-judge", pk)
+    return redirect("pairwise-judge", pk)
 
 
 def number_in(typed: str) -> int:

@@ -1,4 +1,4 @@
-"""Blind two-way choices: the contests, making one, one contest with its judges and, once closed, its results."""
+"""Blind two-way choices: the trials, making one, one trial with its judges and, once closed, its results."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from experiments.core import access, audit, notifications, notify, worker_status
 from experiments.core.display_name import person
-from experiments.models import Contest, Job, Judge, Layer, Model
+from experiments.models import Job, Judge, Layer, PairwiseTrial, VisionModelRow
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
 from experiments.models.notification import Kind as Notice
 from experiments.models.pairwise import Kind
 from experiments.pairwise import backbones, judging, results, sources, table
-from experiments.pairwise.form import MOST, USUAL, Draft, NewContest, drafted, make
+from experiments.pairwise.form import MOST, USUAL, Draft, NewTrial, drafted, make
 from experiments.reviews import queue_form
 
 MANAGES = Role.ADMIN
-"""Who makes and closes contests, and has backbones judge: as with queues, one who manages."""
+"""Who makes and closes trials, and has backbones judge: as with queues, one who manages."""
 SHOWN = 100
 OF_UNITS = ("model", "layer", "unit", "q")
 USUALLY = {"most": str(USUAL), "repeats": "10", "gold": "10", "seed": "0"}
@@ -36,13 +36,13 @@ JUDGES = "judges"
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All contests, and how far each and the reader are."""
+    """All trials, and how far each and the reader are."""
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
-    rows = judging.counted(Contest.objects.select_related("owner"), user)[:SHOWN]
+    rows = judging.counted(PairwiseTrial.objects.select_related("owner"), user)[:SHOWN]
     context = {
         "crumbs": way(),
-        "contests": [(row, [sources.words(key) for key in row.sources]) for row in rows],
+        "trials": [(row, [sources.words(key) for key in row.sources]) for row in rows],
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= MANAGES,
     }
@@ -51,30 +51,30 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, filled in from the address with how many pairs there would be; sent, the contest."""
+    """The form, filled in from the address with how many pairs there would be; sent, the trial."""
     user = access.require(request, MANAGES)
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.listed()
-    form = NewContest(filled(given), listed)
+    form = NewTrial(filled(given), listed)
     draft = drafted(form) if (sent or "source" in given) and form.is_valid() else None
     if sent and draft and draft.drawing.count(Kind.PLAIN):
         query = QueryDict(mutable=True)
         query.update({name: given[name] for name in OF_UNITS if given.get(name)})
         with transaction.atomic():
-            contest = make(form, draft, user, query.urlencode())
-            audit.record(request, "contest.made", contest, pairs=len(draft.drawing.pairs))
-            tell_judges(user, contest, len(draft.drawing.pairs))
-        return redirect(contest)
+            trial = make(form, draft, user, query.urlencode())
+            audit.record(request, "trial.made", trial, pairs=len(draft.drawing.pairs))
+            tell_judges(user, trial, len(draft.drawing.pairs))
+        return redirect(trial)
     problems = form.problems if sent or "source" in given else []
     return render(request, "pairwise/new.html", offered(form, draft, listed, problems), status=400 if sent else 200)
 
 
-def tell_judges(maker: User, contest: Contest, pairs: int) -> None:
+def tell_judges(maker: User, trial: PairwiseTrial, pairs: int) -> None:
     """Everybody who may judge, but for who made it."""
-    words = f"{person(maker)} asks you to judge {pairs} pair{'s' * (pairs != 1)} of labels in “{contest.name}”."
+    words = f"{person(maker)} asks you to judge {pairs} pair{'s' * (pairs != 1)} of labels in “{trial.name}”."
     for judge in queue_form.reviewers().exclude(pk=maker.pk):
-        notifications.tell(judge, Notice.REVIEW, words, contest.get_absolute_url())
+        notifications.tell(judge, Notice.REVIEW, words, trial.get_absolute_url())
 
 
 def filled(given: QueryDict) -> QueryDict:
@@ -85,34 +85,34 @@ def filled(given: QueryDict) -> QueryDict:
     return typed
 
 
-def offered(form: NewContest, draft: Draft | None, listed: list[sources.Source], problems: list[str]) -> dict[str, Any]:
+def offered(form: NewTrial, draft: Draft | None, listed: list[sources.Source], problems: list[str]) -> dict[str, Any]:
     model = str(form.data.get("model", ""))
     return {
         "form": form,
-        "crumbs": [*way(), ("New contest", reverse("choices-new"))],
+        "crumbs": [*way(), ("New trial", reverse("pairwise-new"))],
         "draft": draft,
         "counts": {kind: draft.drawing.count(kind) for kind in Kind.values} if draft else {},
         "problems": problems,
         "sources": listed,
         "chosen": cast("QueryDict", form.data).getlist("source"),
         "kept": [(name, form.data.get(name, "")) for name in form.fields if name != "source"],
-        "models": Model.objects.values_list("name", flat=True),
+        "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
         "most": MOST,
     }
 
 
 @require_safe
-def contest(request: HttpRequest, pk: int) -> HttpResponse:
-    """How a contest was made and who has judged how much; once it is closed, what came of it."""
+def trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """How a trial was made and who has judged how much; once it is closed, what came of it."""
     user = access.require(request)
-    row = get_object_or_404(Contest.objects.select_related("owner"), pk=pk)
+    row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
     role = access.role_of(user) or Role.VIEWER
     judges = judging_now(row)
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
     mine = next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0)
     context = {
-        "contest": row,
+        "trial": row,
         "crumbs": way(row),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
@@ -134,18 +134,18 @@ def contest(request: HttpRequest, pk: int) -> HttpResponse:
         "blind": backbones.BLIND["scripted"],
         "results": results.results(row) if row.closed else None,
     }
-    return render(request, "pairwise/contest.html", context)
+    return render(request, "pairwise/trial.html", context)
 
 
-def way(row: Contest | None = None) -> list[tuple[str, str]]:
-    """The breadcrumbs of the contests, and of one by its name."""
-    found = [("Two-way choices", reverse("choices"))]
+def way(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
+    """The breadcrumbs of the trials, and of one by its name."""
+    found = [("Two-way choices", reverse("pairwise"))]
     return [*found, (row.name, row.get_absolute_url())] if row else found
 
 
-def judging_now(row: Contest) -> list[tuple[Any, dict[str, Any] | None]]:
+def judging_now(row: PairwiseTrial) -> list[tuple[Any, dict[str, Any] | None]]:
     """The judges, how much each has done, and what a worker says of it."""
-    rows: QuerySet[Judge] = row.judges.select_related("user", "job").annotate(done=Count("choices"))
+    rows: QuerySet[Judge] = row.judges.select_related("user", "job").annotate(done=Count("votes"))
     return [(judge, told(judge.job)) for judge in rows]
 
 
@@ -157,22 +157,22 @@ def told(job: Job | None) -> dict[str, Any] | None:
 def close(request: HttpRequest, pk: int) -> HttpResponse:
     """Say for good which label is whose."""
     access.require(request, MANAGES)
-    get_object_or_404(Contest, pk=pk)
+    get_object_or_404(PairwiseTrial, pk=pk)
     try:
         with transaction.atomic():
-            audit.record(request, "contest.closed", judging.close(pk))
+            audit.record(request, "trial.closed", judging.close(pk))
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
-    return redirect("choices-contest", pk)
+    return redirect("pairwise-trial", pk)
 
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Every choice as CSV. Raises Http404 while it would tell whose the labels are."""
     access.require(request)
-    row = get_object_or_404(Contest, pk=pk)
+    row = get_object_or_404(PairwiseTrial, pk=pk)
     if row.closed is None:
-        raise Http404("Which label is whose is hidden until the contest is closed; then its choices can be had here.")
+        raise Http404("Which label is whose is hidden until the trial is closed; then its choices can be had here.")
     response = HttpResponse("".join(table.lines(row)), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-choices-{row.pk}.csv"'
     response["X-Content-Type-Options"] = "nosniff"
@@ -183,7 +183,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponseBase:
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
     """Have a backbone judge, or go on judging."""
     user = access.require(request, MANAGES)
-    get_object_or_404(Contest, pk=pk)
+    get_object_or_404(PairwiseTrial, pk=pk)
     try:
         with transaction.atomic():
             limit = dollars(request.POST.get("cost", ""))
@@ -192,7 +192,7 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
             audit.record(request, "judge.asked", judge, cost_limit=limit)
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
-    return redirect("choices-contest", pk)
+    return redirect("pairwise-trial", pk)
 
 
 def dollars(typed: str) -> float:
@@ -207,8 +207,8 @@ def dollars(typed: str) -> float:
 def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
     """Have a backbone stop after the pair it looks at."""
     access.require(request, MANAGES)
-    row = get_object_or_404(Judge.objects.select_related("job"), contest_id=pk, pk=judge, user=None)
+    row = get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
     with transaction.atomic():
         backbones.stop(row)
         audit.record(request, "judge.stopped", row)
-    return redirect("choices-contest", pk)
+    return redirect("pairwise-trial", pk)

@@ -1,4 +1,4 @@
-"""What came of a contest, once it is closed: which source is preferred, and what each judge is worth.
+"""What came of a trial, once it is closed: which source is preferred, and what each judge is worth.
 
 Only pairs of two sources decide preferences; repeated and gold pairs measure the judge. People and backbones are never
 counted together. What decides nothing (cannot tell, an answer that could not be read) is counted beside.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from experiments.core.display_name import person
-from experiments.models import Choice, Contest, Judge
+from experiments.models import Judge, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer, Kind
 from experiments.pairwise import sources
 from experiments.pairwise.proportions import Share, share
@@ -68,18 +68,18 @@ class Results:
     backbones: Sequence[Worth]
 
 
-def results(contest: Contest) -> Results:
-    """Everything at once; three queries. Only for a contest that is closed."""
-    judges = list(contest.judges.select_related("user", "job"))
-    choices = list(Choice.objects.filter(judge__contest=contest).select_related("pair"))
-    total = contest.pairs.count()
+def results(trial: PairwiseTrial) -> Results:
+    """Everything at once; three queries. Only for a trial that is closed."""
+    judges = list(trial.judges.select_related("user", "job"))
+    choices = list(Vote.objects.filter(judge__trial=trial).select_related("pair"))
+    total = trial.pairs.count()
     people = [judge for judge in judges if judge.user_id]
     of_people = {judge.pk for judge in people}
 
     def worths(some: Iterable[Judge]) -> list[Worth]:
-        return [worth(contest, judge, [each for each in choices if each.judge_id == judge.pk], total) for judge in some]
+        return [worth(trial, judge, [each for each in choices if each.judge_id == judge.pk], total) for judge in some]
 
-    together = table(contest, [each for each in choices if each.judge_id in of_people])
+    together = table(trial, [each for each in choices if each.judge_id in of_people])
     return Results(together, worths(people), worths(judge for judge in judges if not judge.user_id))
 
 
@@ -93,16 +93,16 @@ def name_of(judge: Judge) -> str:
 # --- preferences ---
 
 
-def table(contest: Contest, choices: Sequence[Choice]) -> Table:
+def table(trial: PairwiseTrial, choices: Sequence[Vote]) -> Table:
     plain = [choice for choice in choices if choice.pair.kind == Kind.PLAIN]
-    keys: list[str] = list(contest.sources)
+    keys: list[str] = list(trial.sources)
     rows = [
         (sources.words(row), [cell(row, column, plain) if row != column else None for column in keys]) for row in keys
     ]
     return Table([sources.words(key) for key in keys], rows, len(plain), len({choice.pair_id for choice in plain}))
 
 
-def cell(row: str, column: str, choices: Iterable[Choice]) -> Cell:
+def cell(row: str, column: str, choices: Iterable[Vote]) -> Cell:
     some = [choice for choice in choices if {choice.pair.source_a, choice.pair.source_b} == {row, column}]
     won = sum(preferred(choice) == row for choice in some)
     decided = sum(choice.answer in DECIDED for choice in some)
@@ -110,7 +110,7 @@ def cell(row: str, column: str, choices: Iterable[Choice]) -> Cell:
     return Cell(sources.words(row), sources.words(column), share(won, decided), neither, unread)
 
 
-def preferred(choice: Choice) -> str:
+def preferred(choice: Vote) -> str:
     """The source of the label that was chosen; "" for none."""
     return {Answer.A: choice.pair.source_a, Answer.B: choice.pair.source_b}.get(Answer(choice.answer), "")
 
@@ -118,7 +118,7 @@ def preferred(choice: Choice) -> str:
 # --- judges ---
 
 
-def worth(contest: Contest, judge: Judge, choices: Sequence[Choice], total: int) -> Worth:
+def worth(trial: PairwiseTrial, judge: Judge, choices: Sequence[Vote], total: int) -> Worth:
     by_pair = {choice.pair_id: choice for choice in choices if choice.answer != Answer.UNREAD}
     again = [each for each in by_pair.values() if each.pair.original_id in by_pair]
     golden = [each for each in by_pair.values() if each.pair.kind == Kind.GOLD]
@@ -135,9 +135,9 @@ def worth(contest: Contest, judge: Judge, choices: Sequence[Choice], total: int)
         gold=counted(golden, lambda each: each.answer == Answer.A),
         first=counted(decided, lambda each: (each.answer == Answer.A) != each.swapped),
         seconds=median(took) if took else None,
-        table=table(contest, choices),
+        table=table(trial, choices),
     )
 
 
-def counted(choices: Sequence[Choice], holds: Callable[[Choice], bool]) -> Share:
+def counted(choices: Sequence[Vote], holds: Callable[[Vote], bool]) -> Share:
     return share(sum(map(holds, choices)), len(choices))

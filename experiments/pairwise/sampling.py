@@ -1,4 +1,4 @@
-"""Which pairs a contest has: each two sources of each unit once, a share of them shown again later and the other way
+"""Which pairs a trial has: each two sources of each unit once, a share of them shown again later and the other way
 round, and some whose answer is known: the label of a unit against what the same source says of another one.
 
 Drawn by a seed: the same labels, choices and seed give the same pairs. What is left out is counted, with why.
@@ -48,7 +48,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody wants of a contest."""
+    """What somebody wants of a trial."""
 
     sources: Sequence[str]
     most: int
@@ -58,8 +58,8 @@ class Asked:
 
 
 def drawn(asked: Asked, said: Said, seen: frozenset[int]) -> Drawing:
-    """The pairs of a contest. `seen` are the units that there is something to show of."""
-    rng = Random(f"contest {asked.seed}")
+    """The pairs of a trial. `seen` are the units that there is something to show of."""
+    rng = Random(f"trial {asked.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
     possible = plain(asked.sources, shown)
     different = [pair for pair in possible if not same(*pair.statements)]

@@ -1,4 +1,4 @@
-"""Every choice of a contest as CSV, and every pair that nobody judged: nothing is left out."""
+"""Every choice of a trial as CSV, and every pair that nobody judged: nothing is left out."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from collections.abc import Iterator
 from typing import Any
 
 from experiments.exchange.tables import cell
-from experiments.models import Choice, Contest, Pair
+from experiments.models import Pair, PairwiseTrial, Vote
 from experiments.pairwise import sources
 from experiments.pairwise.results import name_of, preferred
 
 COLUMNS = (
-    "contest", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
+    "trial", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
     "judge", "judged_by", "answer", "preferred", "shown_first", "seconds", "time", "reply",
 )  # fmt: skip
 
 
-def lines(contest: Contest) -> Iterator[str]:
+def lines(trial: PairwiseTrial) -> Iterator[str]:
     """The file, line by line; a pair without a choice has one line with empty columns."""
     yield line(COLUMNS)
-    choices: dict[int, list[Choice]] = {}
-    for choice in Choice.objects.filter(judge__contest=contest).select_related("judge__user", "pair"):
+    choices: dict[int, list[Vote]] = {}
+    for choice in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
         choices.setdefault(choice.pair_id, []).append(choice)
-    for pair in contest.pairs.select_related("original").order_by("position"):
+    for pair in trial.pairs.select_related("original").order_by("position"):
         some = [of_choice(choice) for choice in choices.get(pair.pk, [])] or [[None] * 8]
-        yield from (line([*of_pair(contest, pair), *cells]) for cells in some)
+        yield from (line([*of_pair(trial, pair), *cells]) for cells in some)
 
 
-def of_pair(contest: Contest, pair: Pair) -> list[Any]:
+def of_pair(trial: PairwiseTrial, pair: Pair) -> list[Any]:
     repeats = pair.original.position if pair.original else None
     said = (sources.words(pair.source_a), pair.text_a, sources.words(pair.source_b), pair.text_b)
-    return [contest.name, pair.position, pair.kind, repeats, pair.unit_name, pair.truth, *said]
+    return [trial.name, pair.position, pair.kind, repeats, pair.unit_name, pair.truth, *said]
 
 
-def of_choice(choice: Choice) -> list[Any]:
+def of_choice(choice: Vote) -> list[Any]:
     by = "person" if choice.judge.user_id else "backbone"
     won = sources.words(preferred(choice)) if preferred(choice) else ""
     first = "b" if choice.swapped else "a"

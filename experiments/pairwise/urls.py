@@ -7,14 +7,14 @@ from django.urls import URLPattern, path
 from experiments.pairwise import judging_pages, pages
 
 urlpatterns: list[URLPattern] = [
-    path("choices/", pages.index, name="choices"),
-    path("choices/new/", pages.new, name="choices-new"),
-    path("choices/<int:pk>/", pages.contest, name="choices-contest"),
-    path("choices/<int:pk>/judge/", judging_pages.page, name="choices-judge"),
-    path("choices/<int:pk>/answer/", judging_pages.answer, name="choices-answer"),
-    path("choices/<int:pk>/undo/", judging_pages.undo, name="choices-undo"),
-    path("choices/<int:pk>/close/", pages.close, name="choices-close"),
-    path("choices/<int:pk>/choices.csv", pages.file, name="choices-file"),
-    path("choices/<int:pk>/ask/", pages.ask, name="choices-ask"),
-    path("choices/<int:pk>/judges/<int:judge>/stop/", pages.stop, name="choices-stop"),
+    path("pairwise/", pages.index, name="pairwise"),
+    path("pairwise/new/", pages.new, name="pairwise-new"),
+    path("pairwise/<int:pk>/", pages.trial, name="pairwise-trial"),
+    path("pairwise/<int:pk>/judge/", judging_pages.page, name="pairwise-judge"),
+    path("pairwise/<int:pk>/answer/", judging_pages.answer, name="pairwise-answer"),
+    path("pairwise/<int:pk>/undo/", judging_pages.undo, name="pairwise-undo"),
+    path("pairwise/<int:pk>/close/", pages.close, name="pairwise-close"),
+    path("pairwise/<int:pk>/votes.csv", pages.file, name="pairwise-file"),
+    path("pairwise/<int:pk>/ask/", pages.ask, name="pairwise-ask"),
+    path("pairwise/<int:pk>/judges/<int:judge>/stop/", pages.stop, name="pairwise-stop"),
 ]

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from experiments.core import blindness
 from experiments.core.access import role_of
-from experiments.models import Adjudication, Item
+from experiments.models import Adjudication, ReviewItem
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, State, Verdict
 from experiments.reviews import projection, reservation
@@ -22,7 +22,7 @@ class Refused(Exception):
         self.is_about_words = is_about_words
 
 
-def obstacle(user: User, item: Item) -> str:
+def obstacle(user: User, item: ReviewItem) -> str:
     """Why this person may not settle the item; "" if they may. Admins may, and reviewers who are neither among its
     opinions nor asked for the run: nobody is the judge of a dispute of their own."""
     role = role_of(user) or Role.VIEWER

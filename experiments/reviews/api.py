@@ -15,7 +15,7 @@ from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
 from experiments.core import audit, blindness, notify
-from experiments.models import Item, Queue, Review
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
@@ -96,7 +96,7 @@ def queue_out(row: Any) -> QueueOut:
     return QueueOut(id=row.pk, owner=row.owner.get_username(), items=row.total, **known)
 
 
-def item_out(row: Item) -> ItemOut:
+def item_out(row: ReviewItem) -> ItemOut:
     return ItemOut(
         queue=row.queue_id, number=row.position, run=row.run_id, run_seq=row.run.last_seq, complete=row.complete
     )
@@ -109,8 +109,8 @@ def review_out(row: Review) -> ReviewOut:
     return ReviewOut(reviewer=row.reviewer.get_username(), additional=additional, **known)
 
 
-QUEUES = Queue.objects.select_related("owner")
-ITEMS = Item.objects.select_related("run")
+QUEUES = ReviewQueue.objects.select_related("owner")
+ITEMS = ReviewItem.objects.select_related("run")
 
 
 @router.get("/queues", response=Page[QueueOut], summary="List queues")
@@ -130,7 +130,7 @@ def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
 def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ItemOut]:
     """In their order."""
     allow(request)
-    queue = find(Queue.objects.all(), pk=pk)
+    queue = find(ReviewQueue.objects.all(), pk=pk)
     return page(request, ITEMS.filter(queue=queue), ["position"], paging, item_out)
 
 
@@ -138,7 +138,7 @@ def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[Item
 def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     """Yours for 20 minutes from the last time you saved; then another reviewer may get it."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
-    queue = find(Queue.objects.all(), pk=pk)
+    queue = find(ReviewQueue.objects.all(), pk=pk)
     review = reservation.take(queue, user)
     if review is None:
         raise Refusal("conflict", "No item waits for you in this queue at the moment.")
@@ -193,7 +193,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
     return review_out(own(item, user.pk))
 
 
-def own(item: Item, user: int) -> Review:
+def own(item: ReviewItem, user: int) -> Review:
     """This person's review of the item. Raises Refusal."""
     row = item.reviews.select_related("reviewer").filter(reviewer=user).first()
     if row is None:
@@ -201,7 +201,7 @@ def own(item: Item, user: int) -> Review:
     return row
 
 
-def held(request: HttpRequest, item: Item, user: int) -> Review:
+def held(request: HttpRequest, item: ReviewItem, user: int) -> Review:
     """The same, with the item locked, as its writer knows it. Raises Refusal."""
     with reservation.locked(item.pk):
         review = own(item, user)

@@ -10,7 +10,7 @@ from django.db.models import Max, Q
 
 from experiments.display import events, image_groups, window
 from experiments.display.image_groups import Shot
-from experiments.models import Event, Item, Observation, Profile, Review, Run
+from experiments.models import Event, Observation, Review, ReviewItem, Run, UnitProfile
 from experiments.runs.page import experiments
 
 BEST, EXEMPLARS = 10, 10
@@ -33,15 +33,15 @@ def of(run: Run) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
-    exemplars, data_set = shots(run, Q(origin="exemplar"), EXEMPLARS), ""
+    exemplars, dataset = shots(run, Q(origin="exemplar"), EXEMPLARS), ""
     if not exemplars:
-        exemplars, data_set = of_unit(run)
+        exemplars, dataset = of_unit(run)
     return {
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
         "best": shots(run, ~Q(origin="exemplar"), BEST),
         "exemplars": exemplars,
-        "exemplars_of": data_set,
+        "exemplars_of": dataset,
         "listed": experiments.listed(list(rows)),
         "scale": events.scale_of(run),
         "agent": run.versions.get("agent") or events.agent_of(run),
@@ -58,19 +58,19 @@ def shots(run: Run, which: Q, count: int) -> list[Shot]:
 
 def of_unit(run: Run) -> tuple[list[Shot], str]:
     """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
-    known = Profile.objects.filter(
+    known = UnitProfile.objects.filter(
         unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
     )
-    profiles = list(known.select_related("data_set"))
-    asked = run.options.get("data_set")
-    profile = next((each for each in profiles if each.data_set.key == asked), next(iter(profiles), None))
+    profiles = list(known.select_related("dataset"))
+    asked = run.options.get("dataset")
+    profile = next((each for each in profiles if each.dataset.key == asked), next(iter(profiles), None))
     if profile is None:
         return [], ""
     rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
     found = [
         Shot(f"Exemplar {row.rank}", row.activation, row.image_id, row.masked_id, "exemplar", "", None) for row in rows
     ]
-    return found, profile.data_set.label or profile.data_set.key
+    return found, profile.dataset.label or profile.dataset.key
 
 
 def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
@@ -88,6 +88,6 @@ def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
     ]
 
 
-def seen(item: Item, review: Review | None) -> int:
+def seen(item: ReviewItem, review: Review | None) -> int:
     """The run's last event that the reviewer, or whoever queued the run, has seen."""
     return review.seq if review else item.seen_seq

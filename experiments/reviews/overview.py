@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 
 from experiments.core import blindness
-from experiments.models import Item, Queue, Review
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.review import State
 from experiments.reviews import rubric
 
@@ -23,7 +23,7 @@ BEFORE, AFTER = 6, 14
 class Row:
     """One item; of its `reviews` only the `opinions` may be read by who asks."""
 
-    item: Item
+    item: ReviewItem
     reviews: Sequence[Review]
     opinions: Sequence[Review]
     mine: Review | None
@@ -73,13 +73,13 @@ def standing(review: Review) -> str:
     return "reviewing" if review.holds() else "lapsed"
 
 
-def items(queue: Queue, show: str) -> QuerySet[Item]:
+def items(queue: ReviewQueue, show: str) -> QuerySet[ReviewItem]:
     """The items of one view of the table."""
     rows = queue.items.order_by("position")
     return rows if show not in {"open", "complete"} else rows.filter(complete=show == "complete")
 
 
-def rows(items: Sequence[Item], user: User) -> list[Row]:
+def rows(items: Sequence[ReviewItem], user: User) -> list[Row]:
     """The items with all about them, in three queries."""
     reviews: dict[int, list[Review]] = {}
     for review in Review.objects.filter(item__in=items).select_related("reviewer").order_by("slot", "pk"):
@@ -101,7 +101,7 @@ def note_shown(rows: Sequence[Row], user: User) -> None:
         blindness.note_shown(user, new)
 
 
-def around(queue: Queue, position: int, user: User) -> dict[str, Any]:
+def around(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
     """The items near one, for the side of focus mode; and how many lie before and after them."""
     near = queue.items.filter(position__range=(position - BEFORE, position + AFTER)).order_by("position")
     shown = list(near.select_related("run", "queue"))
@@ -113,7 +113,7 @@ def around(queue: Queue, position: int, user: User) -> dict[str, Any]:
     }
 
 
-def drafts(queue: Queue, user: User) -> QuerySet[Review]:
+def drafts(queue: ReviewQueue, user: User) -> QuerySet[Review]:
     """This person's drafts whose place went to another: they can be sent as additional opinions."""
     rows = Review.objects.filter(item__queue=queue, reviewer=user, state=State.DRAFT, slot=None)
     return rows.select_related("item").order_by(F("item__position"))

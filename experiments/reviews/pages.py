@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from experiments.core import access, audit, notify
 from experiments.core.system_names import Names
 from experiments.display import verdicts
-from experiments.models import Item, Queue, Review
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
 from experiments.reviews import adjudication, evidence, overview, queues, reservation, rubric, writing
@@ -37,7 +37,7 @@ LONGEST = 20_000
 def index(request: HttpRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
-    shown = queues.with_progress(Queue.objects.select_related("owner")[:QUEUES])
+    shown = queues.with_progress(ReviewQueue.objects.select_related("owner")[:QUEUES])
     mine = dict.fromkeys(reservation.queues_of(user).values_list("pk", flat=True))
     drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
@@ -89,7 +89,7 @@ def refusal(count: int) -> str:
 
 
 @transaction.atomic
-def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: str) -> Queue:
+def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: str) -> ReviewQueue:
     queue = queues.make(user, runs, form.plan(query))
     audit.record(request, "queue.created", queue, items=queue.items.count(), filters=query)
     notify.tell(f"queue.{queue.pk}")
@@ -100,7 +100,7 @@ def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: st
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """One queue as a table; htmx is sent the table alone."""
     user = access.require(request)
-    row = next(iter(queues.with_progress(Queue.objects.filter(pk=pk).select_related("owner"))), None)
+    row = next(iter(queues.with_progress(ReviewQueue.objects.filter(pk=pk).select_related("owner"))), None)
     if row is None:
         raise Http404("There is no such queue.")
     show = request.GET.get("show", "") if request.GET.get("show") in overview.SHOWS else ""
@@ -131,7 +131,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 def close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no more reviews; what is submitted is open to everybody from now on."""
     user = access.require(request, queues.MAKES)
-    row = get_object_or_404(Queue, pk=pk)
+    row = get_object_or_404(ReviewQueue, pk=pk)
     if row.closed is None and not queues.may_close(user, row):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     with transaction.atomic():
@@ -146,7 +146,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Reserve the next item for this person, and show it."""
     user = access.require(request, Role.REVIEWER)
-    row = get_object_or_404(Queue, pk=pk)
+    row = get_object_or_404(ReviewQueue, pk=pk)
     review = reservation.take(row, user)
     if review is None:
         messages.info(request, nothing_left(row, user))
@@ -155,7 +155,7 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(review.item)
 
 
-def nothing_left(queue: Queue, user: User) -> str:
+def nothing_left(queue: ReviewQueue, user: User) -> str:
     if queue.closed:
         return "This queue is closed."
     if not reservation.queues_of(user).filter(pk=queue.pk).exists():
@@ -178,16 +178,16 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     return render(request, "reviews/item.html", page_context(row, user))
 
 
-def item_at(pk: int, position: int) -> Item:
-    return get_object_or_404(Item.objects.select_related("queue", "run__owner"), queue_id=pk, position=position)
+def item_at(pk: int, position: int) -> ReviewItem:
+    return get_object_or_404(ReviewItem.objects.select_related("queue", "run__owner"), queue_id=pk, position=position)
 
 
-def page_context(item: Item, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def page_context(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the whole page shows."""
     return focus(item, user, typed) | side(item.queue, item.position, user)
 
 
-def focus(item: Item, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the middle and the rubric show; in the rubric what was `typed`, else what is kept."""
     row = overview.rows([item], user)[0]
     overview.note_shown([row], user)
@@ -214,7 +214,7 @@ def focus(item: Item, user: User, typed: Mapping[str, Any] | None = None) -> dic
     }
 
 
-def settled(item: Item, row: overview.Row, user: User) -> dict[str, Any]:
+def settled(item: ReviewItem, row: overview.Row, user: User) -> dict[str, Any]:
     """The final verdicts on the item, the newest first, for who may read its opinions; and whether this person may
     give one."""
     readable = bool(row.opinions) and not row.hidden and not (row.mine and row.mine.state == State.DRAFT)
@@ -222,7 +222,7 @@ def settled(item: Item, row: overview.Row, user: User) -> dict[str, Any]:
     return {"finals": given, "may_settle": readable and not adjudication.obstacle(user, item)}
 
 
-def crumbs(item: Item) -> list[tuple[str, str]]:
+def crumbs(item: ReviewItem) -> list[tuple[str, str]]:
     """The way to an item, which is the same wherever the item is drawn."""
     queue = item.queue
     return [
@@ -232,7 +232,7 @@ def crumbs(item: Item) -> list[tuple[str, str]]:
     ]
 
 
-def writing_state(mine: Review | None, item: Item, user: User) -> str:
+def writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     """What the rubric is for this person: "write", "offer" (to take it), "lapsed", "closed", "done", "declined" or
     "read"."""
     if mine and mine.state != State.DRAFT:
@@ -244,9 +244,9 @@ def writing_state(mine: Review | None, item: Item, user: User) -> str:
     return "offer" if not item.complete else "read"
 
 
-def side(queue: Queue, position: int, user: User) -> dict[str, Any]:
+def side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
     """What the column with the queue shows."""
-    counted = queues.with_items(Queue.objects.filter(pk=queue.pk)).get()
+    counted = queues.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
     near = overview.around(queue, position, user)
     return {
         **near,
@@ -261,7 +261,7 @@ def side(queue: Queue, position: int, user: User) -> dict[str, Any]:
 def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """The column with the queue, around one item."""
     user = access.require(request)
-    row = get_object_or_404(Queue, pk=pk)
+    row = get_object_or_404(ReviewQueue, pk=pk)
     return render(request, "reviews/line.html", {"queue": row} | side(row, position, user))
 
 
@@ -273,7 +273,7 @@ def ahead(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     key = next((key for key in reservation.coming(here.queue, user) if key != here.pk), None)
     if key is None:
         return HttpResponse(status=204)
-    row = Item.objects.select_related("queue", "run__owner").get(pk=key)
+    row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
     context = focus(row, user)
     context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
     response = render(request, "reviews/focus.html", context)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from experiments.core import notifications
 from experiments.core.access import role_of
 from experiments.core.display_name import person
-from experiments.models import Item, Queue, Review, Run
+from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.models.notification import Kind
 from experiments.models.review import State
@@ -48,9 +48,9 @@ class Plan:
 
 
 @transaction.atomic
-def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
+def make(owner: User, runs: QuerySet[Run], plan: Plan) -> ReviewQueue:
     """A queue of these runs, in their order, as they are now; those who are to review it are told."""
-    queue = Queue.objects.create(
+    queue = ReviewQueue.objects.create(
         owner=owner,
         name=plan.name,
         note=plan.note,
@@ -60,8 +60,8 @@ def make(owner: User, runs: QuerySet[Run], plan: Plan) -> Queue:
     )
     queue.reviewers.set(plan.reviewers)
     rows = list(runs.values_list("pk", "last_seq")[:MOST])
-    Item.objects.bulk_create(
-        (Item(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
+    ReviewItem.objects.bulk_create(
+        (ReviewItem(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
         batch_size=BATCH,
     )
     words = f"{person(owner)} asks you to review {len(rows):,} run{'' if len(rows) == 1 else 's'} in “{queue.name}”."
@@ -79,15 +79,15 @@ def allowed(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
     return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
 
 
-def may_close(user: User, queue: Queue) -> bool:
+def may_close(user: User, queue: ReviewQueue) -> bool:
     """An admin, and who made the queue."""
     return queue.closed is None and (role_of(user) == Role.ADMIN or queue.owner_id == user.pk)
 
 
 @transaction.atomic
-def put_up(user: User, run: Run, queue: int) -> Item:
+def put_up(user: User, run: Run, queue: int) -> ReviewItem:
     """Add a run that has ended to an open queue, as its last item; the reviewers it names are told. Raises Refused."""
-    row = Queue.objects.select_for_update().filter(pk=queue, closed=None).first()
+    row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
     if row is None:
         raise Refused("This queue is closed, or there is none of this number. Choose an open one.")
     if not allowed(Run.objects.filter(pk=run.pk), user).exists():
@@ -99,30 +99,30 @@ def put_up(user: User, run: Run, queue: int) -> Item:
     last = row.items.aggregate(Max("position"))["position__max"] or 0
     if last >= MOST:
         raise Refused(f"This queue holds {MOST:,} runs, and takes no more. Choose another.")
-    item = Item.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
+    item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
     tell_reviewers(row, user, f"{person(user)} has put {notifications.about(run)} up for review in “{row.name}”.")
     return item
 
 
-def tell_reviewers(queue: Queue, user: User, words: str) -> None:
+def tell_reviewers(queue: ReviewQueue, user: User, words: str) -> None:
     """Those whom the queue names, but for who did it."""
     for reviewer in queue.reviewers.exclude(pk=user.pk):
         notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
 
 
 @transaction.atomic
-def close(queue: Queue) -> bool:
+def close(queue: ReviewQueue) -> bool:
     """No more reviews, and those that there are count. False if somebody else closed it first."""
-    if not Queue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
+    if not ReviewQueue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
         return False
     begun = queue.items.filter(complete=False, reviews__state=State.SUBMITTED).distinct()
     projection.project(begun.values_list("run_id", flat=True))
     return True
 
 
-def with_items(queues: QuerySet[Queue]) -> QuerySet[Any]:
+def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
     """Each with the number of its items in `total`, of the complete ones in `complete`."""
-    items = Item.objects.filter(queue=OuterRef("pk")).order_by()
+    items = ReviewItem.objects.filter(queue=OuterRef("pk")).order_by()
     return queues.annotate(total=counted(items, "queue"), complete=counted(items.filter(complete=True), "queue"))
 
 
@@ -132,7 +132,7 @@ def unfinished(user: Any) -> list[Any]:
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 
-def with_progress(queues: QuerySet[Queue]) -> list[Any]:
+def with_progress(queues: QuerySet[ReviewQueue]) -> list[Any]:
     """Each with its items, and how many reviews are under way at this moment in `writing`: an item that somebody has
     opened, and said nothing of yet, is not."""
     live = Review.objects.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())

@@ -17,7 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
 from experiments.api.once import once
 from experiments.api.problems import FieldError, Refusal
 from experiments.core import audit, blindness, notify
-from experiments.models import Adjudication, Queue, Run
+from experiments.models import Adjudication, ReviewQueue, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS
@@ -92,7 +92,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: PutUp) -> Status[ItemOut]:
     """As the last item of an open queue: a run of yours that has ended; an admin's any."""
     user = allow(request, queues.MAKES, Scope.WRITE)
     run = find(Run.objects.all(), pk=wanted.run)
-    find(Queue.objects.all(), pk=pk)
+    find(ReviewQueue.objects.all(), pk=pk)
     try:
         with transaction.atomic():
             item = queues.put_up(user, run, pk)
@@ -107,7 +107,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: PutUp) -> Status[ItemOut]:
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
     """For good: its opinions are open to the team then. Yours, an admin's any."""
     user = allow(request, queues.MAKES, Scope.WRITE)
-    queue = find(Queue.objects.all(), pk=pk)
+    queue = find(ReviewQueue.objects.all(), pk=pk)
     if queue.closed is None and not queues.may_close(user, queue):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     with transaction.atomic():

@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from experiments.models import Item, Member, Queue, Review
+from experiments.models import Member, Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
 from experiments.reviews import projection
@@ -28,25 +28,25 @@ TRIES = 20
 """Items that are tried before it is said that others hold them all: somebody may be quicker at each."""
 
 
-def queues_of(user: User) -> QuerySet[Queue]:
+def queues_of(user: User) -> QuerySet[ReviewQueue]:
     """Open queues in which this person may review."""
     member = Member.objects.filter(user=user, user__is_active=True, role__gte=Role.REVIEWER)
-    named = Queue.reviewers.through.objects.filter(queue=OuterRef("pk"))
-    return Queue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
+    named = ReviewQueue.reviewers.through.objects.filter(reviewqueue=OuterRef("pk"))
+    return ReviewQueue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
 
 
-def waiting(user: User, now: datetime | None = None) -> QuerySet[Item]:
+def waiting(user: User, now: datetime | None = None) -> QuerySet[ReviewItem]:
     """Items with a slot for this person, who has neither submitted nor declined them."""
     reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
     done = reviews.filter(reviewer=user).exclude(state=State.DRAFT)
     live = Q(state=State.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
     taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
     counted = taken.values("item").annotate(count=Count("pk")).values("count")
-    rows = Item.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
+    rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
     return rows.alias(taken=Coalesce(Subquery(counted), 0)).filter(taken__lt=F("queue__reviewers_per_item"))
 
 
-def take(queue: Queue, user: User, wanted: int | None = None) -> Review | None:
+def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
     """The next item of the queue for this person, reserved; the one at the position `wanted`, if it is to be had.
     None if there is none at the moment."""
     for key in coming(queue, user, wanted):
@@ -56,21 +56,21 @@ def take(queue: Queue, user: User, wanted: int | None = None) -> Review | None:
     return None
 
 
-def coming(queue: Queue, user: User, wanted: int | None = None) -> list[int]:
+def coming(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[int]:
     """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
-    open_here = Item.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
+    open_here = ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
     mine = Review.objects.filter(item__in=open_here, reviewer=user, state=State.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
 
 
 @contextmanager
-def locked(item: int) -> Iterator[Item]:
+def locked(item: int) -> Iterator[ReviewItem]:
     """The item, which nobody else changes until the transaction ends."""
     with transaction.atomic():
-        yield Item.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
+        yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
 
 
 def claim(item: int, user: User) -> Review | None:
@@ -91,7 +91,7 @@ def claim(item: int, user: User) -> Review | None:
         return review
 
 
-def free_slot(item: Item, user: User) -> int | None:
+def free_slot(item: ReviewItem, user: User) -> int | None:
     """A slot that this person may have: their own, else one that nobody holds, else one whose reservation lapsed.
 
     The item must be locked. Who held a lapsed one keeps the draft without a slot.
@@ -111,7 +111,7 @@ def free_slot(item: Item, user: User) -> int | None:
     return None
 
 
-def has_room(item: Item, user: User) -> bool:
+def has_room(item: ReviewItem, user: User) -> bool:
     """Whether `free_slot` would find one for this person; nothing is changed."""
     held = [review for review in item.reviews.filter(slot__isnull=False).exclude(reviewer=user) if review.holds()]
     return len(held) < item.queue.reviewers_per_item
@@ -122,7 +122,7 @@ def let_go(review: Review) -> None:
     review.slot = review.reserved_until = None
 
 
-def settle(item: Item) -> None:
+def settle(item: ReviewItem) -> None:
     """Keep in step whether the item has all the opinions that its queue asks for."""
     was_complete = item.complete
     submitted = item.reviews.filter(state=State.SUBMITTED, slot__isnull=False).count()

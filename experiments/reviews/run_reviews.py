@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 
 from experiments.display import verdicts
-from experiments.models import Adjudication, Item, Queue, Run
+from experiments.models import Adjudication, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.reviews import adjudication, queues
 
@@ -40,7 +40,7 @@ def may_put_up(run: Run, user: User, role: Role) -> bool:
     return run.has_ended and (role == Role.ADMIN or (role >= queues.MAKES and run.owner_id == user.pk))
 
 
-def offered(run: Run) -> list[Queue]:
+def offered(run: Run) -> list[ReviewQueue]:
     """Open queues that the run is not in."""
-    there = Item.objects.filter(run=run).values("queue")
-    return list(Queue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED])
+    there = ReviewItem.objects.filter(run=run).values("queue")
+    return list(ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED])

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.models import Item, Member, Queue, Review, Run
+from experiments.models import Member, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
 from experiments.reviews import projection, queues, rubric
@@ -80,21 +80,21 @@ def runs_for(count: int, owner: User) -> list[int]:
     return found + [row.pk for row in Run.objects.bulk_create(made, batch_size=BATCH)]
 
 
-def queue_of(runs: list[int], people: list[User], number: int) -> Queue:
+def queue_of(runs: list[int], people: list[User], number: int) -> ReviewQueue:
     plan = queues.Plan(f"Made up, {number}", "For measurements.", "", OPINIONS, blind=True, reviewers=[])
     return queues.make(people[0], Run.objects.filter(pk__in=runs).order_by("pk"), plan)
 
 
-def submitted(queue: Queue, people: list[User], wanted: int, chance: random.Random) -> int:
+def submitted(queue: ReviewQueue, people: list[User], wanted: int, chance: random.Random) -> int:
     """Reviews of the queue's items in their order, up to the number that is wanted; how many there are."""
     items = list(queue.items.order_by("position")[: -(-wanted // OPINIONS)])
     rows = [review for item in items for review in reviews_of(item, people, chance)][:wanted]
     Review.objects.bulk_create(rows, batch_size=BATCH)
-    Item.objects.filter(queue=queue, position__lte=len(rows) // OPINIONS).update(complete=True)
+    ReviewItem.objects.filter(queue=queue, position__lte=len(rows) // OPINIONS).update(complete=True)
     return len(rows)
 
 
-def reviews_of(item: Item, people: list[User], chance: random.Random) -> Iterator[Review]:
+def reviews_of(item: ReviewItem, people: list[User], chance: random.Random) -> Iterator[Review]:
     """What a few of the reviewers say of one item: all see its quality, each with a bent and some noise."""
     quality = chance.uniform(1.5, 4.8)
     when = timezone.now() - timedelta(minutes=chance.uniform(20, 60 * 24 * 90))

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import Item, Queue, Review
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.review import State
 from experiments.reviews import reservation, rubric
 from experiments.reviews.reservation import LENGTH, UNDO
@@ -88,7 +88,7 @@ def obstacle(review: Review | None, version: int, fields: Mapping[str, Any]) -> 
     return None
 
 
-def write(item: Item, review: Review, user: User, fields: Mapping[str, Any]) -> None:
+def write(item: ReviewItem, review: Review, user: User, fields: Mapping[str, Any]) -> None:
     """The draft with these fields, its reservation renewed; the slot again, if it lapsed and is still free."""
     for name, value in fields.items():
         setattr(review, name, value)
@@ -100,7 +100,7 @@ def write(item: Item, review: Review, user: User, fields: Mapping[str, Any]) -> 
     review.save()
 
 
-def hindrance(item: Item, review: Review, seq: int, additional: bool) -> Outcome | None:
+def hindrance(item: ReviewItem, review: Review, seq: int, additional: bool) -> Outcome | None:
     """Why the draft, which is kept, cannot be submitted as it is; None if it can be."""
     if item.queue.closed:
         return Outcome(review, "closed", "The queue was closed in the meantime. Your draft is kept.")
@@ -133,7 +133,7 @@ def decline(item: int, user: User, reason: str) -> Outcome:
         return Outcome(review)
 
 
-def undo(queue: Queue, user: User) -> Outcome:
+def undo(queue: ReviewQueue, user: User) -> Outcome:
     """Take back this person's last submission in the queue: a draft again, in the same place."""
     last = undoable(queue, user)
     if last is None:
@@ -152,7 +152,7 @@ def undo(queue: Queue, user: User) -> Outcome:
         return Outcome(review)
 
 
-def undoable(queue: Queue, user: User) -> Review | None:
+def undoable(queue: ReviewQueue, user: User) -> Review | None:
     """The submission that `undo` would take back. None once its writer has seen what others say of the run, or may read
     what it studied: an opinion formed unseen would be exchanged for one that is not; none either once somebody gave a
     final verdict."""
@@ -167,14 +167,14 @@ def tells_its_system(review: Review) -> bool:
     return review.item.queue.blind and review.item.run.system_kind == registry.NAMED_BY_THE_ANSWER
 
 
-def last_submission(queue: Queue, user: User) -> Review | None:
+def last_submission(queue: ReviewQueue, user: User) -> Review | None:
     """This person's newest of the queue, while it is new enough to be taken back."""
     rows = Review.objects.filter(reviewer=user, state=State.SUBMITTED, item__queue=queue, item__queue__closed=None)
     rows = rows.filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk")
     return rows.select_related("item__queue", "item__run").first()
 
 
-def why_not_undone(queue: Queue, user: User) -> str:
+def why_not_undone(queue: ReviewQueue, user: User) -> str:
     last = last_submission(queue, user)
     if last is None:
         minutes = int(UNDO.total_seconds() // 60)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit, notify
-from experiments.models import Item, Queue, Review
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
 from experiments.reviews import evidence, reservation, rubric, writing
@@ -73,7 +73,7 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     return redirect(following.item if following else row.queue)
 
 
-def submitted(request: HttpRequest, item: Item, user: User) -> Outcome:
+def submitted(request: HttpRequest, item: ReviewItem, user: User) -> Outcome:
     sent = request.POST
     try:
         fields = rubric.opinion_from(sent)
@@ -108,7 +108,7 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take back this person's last submission in the queue."""
     user = access.require(request, Role.REVIEWER)
-    row = get_object_or_404(Queue, pk=pk)
+    row = get_object_or_404(ReviewQueue, pk=pk)
     with transaction.atomic():
         outcome = writing.undo(row, user)
         if outcome.done and outcome.review:
@@ -134,7 +134,7 @@ def asks_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "") == "application/json"
 
 
-def answer(request: HttpRequest, item: Item, outcome: Outcome, done: str = "") -> HttpResponse:
+def answer(request: HttpRequest, item: ReviewItem, outcome: Outcome, done: str = "") -> HttpResponse:
     """What came of it, in the language of who asks."""
     if asks_json(request):
         body = told(outcome)
@@ -151,7 +151,7 @@ def answer(request: HttpRequest, item: Item, outcome: Outcome, done: str = "") -
     return redirect(item)
 
 
-def typed_again(request: HttpRequest, item: Item, outcome: Outcome) -> HttpResponse:
+def typed_again(request: HttpRequest, item: ReviewItem, outcome: Outcome) -> HttpResponse:
     """The page with what was typed in it, beside what is kept: the reviewer chooses."""
     assert isinstance(request.user, User)
     context = page_context(item, request.user, request.POST)

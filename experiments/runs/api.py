@@ -63,8 +63,8 @@ class RunOut(Schema):
     system: str = Field(
         description="these in one line; a number in their place while you are to judge a synthetic neuron unseen"
     )
-    data_set: str
-    tool_set: str
+    dataset: str
+    toolset: str
     backbone: str
     backbone_model: str
     limits: dict[str, int | float | None]
@@ -106,7 +106,7 @@ class HypothesisOut(Schema):
     round: int
     number: int
     text: str
-    fate: str
+    status: str
     reason: str
 
 
@@ -134,7 +134,7 @@ class RunOrder(Schema):
 
 
 SAME = (
-    *("id", "question", "task", "system_kind", "tool_set", "backbone", "backbone_model"),
+    *("id", "question", "task", "system_kind", "toolset", "backbone", "backbone_model"),
     *("seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
     *("completion_tokens", "seconds", "threshold", "best_activation"),
 )
@@ -146,7 +146,7 @@ def run_out(names: Names, run: Run) -> RunOut:
         versions=names.versions(run),
         **names.place(run),
         url=run.get_absolute_url(),
-        data_set=run.options.get("data_set", ""),
+        dataset=run.options.get("dataset", ""),
         owner=run.owner.get_username(),
         parent=run.parent_id,
         stopping=run.cancel_requested and not run.has_ended,

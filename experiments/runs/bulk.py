@@ -145,7 +145,7 @@ def again(request: HttpRequest, run: Run, words: str) -> str:
         return go_on(request, run, words)
     if not run.has_ended:
         return "it is still under way."
-    asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "tool_set", "limits", "seed")
+    asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "toolset", "limits", "seed")
     same = {name: getattr(run, name) for name in (*asked, "backbone", "backbone_model")}
     made = Run.objects.create(owner=access.require(request, Role.RESEARCHER), parent=run, **same)
     audit.record(request, "run.asked", made, again=run.pk)

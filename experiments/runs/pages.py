@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.display import verdicts
-from experiments.models import Backbone, Layer, Member, Model, Run, SavedView, Tag
+from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE
 from experiments.reviews import queues
@@ -109,7 +109,7 @@ def choices(found: lists.Filtered) -> dict[str, Any]:
         "statuses": lists.STATUSES,
         "verdict_choices": verdicts.CHOICES,
         "tasks": list(registry.TASKS.items()),
-        "models": Model.objects.values_list("name", flat=True),
+        "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": layers.values_list("name", flat=True),
         "agents": agents(),
         "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),

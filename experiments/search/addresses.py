@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from django.urls import NoReverseMatch, reverse
 
-from experiments.models import Adjudication, Passage, Review, Run
+from experiments.models import Adjudication, Review, Run, SearchText
 from experiments.models.search_text import OPINIONS, Kind
 
 THUMBNAIL = 160
@@ -26,7 +26,7 @@ def of_event(run: Run, seq: int) -> str:
     return f"{page}?at={seq}#e{seq}" if seq else page
 
 
-def of_passages(passages: Iterable[Passage]) -> Mapping[int, str]:
+def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
     """By key where each stands: its event; for a label that no run has given, its unit; for what somebody said of a
     run, the comment, or the item that was reviewed. Passages come with their runs."""
     rows = list(passages)
@@ -34,7 +34,7 @@ def of_passages(passages: Iterable[Passage]) -> Mapping[int, str]:
     return {row.pk: items.get((row.kind, row.anchor)) or of_passage(row) for row in rows}
 
 
-def of_passage(passage: Passage) -> str:
+def of_passage(passage: SearchText) -> str:
     if passage.run is None:
         return of_unit(passage.model, passage.layer, passage.unit)
     if passage.kind == Kind.COMMENT and passage.anchor:
@@ -44,7 +44,7 @@ def of_passage(passage: Passage) -> str:
     return of_event(passage.run, passage.seq)
 
 
-def items_of(passages: Iterable[Passage]) -> Mapping[tuple[str, int | None], str]:
+def items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:
     """Kind and key of reviews and final verdicts -> the page of their items."""
     keys = {(row.kind, row.anchor) for row in passages}
     found: dict[tuple[str, int | None], str] = {}

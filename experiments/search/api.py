@@ -13,7 +13,7 @@ from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.api.problems import FieldError, Refusal
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
-from experiments.models import Passage
+from experiments.models import SearchText
 from experiments.search import addresses, finding
 
 router = Router(tags=["Search"])
@@ -76,7 +76,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     scope = finding.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
-    names, rows = Names(user), Passage.objects.select_related("run").in_bulk(found.keys)
+    names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
     places = addresses.of_passages(rows.values())
     return Hits(
         items=[hit(rows[key], places[key], names) for key in found.keys if key in rows],
@@ -86,6 +86,6 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     )
 
 
-def hit(row: Passage, url: str, names: Names) -> Hit:
+def hit(row: SearchText, url: str, names: Names) -> Hit:
     place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
     return Hit(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)

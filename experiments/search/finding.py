@@ -18,7 +18,7 @@ from django.db.models.functions import StrIndex
 
 from experiments.core.search_index import backend
 from experiments.core.system_names import Names
-from experiments.models import Passage
+from experiments.models import SearchText
 from experiments.models.search_text import Kind
 from experiments.search import permissions
 
@@ -64,9 +64,9 @@ class Scope:
     def names_a_system(self) -> bool:
         return bool(self.model or self.layer or self.unit is not None)
 
-    def passages(self) -> QuerySet[Passage]:
+    def passages(self) -> QuerySet[SearchText]:
         given: dict[str, Any] = {name: value for name, value in self.__dict__.items() if value not in ("", None)}
-        return Passage.objects.filter(**given)
+        return SearchText.objects.filter(**given)
 
 
 @dataclass(frozen=True)
@@ -125,16 +125,16 @@ def newest(
     return keys, frontier, frontier is None
 
 
-def images(terms: Sequence[str]) -> QuerySet[Passage, int | None]:
+def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
     matching = holding(Scope(kind=Kind.TITLE).passages(), terms)
     return backend.named(matching, terms).order_by().values_list("anchor", flat=True)
 
 
-def holding(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+def holding(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """Those with all terms, compared one by one; every character counts as it is."""
     for term in terms:
-        passages = passages.alias(place=StrIndex("folded", Value(term))).filter(place__gt=0)
+        passages = passages.alias(place=StrIndex("normalized", Value(term))).filter(place__gt=0)
     return passages
 
 
@@ -146,8 +146,8 @@ def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
 
 def by_rank(terms: Sequence[str], keys: Sequence[int], top: int, last: list[int] | None, limit: int) -> Found:
     """The page of best matches after the one with the order `last`."""
-    rows = Passage.objects.filter(pk__in=keys).values_list("pk", "kind", "folded")
-    ordered = sorted([-score(terms, kind, folded), -pk] for pk, kind, folded in rows)
+    rows = SearchText.objects.filter(pk__in=keys).values_list("pk", "kind", "normalized")
+    ordered = sorted([-score(terms, kind, normalized), -pk] for pk, kind, normalized in rows)
     rest = [each for each in ordered if last is None or each > last]
     page = rest[:limit]
     first = max(keys, default=0) + 1 if top == ALL else top
@@ -155,13 +155,13 @@ def by_rank(terms: Sequence[str], keys: Sequence[int], top: int, last: list[int]
     return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
 
 
-def score(terms: Sequence[str], kind: str, folded: str) -> int:
+def score(terms: Sequence[str], kind: str, normalized: str) -> int:
     """Higher for whole words, for texts of little else, for what people and agents concluded."""
     whole = sum(
-        40 if found(rf"\b{re.escape(term)}\b", folded) else 15 * found(rf"\b{re.escape(term)}", folded)
+        40 if found(rf"\b{re.escape(term)}\b", normalized) else 15 * found(rf"\b{re.escape(term)}", normalized)
         for term in terms
     )
-    share = sum(map(len, terms)) / max(len(folded), 1)
+    share = sum(map(len, terms)) / max(len(normalized), 1)
     return WEIGHTS.get(Kind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
 
 

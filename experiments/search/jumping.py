@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import User
 
 from experiments.core.search_index import words
-from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
 from experiments.display import layout
-from experiments.models import Contest, Layer, Model, Passage, Queue, Run
+from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchText, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.search_text import Kind
 from experiments.reviews.agreement import permissions
@@ -25,7 +25,7 @@ from experiments.search.snippets import Piece, snippet
 FEW = 5
 """Of each sort so many are offered."""
 LISTED = 400
-"""Queues, contests and layers that are compared, the newest."""
+"""Queues, trials and layers that are compared, the newest."""
 AGREEMENT = frozenset({"agree", "agreement"})
 SHORT = 90
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
@@ -78,21 +78,21 @@ def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
 
 
 def holds(name: str, terms: Sequence[str]) -> bool:
-    return all(term in fold(name) for term in terms)
+    return all(term in normalize(name) for term in terms)
 
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
-    """The newest queues and contests of this name; with the word "agreement", how far reviewers of a queue agree."""
-    queues = [each for each in Queue.objects.all()[:LISTED] if holds(f"{each.name} agreement queue", terms)][:FEW]
+    """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
+    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if holds(f"{each.name} agreement queue", terms)][:FEW]
     for queue in queues:
         if not set(terms) & AGREEMENT:
             yield Option(plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif permissions.may_see(user, queue):
             where = addresses.address("review-agreement", queue.pk)
             yield Option(plain(f"Agreement in {queue.name}", terms), where, "agreement")
-    contests = [each for each in Contest.objects.all()[:LISTED] if holds(f"{each.name} contest", terms)][:FEW]
-    for contest in contests:
-        yield Option(plain(contest.name, terms), contest.get_absolute_url(), "contest")
+    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if holds(f"{each.name} trial", terms)][:FEW]
+    for trial in trials:
+        yield Option(plain(trial.name, terms), trial.get_absolute_url(), "trial")
 
 
 def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
@@ -123,7 +123,7 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
 
 def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
-    for model in Model.objects.all():
+    for model in VisionModelRow.objects.all():
         if holds(f"{model.name} {model.label}", terms):
             url = f"{addresses.address('runs')}?{urlencode({'model': model.name})}"
             yield Option(plain(model.name, terms), url, "its runs")
@@ -132,7 +132,7 @@ def models(terms: Sequence[str]) -> Iterator[Option]:
 def passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The first few that a search gives; questions stand among the runs."""
     keys = find(terms, Scope(), limit=2 * FEW, viewer=user).keys
-    rows = Passage.objects.select_related("run").exclude(kind=Kind.QUESTION).in_bulk(keys)
+    rows = SearchText.objects.select_related("run").exclude(kind=Kind.QUESTION).in_bulk(keys)
     few = [rows[key] for key in keys if key in rows][:FEW]
     places = addresses.of_passages(few)
     for passage in few:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access
 from experiments.core.search_index import words
 from experiments.display import verdicts
-from experiments.models import Model, Passage
+from experiments.models import SearchText, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.search_text import Kind
 from experiments.search import finding, jumping, results
@@ -47,8 +47,8 @@ def page(request: HttpRequest) -> HttpResponse:
     target = request.headers.get("HX-Target", "")
     if target in TEMPLATES and status == 200:
         return named(request, render(request, TEMPLATES[target], context))
-    context["models"] = Model.objects.values_list("name", flat=True)
-    context["nothing_yet"] = not asked.terms and not Passage.objects.exists()
+    context["models"] = VisionModelRow.objects.values_list("name", flat=True)
+    context["nothing_yet"] = not asked.terms and not SearchText.objects.exists()
     return render(request, "search/index.html", context, status=status)
 
 

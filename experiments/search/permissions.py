@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from experiments.core import blindness
-from experiments.models import Passage, Review, Run
+from experiments.models import Review, Run, SearchText
 from experiments.models.review import State
 from experiments.models.search_text import OPINIONS, Kind
 
@@ -44,7 +44,7 @@ def note_shown(viewer: User | None, keys: Sequence[int]) -> None:
     """Keep that this person was shown these passages, where they are reviews: their own of the same items stand."""
     if viewer is None:
         return
-    reviews = Passage.objects.filter(pk__in=keys, kind=Kind.REVIEW).order_by().values_list("anchor", flat=True)
+    reviews = SearchText.objects.filter(pk__in=keys, kind=Kind.REVIEW).order_by().values_list("anchor", flat=True)
     if shown := [key for key in reviews if key]:
         items = Review.objects.filter(pk__in=shown).exclude(reviewer=viewer).values_list("item_id", flat=True)
         blindness.note_shown(viewer, list(items))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from experiments.models import Observation, Passage, Run
+from experiments.models import Observation, Run, SearchText
 from experiments.models.search_text import Kind
 from experiments.search import addresses
 from experiments.search.finding import Found
@@ -32,7 +32,7 @@ class Hit:
 class Group:
     """The hits in one run, or the labels of one unit that no run has given."""
 
-    passage: Passage
+    passage: SearchText
     hits: list[Hit] = field(default_factory=list)
     more: int = 0
 
@@ -53,7 +53,7 @@ class Group:
 
 def gathered(found: Found, terms: Sequence[str]) -> list[Group]:
     """The groups of a page, in the order of their first hits."""
-    rows = Passage.objects.select_related("run").in_bulk(found.keys)
+    rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
     images, places = images_of(passages), addresses.of_passages(passages)
     groups: dict[tuple[int | str | None, ...], Group] = {}
@@ -64,14 +64,14 @@ def gathered(found: Found, terms: Sequence[str]) -> list[Group]:
     return list(groups.values())
 
 
-def images_of(passages: Sequence[Passage]) -> dict[int, str]:
+def images_of(passages: Sequence[SearchText]) -> dict[int, str]:
     """The images that passages are the titles or tags of, by observation."""
     keys = [passage.anchor for passage in passages if passage.kind in OF_IMAGES and passage.anchor]
     rows = Observation.objects.filter(pk__in=keys).values_list("pk", "masked_id", "image_id") if keys else ()
     return {pk: masked or image for pk, masked, image in rows}
 
 
-def hit_of(passage: Passage, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
+def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
     kind, key = Kind(passage.kind), images.get(passage.anchor or 0)
     return Hit(
         kind=kind,
@@ -83,7 +83,7 @@ def hit_of(passage: Passage, terms: Sequence[str], images: Mapping[int, str], ur
     )
 
 
-def place_of(passage: Passage) -> str:
+def place_of(passage: SearchText) -> str:
     """Where in the run it stands, in words."""
     if passage.kind == Kind.TAG:
         return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"

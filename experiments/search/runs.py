@@ -9,32 +9,32 @@ from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Replace, StrIndex
 
 from experiments.core.search_index import words
-from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
-from experiments.models import Gist
+from experiments.models import RunSummary
 
 
-def runs_matching(typed: str, names: Names | None = None) -> QuerySet[Gist, int]:
+def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary, int]:
     """Keys of the runs in whose question, description, labels, model, layer or number every word occurs; all for none.
     What `names` hide of a run does not count.
 
     A subquery for `filter(pk__in=…)`. Empty for words that cannot be looked for: `words.read` says why.
     """
     asked = words.read(typed)
-    gists = Gist.objects.none() if asked.problem and typed.strip() else Gist.objects.all()
+    summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
-    told = without_systems(hidden, names.hidden) if names and hidden else F("folded")
+    told = without_systems(hidden, names.hidden) if names and hidden else F("normalized")
     for term in asked.terms:
-        gists = gists.alias(place=StrIndex(told, Value(term))).filter(Q(place__gt=0) | numbered(term, hidden))
-    return gists.values_list("pk", flat=True)
+        summaries = summaries.alias(place=StrIndex(told, Value(term))).filter(Q(place__gt=0) | numbered(term, hidden))
+    return summaries.values_list("pk", flat=True)
 
 
 def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
-    """The folded text of a gist; of the hidden ones without the line that names the system."""
-    text: Any = F("folded")
-    for line in sorted({fold(f"{model} {layer}") for model, layer, _ in systems}):
+    """The normalized text of a summary; of the hidden ones without the line that names the system."""
+    text: Any = F("normalized")
+    for line in sorted({normalize(f"{model} {layer}") for model, layer, _ in systems}):
         text = Replace(text, Value(f"\n{line}"), Value(""))
-    return Case(When(hidden, then=text), default=F("folded"), output_field=TextField())
+    return Case(When(hidden, then=text), default=F("normalized"), output_field=TextField())
 
 
 def numbered(term: str, hidden: Q | None) -> Q:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from experiments.core.search_index.normalize import folded_with_places
+from experiments.core.search_index.normalize import normalized_with_places
 
 LENGTH, BEFORE = 280, 60
 """Characters of a snippet; of them before its first hit."""
@@ -26,16 +26,16 @@ def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece
 
 def hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
     """Where the terms occur in the text as it was written, however it was written."""
-    folded, places = folded_with_places(text)
+    normalized, places = normalized_with_places(text)
     for term in terms:
-        at = folded.find(term)
+        at = normalized.find(term)
         while at >= 0:
             yield places[at], next_place(places, at + len(term) - 1)
-            at = folded.find(term, at + len(term))
+            at = normalized.find(term, at + len(term))
 
 
 def next_place(places: Sequence[int], last: int) -> int:
-    """Where the letter ends that the last folded character comes from; one letter may fold to several."""
+    """Where the letter ends that the last normalized character comes from; one letter may normalize to several."""
     return next(place for place in places[last + 1 :] if place > places[last])
 
 

@@ -18,7 +18,7 @@ from experiments.api.fields import Body, Id, Name, Number, UnitNumber, Words, fi
 from experiments.api.problems import Refusal
 from experiments.core import audit, queue
 from experiments.core.system_names import Names
-from experiments.models import DataSet, Exemplar, Layer, Profile, Run, Unit
+from experiments.models import Dataset, Exemplar, Layer, Run, Unit, UnitProfile
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 
@@ -41,7 +41,7 @@ class UnitOut(Schema):
 class ProfileOut(Schema):
     """What a unit does over a dataset. `written` is null until a worker has looked."""
 
-    data_set: str
+    dataset: str
     quantile: float | None
     mean: float | None
     maximum: float | None
@@ -68,7 +68,7 @@ class UnitDetail(Schema):
 class ExemplarOut(Schema):
     """A dataset image that activates the unit most, raw and masked."""
 
-    data_set: str
+    dataset: str
     rank: int
     activation: float
     image: str
@@ -86,7 +86,7 @@ class UnitFilters(Schema):
 class Over(Body):
     """Which dataset is meant, by its key."""
 
-    data_set: Name
+    dataset: Name
 
 
 def unit_out(names: Names, unit: Unit) -> UnitOut:
@@ -156,11 +156,11 @@ def within(pk: int, number: int) -> Layer:
 
 def profiles(unit: Unit) -> list[ProfileOut]:
     ranked = Prefetch("exemplars", queryset=Exemplar.objects.order_by("rank"))
-    rows = Profile.objects.filter(unit=unit).select_related("data_set").prefetch_related(ranked)
+    rows = UnitProfile.objects.filter(unit=unit).select_related("dataset").prefetch_related(ranked)
     names = ("quantile", "mean", "maximum", "active", "histogram", "written", "problem")
     return [
         ProfileOut(
-            data_set=row.data_set.key,
+            dataset=row.dataset.key,
             threshold=mean([each.activation for each in row.exemplars.all()]),
             **{name: getattr(row, name) for name in names},
         )
@@ -174,20 +174,20 @@ def mean(values: Sequence[float]) -> float | None:
 
 @router.get("/layers/{pk}/units/{number}/exemplars", response=Page[ExemplarOut], summary="List the exemplars of a unit")
 def list_exemplars(
-    request: HttpRequest, pk: Id, number: Number, paging: Query[Paging], data_set: Words | None = None
+    request: HttpRequest, pk: Id, number: Number, paging: Query[Paging], dataset: Words | None = None
 ) -> Page[ExemplarOut]:
     """The strongest first. Empty until a worker has written them: ask for that with POST."""
     allow(request)
     layer = within(pk, number)
     rows = Exemplar.objects.filter(profile__unit__layer=layer, profile__unit__number=number)
-    if data_set is not None:
-        rows = rows.filter(profile__data_set__key=data_set)
-    return page(request, rows.select_related("profile__data_set"), ["profile_id", "rank"], paging, exemplar_out)
+    if dataset is not None:
+        rows = rows.filter(profile__dataset__key=dataset)
+    return page(request, rows.select_related("profile__dataset"), ["profile_id", "rank"], paging, exemplar_out)
 
 
 def exemplar_out(row: Exemplar) -> ExemplarOut:
     return ExemplarOut(
-        data_set=row.profile.data_set.key,
+        dataset=row.profile.dataset.key,
         rank=row.rank,
         activation=row.activation,
         image=row.image_id,
@@ -202,14 +202,14 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
     """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
     allow(request, Role.RESEARCHER, Scope.RUN)
     layer = within(pk, number)
-    data_set = DataSet.objects.filter(key=over.data_set, available=True).first()
-    if data_set is None:
-        raise Refusal("conflict", f"No worker can use a dataset {over.data_set!r}. List the datasets for its remedy.")
+    dataset = Dataset.objects.filter(key=over.dataset, available=True).first()
+    if dataset is None:
+        raise Refusal("conflict", f"No worker can use a dataset {over.dataset!r}. List the datasets for its remedy.")
     with transaction.atomic():
         unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
-        profile, _ = Profile.objects.get_or_create(unit=unit, data_set=data_set)
+        profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
         if profile.written is None:
-            Profile.objects.filter(pk=profile.pk).update(problem="")
-            audit.record(request, "exemplars.asked", unit, data_set=data_set.key)
+            UnitProfile.objects.filter(pk=profile.pk).update(problem="")
+            audit.record(request, "exemplars.asked", unit, dataset=dataset.key)
             queue.ask_for_exemplars(profile.pk)
-    return Status(202, next(each for each in profiles(unit) if each.data_set == data_set.key))
+    return Status(202, next(each for each in profiles(unit) if each.dataset == dataset.key))

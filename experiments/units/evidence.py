@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from experiments.core.label_meaning import meaning, scenes
-from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.normalize import normalize
 from experiments.display.image_groups import Shot
 from experiments.display.number_format import is_same
 from experiments.display.plots import Scale
@@ -188,7 +188,7 @@ def parted(some: Sequence[Seen], label: str) -> tuple[list[Seen], list[Seen]]:
 
 def content(label: str) -> list[re.Pattern[str]]:
     """The words of a label that say something, with or without a plural s."""
-    words = [stem(word) for word in WORD.findall(fold(label)) if word not in SMALL_WORDS]
+    words = [stem(word) for word in WORD.findall(normalize(label)) if word not in SMALL_WORDS]
     # Languages that write without spaces have no ends of words.
     return [re.compile(rf"\b{word}s?\b" if word.isascii() else word) for word in dict.fromkeys(words)]
 
@@ -199,8 +199,8 @@ def stem(word: str) -> str:
 
 def holds(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     """Whether title and prompt hold the words; of three or more, two thirds are enough."""
-    folded = fold(text)
-    found = sum(pattern.search(folded) is not None for pattern in patterns)
+    normalized = normalize(text)
+    found = sum(pattern.search(normalized) is not None for pattern in patterns)
     return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))
 
 
@@ -218,11 +218,11 @@ def mean(some: Sequence[Seen]) -> float | None:
     return sum(map(activation, some)) / len(some) if some else None
 
 
-def fates(runs: Sequence[Run]) -> list[Hypothesis]:
+def last_hypotheses(runs: Sequence[Run]) -> list[Hypothesis]:
     """The hypotheses of these runs as each run last listed them; one query. Decided ones come first."""
     rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
     last: dict[tuple[int, int], Hypothesis] = {
         (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
     }
     order: Mapping[str, int] = {"supported": 0, "refuted": 1}
-    return sorted(last.values(), key=lambda row: (order.get(row.fate, 2), -row.run_id, row.number))
+    return sorted(last.values(), key=lambda row: (order.get(row.status, 2), -row.run_id, row.number))

@@ -21,7 +21,7 @@ from experiments.api.versions import must_match
 from experiments.core import audit
 from experiments.core.search_index import texts
 from experiments.core.system_names import Names
-from experiments.models import Label, Passage, Unit
+from experiments.models import Label, SearchText, Unit
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.search_text import Kind
@@ -170,4 +170,4 @@ def held(request: HttpRequest, pk: int) -> Label:
 
 def forget(row: Label) -> None:
     """Its words are not found any more."""
-    Passage.objects.filter(kind=Kind.LABEL, run=None, anchor=row.pk).delete()
+    SearchText.objects.filter(kind=Kind.LABEL, run=None, anchor=row.pk).delete()

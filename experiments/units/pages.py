@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
 from experiments.core.system_names import Names
-from experiments.models import DataSet, Layer, Model, Run, Unit
+from experiments.models import Dataset, Layer, Run, Unit, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs.asking import pages
 from experiments.units import drawing, lists
@@ -43,7 +43,7 @@ class Legend:
 def index(request: HttpRequest) -> HttpResponse:
     """The models, and how much is known of each."""
     access.require(request)
-    models = Model.objects.annotate(layer_count=Count("layers"), units=Sum("layers__units")).order_by("pk")
+    models = VisionModelRow.objects.annotate(layer_count=Count("layers"), units=Sum("layers__units")).order_by("pk")
     runs = dict(Run.objects.order_by().values_list("model").annotate(Count("unit")))
     pairs = (
         Unit.objects.filter(labels__isnull=False)
@@ -64,7 +64,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def model(request: HttpRequest, name: str) -> HttpResponse:
     """The network: every layer, every unit a square in the colour of its state."""
     names = Names(access.require(request))
-    row = get_object_or_404(Model, name=name)
+    row = get_object_or_404(VisionModelRow, name=name)
     layers = list(row.layers.select_related("model"))
     context = seen(request, row, layers, names)
     drawings = drawing.network(layers, context["known"], context["wanted"])
@@ -98,7 +98,7 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     return render(request, "units/layer.html", context)
 
 
-def seen(request: HttpRequest, row: Model, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
+def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST].replace("\x00", "")
     asked = request.GET.get("state", "")
@@ -131,7 +131,7 @@ def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: 
     return entries
 
 
-def crumbs(row: Model, layer: Layer | None = None, number: int | None = None) -> list[tuple[str, str]]:
+def crumbs(row: VisionModelRow, layer: Layer | None = None, number: int | None = None) -> list[tuple[str, str]]:
     found = [("Units", reverse("units")), (row.name, reverse("units-model", args=[row.name]))]
     if layer:
         found.append((layer.name, reverse("units-layer", args=[row.name, layer.name])))
@@ -170,8 +170,8 @@ def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> 
     """Have a worker find the exemplars of a unit, or try again; it indexes the layer first if nobody has yet."""
     access.require(request, Role.RESEARCHER)
     row = find_layer(name, layer_name, number)
-    data_set = get_object_or_404(DataSet, key=request.POST.get("data_set", ""), available=True)
-    profile = pages.profiled(row, number, data_set, again=True)["profile"]
-    audit.record(request, "exemplars.asked", profile.unit, data_set=data_set.key)
+    dataset = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True)
+    profile = pages.profiled(row, number, dataset, again=True)["profile"]
+    audit.record(request, "exemplars.asked", profile.unit, dataset=dataset.key)
     address = reverse("unit", args=[name, layer_name, number])
     return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)

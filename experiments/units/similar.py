@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from experiments.core import queue
 from experiments.core.system_names import Names
-from experiments.models import Exemplar, Index, Layer, Profile
+from experiments.models import Exemplar, Layer, LayerIndex, UnitProfile
 from experiments.units.lists import labelled
 
 ASK_AGAIN = 30
@@ -52,9 +52,9 @@ class Neighbours:
     problem: str = ""
 
 
-def neighbours(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours | None:
+def neighbours(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> Neighbours | None:
     """None while a worker looks for them; those that are older than an index are looked for again, and shown."""
-    of_model = Index.objects.filter(data_set=profile.data_set_id, layer__in=layers)
+    of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
     if stale and cache.add(f"asked-for-neighbours:{profile.pk}", True, ASK_AGAIN):
@@ -62,7 +62,7 @@ def neighbours(profile: Profile, layers: Mapping[int, Layer], names: Names) -> N
     return None if profile.compared is None else drawn(profile, layers, names)
 
 
-def drawn(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighbours:
+def drawn(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> Neighbours:
     told: dict[str, Any] = profile.neighbours
     rows = [row for kind in ("same", "others") for row in told.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
@@ -88,14 +88,14 @@ def drawn(profile: Profile, layers: Mapping[int, Layer], names: Names) -> Neighb
     return Neighbours(*about, units("same"), units("others"), told.get("problem", ""))
 
 
-def pictured(profile: Profile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
+def pictured(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
     """The first exemplars of these units over the same dataset, where a worker has written them."""
     if not numbers:
         return {}
     units = reduce(
         or_, (Q(profile__unit__layer=layer, profile__unit__number__in=some) for layer, some in numbers.items())
     )
-    rows = Exemplar.objects.filter(units, profile__data_set=profile.data_set_id, rank__lte=PICTURES)
+    rows = Exemplar.objects.filter(units, profile__dataset=profile.dataset_id, rank__lte=PICTURES)
     found: dict[tuple[int, int], list[Exemplar]] = {}
     for row in rows.select_related("profile__unit").order_by("rank"):
         found.setdefault((row.profile.unit.layer_id, row.profile.unit.number), []).append(row)

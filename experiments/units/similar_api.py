@@ -9,7 +9,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Id, Name, Number
 from experiments.api.problems import Refusal
 from experiments.core.system_names import Names
-from experiments.models import Profile
+from experiments.models import UnitProfile
 from experiments.units.api import router, within
 from experiments.units.similar import Neighbour, Neighbours, neighbours
 
@@ -40,15 +40,15 @@ NOTHING_YET = Neighbours("", 0, 0, (), ())
 
 
 @router.get("/layers/{pk}/units/{number}/neighbours", response=NeighboursOut, summary="Read the units most like one")
-def read_neighbours(request: HttpRequest, pk: Id, number: Number, data_set: Name) -> NeighboursOut:
+def read_neighbours(request: HttpRequest, pk: Id, number: Number, dataset: Name) -> NeighboursOut:
     """Needs the unit's exemplars over the dataset: ask for those first."""
     names = Names(allow(request))
     layer = within(pk, number)
-    profile = Profile.objects.filter(
-        unit__layer=layer, unit__number=number, data_set__key=data_set, written__isnull=False
+    profile = UnitProfile.objects.filter(
+        unit__layer=layer, unit__number=number, dataset__key=dataset, written__isnull=False
     ).first()
     if profile is None:
-        raise Refusal("missing", f"Unit {number} was not measured over {data_set!r}. Ask for its exemplars with POST.")
+        raise Refusal("missing", f"Unit {number} was not measured over {dataset!r}. Ask for its exemplars with POST.")
     found = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
     return shown(found or NOTHING_YET, looking=found is None)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from experiments.core.system_names import Names
-from experiments.models import Index, Layer, Model, Run, Unit
+from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
 from experiments.models.run import ACTIVE, Status
 
 
@@ -52,7 +52,7 @@ States = Mapping[int, Mapping[int, State]]
 """Id of a layer -> number of a unit -> its state; units that nobody asked about are left out."""
 
 
-def states(model: Model, layers: Sequence[Layer], names: Names) -> States:
+def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> States:
     """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, State]] = {layer.pk: {} for layer in layers}
@@ -87,7 +87,7 @@ def state_of(status: str) -> State:
 def dead(layers: Sequence[int]) -> dict[int, set[int]]:
     """The units of each layer that no image of any dataset that was indexed activates."""
     found: dict[int, set[int]] = {}
-    rows = Index.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
+    rows = LayerIndex.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
     for layer, dead_here in rows:
         numbers = set(dead_here or ())
         found[layer] = found[layer] & numbers if layer in found else numbers

@@ -15,11 +15,11 @@ from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.display.image_groups import Shot
 from experiments.display.plots import Scale
-from experiments.models import DataSet, Exemplar, Index, Label, Layer, Model, Profile, Run
+from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, UnitProfile, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs.asking import pages
 from experiments.units.distribution import distribution
-from experiments.units.evidence import evidence, fates
+from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.pages import crumbs, find_layer
 from experiments.units.similar import neighbours
 from experiments.units.states import State, dead, state_of
@@ -52,45 +52,45 @@ def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpR
 
 def measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
     """The unit over the dataset that is asked for, or the one that says most."""
-    data_sets = list(DataSet.objects.all())
-    profiles = Profile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "data_set")
-    by_data_set = {profile.data_set_id: profile for profile in profiles}
-    indexed = set(Index.objects.filter(layer=layer).values_list("data_set_id", flat=True))
-    asked = request.GET.get("data_set", "")
-    data_set = next((each for each in data_sets if each.key == asked), None)
-    no_data_set = asked if data_set is None else ""
-    data_set = data_set or telling(data_sets, by_data_set, indexed, layer.model)
+    datasets = list(Dataset.objects.all())
+    profiles = UnitProfile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "dataset")
+    by_dataset = {profile.dataset_id: profile for profile in profiles}
+    indexed = set(LayerIndex.objects.filter(layer=layer).values_list("dataset_id", flat=True))
+    asked = request.GET.get("dataset", "")
+    dataset = next((each for each in datasets if each.key == asked), None)
+    no_dataset = asked if dataset is None else ""
+    dataset = dataset or telling(datasets, by_dataset, indexed, layer.model)
     context: dict[str, Any] = {
-        "data_sets": [each for each in data_sets if each.available or each.pk in by_data_set],
-        "data_set": data_set,
-        "no_data_set": no_data_set,
+        "datasets": [each for each in datasets if each.available or each.pk in by_dataset],
+        "dataset": dataset,
+        "no_dataset": no_dataset,
         "raw": request.GET.get("shown") == "raw",
         "threshold": None,
     }
-    if data_set is None:
+    if dataset is None:
         return context
-    context["indexed"] = data_set.pk in indexed
-    if data_set.pk not in indexed and data_set.pk not in by_data_set:
+    context["indexed"] = dataset.pk in indexed
+    if dataset.pk not in indexed and dataset.pk not in by_dataset:
         return context  # a whole layer would have to be indexed: somebody has to want that
-    context |= pages.profiled(layer, number, data_set, again=False)
+    context |= pages.profiled(layer, number, dataset, again=False)
     return context | shown(context["profile"], context["exemplars"], layer, names, context)
 
 
 def telling(
-    data_sets: Sequence[DataSet], profiles: dict[int, Profile], indexed: set[int], model: Model
-) -> DataSet | None:
+    datasets: Sequence[Dataset], profiles: dict[int, UnitProfile], indexed: set[int], model: VisionModelRow
+) -> Dataset | None:
     """The dataset that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
     written = {pk for pk, profile in profiles.items() if profile.written}
-    fitting = compatibility.data_set_for(model.name)
+    fitting = compatibility.dataset_for(model.name)
 
-    def rank(each: DataSet) -> tuple[bool, bool, bool, bool]:
+    def rank(each: Dataset) -> tuple[bool, bool, bool, bool]:
         return each.pk not in written, each.pk not in indexed, each.key != fitting, not each.available
 
-    return min(data_sets, key=rank, default=None)
+    return min(datasets, key=rank, default=None)
 
 
 def shown(
-    profile: Profile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
+    profile: UnitProfile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
 ) -> dict[str, Any]:
     """Exemplars, histogram and neighbours; None where they are not known yet."""
     threshold = context["threshold"]
@@ -134,7 +134,7 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
         "run_count": sum(statuses.values()),
         "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
         "evidence": evidence(runs, label.text if label else "", threshold),
-        "hypotheses": fates(runs),
+        "hypotheses": last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,
         "crumbs": crumbs(layer.model, layer, number),

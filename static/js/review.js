@@ -162,7 +162,7 @@ function tell(words, choices = [], news = []) {
   const list = document.createElement("p");
   list.append(...links.flatMap((each) => [each, " "]));
   const buttons = document.createElement("div");
-  buttons.className = "choices";
+  buttons.className = "pairwise";
   for (const [name, act] of choices) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "button small", textContent: name });
     button.addEventListener("click", act);

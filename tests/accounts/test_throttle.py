@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from experiments.accounts import throttle
-from experiments.models import Attempts, AuditEntry
+from experiments.models import AuditEntry, SignInAttempts
 
 pytestmark = pytest.mark.django_db
 
@@ -97,7 +97,7 @@ def test_a_thousand_names_from_one_address_are_refused(client: Client, looks: ty
 def test_a_thousand_addresses_that_try_one_account_are_refused(client: Client, looks: type[Counting]) -> None:
     free = [begin("owner", f"10.0.{n // 250}.{n % 250 + 1}") for n in range(1000)].count(0)
     assert free == 101
-    assert Attempts.objects.count() == 2 * free + 1, "a refused try leaves nothing"
+    assert SignInAttempts.objects.count() == 2 * free + 1, "a refused try leaves nothing"
     answer = try_as(client, "owner", RIGHT, **ELSEWHERE)
     assert answer.status_code == 429
     assert looks.looked == 0
@@ -166,14 +166,14 @@ def test_counts_are_forgotten_after_a_day(client: Client, looks: type[Counting],
         try_as(client)
     clock.pass_time(hours=25)
     try_as(client, "somebody-else", **ELSEWHERE)
-    assert set(Attempts.objects.values_list("count", flat=True)) == {1}
+    assert set(SignInAttempts.objects.values_list("count", flat=True)) == {1}
     assert [try_as(client).status_code for _ in range(5)] == [200] * 5
 
 
 def test_signing_in_many_times_from_one_office_closes_nothing(client: Client, looks) -> None:
     for _ in range(35):
         assert try_as(Client(), "owner", RIGHT).status_code == 302
-    assert not Attempts.objects.filter(count__gt=0).exists()
+    assert not SignInAttempts.objects.filter(count__gt=0).exists()
 
 
 @pytest.mark.parametrize("name", ["nobody", "owner", "OWNER", "left", "no-password", "x" * 200, "zero\x00byte", ""])

@@ -102,7 +102,7 @@ def test_what_is_kept_between_programs_and_what_is_bound_is_told():
 
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
     shown = parse(render("system", reference="(none)").partition("## The form of a reply")[2])
-    assert [each.fate for each in shown.hypotheses] == ["open", "refuted", "supported"]
+    assert [each.status for each in shown.hypotheses] == ["open", "refuted", "supported"]
     for code in (shown.code, parse(render("reminder", rounds="")).code):
         assert code
         compile(code, "prompt", "exec")

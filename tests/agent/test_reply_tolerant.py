@@ -182,7 +182,7 @@ def test_short_names_of_hypotheses_are_read(form):
 
 
 @pytest.mark.parametrize(
-    ("line", "fate", "reason"),
+    ("line", "status", "reason"),
     [
         ("red balls (refuted: 4.1, n = 6)", "refuted", "4.1, n = 6"),
         ("red balls [refuted] since blue ones gave 9.1", "refuted", "since blue ones gave 9.1"),
@@ -193,8 +193,8 @@ def test_short_names_of_hypotheses_are_read(form):
         ("**red balls** [open]", "open", ""),
     ],
 )
-def test_fates_are_read_with_the_words_around_them(line, fate, reason):
-    assert parse(f"[HYPOTHESIS LIST]:\nH1: {line}").hypotheses == (Hypothesis(1, "red balls", fate, reason),)
+def test_fates_are_read_with_the_words_around_them(line, status, reason):
+    assert parse(f"[HYPOTHESIS LIST]:\nH1: {line}").hypotheses == (Hypothesis(1, "red balls", status, reason),)
 
 
 def test_a_fate_before_the_colon_is_read():

@@ -36,10 +36,10 @@ RUN = {
 """What takes a researcher and the scope to run."""
 NOT_FOR_VIEWERS = {"list_shares"}
 """What takes a researcher to read."""
-ADMIN = {"add_model", "add_data_set", "delete_model", "delete_data_set"}
+ADMIN = {"add_model", "add_dataset", "delete_model", "delete_dataset"}
 OWN = {"mark_notifications_read", "create_view", "edit_view", "delete_view", "create_export", "delete_export"}
 """Files and views of one's own, and what one was told, which a viewer may have."""
-ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?data_set=toybox"}
+ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?dataset=toybox"}
 BODIES: dict[str, Any] = {
     "create_share": {},
     "start_thread": {"text": "Too few."},
@@ -52,7 +52,7 @@ BODIES: dict[str, Any] = {
     "create_import": {"kind": "bundle", "file": b"PK"},
     "create_imports": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
-    "ask_for_exemplars": {"data_set": "toybox"},
+    "ask_for_exemplars": {"dataset": "toybox"},
     "save_turn": {},
     "hand_run_over": {"backbone": "person"},
     "remark_on_run": {"text": "Look at snow."},
@@ -70,8 +70,8 @@ BODIES: dict[str, Any] = {
     "save_review": {"supported": 4},
     "submit_review": {"run_seq": 0},
     "add_model": {"name": "hf:x/y"},
-    "add_data_set": {"place": "/data"},
-    "add_index": {"data_set": "toybox", "model": "toybox", "layers": ["layer4"]},
+    "add_dataset": {"place": "/data"},
+    "add_index": {"dataset": "toybox", "model": "toybox", "layers": ["layer4"]},
 }
 
 
@@ -103,7 +103,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     name = operation.view_func.__name__
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
-    known["contests"] = world.contest.pk
+    known["trials"] = world.trial.pk
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     pk = known.get(noun, 1)

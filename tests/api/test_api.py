@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import Client
 
 from experiments.api import rates
-from experiments.models import IdempotencyKey, Label, Passage, Run
+from experiments.models import IdempotencyKey, Label, Run, SearchText
 from experiments.models.run import Status
 from tests.support.api_world import KEY, PNG, Script, World, fill
 from tests.support.builders import make_run
@@ -46,11 +46,11 @@ def problem(response: Any, kind: str) -> dict[str, Any]:
 
 
 def test_a_query_becomes_a_run_as_on_the_page(script: Script, world: World, owner: User) -> None:
-    made = script.post("/runs", QUERY | {"unit": "1", "limits": {"rounds": 3, "cost": None}, "data_set": "toybox"})
+    made = script.post("/runs", QUERY | {"unit": "1", "limits": {"rounds": 3, "cost": None}, "dataset": "toybox"})
     assert made.status_code == 201
     run = Run.objects.latest("pk")
     assert made["Location"] == f"/api/v1/runs/{run.pk}"
-    assert (run.owner, run.unit, run.status, run.options) == (owner, 1, "queued", {"data_set": "toybox"})
+    assert (run.owner, run.unit, run.status, run.options) == (owner, 1, "queued", {"dataset": "toybox"})
     assert run.limits == {"rounds": 3, "tokens": 1_000_000, "cost": None, "seconds": 3600}
     assert script.get(f"/runs/{run.pk}").json() == made.json()
 
@@ -116,10 +116,10 @@ def test_a_unit_tells_its_figures_and_exemplars(script: Script, world: World) ->
     place = f"/layers/{world.layer.pk}/units"
     unit = script.get(f"{place}/1").json()
     assert (unit["labels"], unit["runs"], unit["profiles"][0]["threshold"]) == (["red balls"], 1, 2.0)
-    assert script.get(f"{place}/1/exemplars?data_set=toybox").json()["items"][0]["masked"] == KEY
+    assert script.get(f"{place}/1/exemplars?dataset=toybox").json()["items"][0]["masked"] == KEY
     assert script.get(f"{place}/2").json()["profiles"] == []
     assert "units 0 to 63" in problem(script.get(f"{place}/64"), "missing")["detail"]
-    assert script.post(f"{place}/2/exemplars", {"data_set": "toybox"}).status_code == 202
+    assert script.post(f"{place}/2/exemplars", {"dataset": "toybox"}).status_code == 202
 
 
 def test_an_export_is_ones_own(script: Script, world: World, teammate: User) -> None:
@@ -209,9 +209,9 @@ def test_an_edit_needs_the_version_it_was_made_on(script: Script, world: World) 
     assert script.send("PATCH", path, {"text": "blue balls"}, If_Match=tag).json()["text"] == "blue balls"
     problem(script.send("PATCH", path, {"text": "green"}, If_Match=tag), "changed")
     problem(script.send("DELETE", path, If_Match='"odd", W/"x"'), "changed")
-    assert Passage.objects.get(kind="label").text == "blue balls"
+    assert SearchText.objects.get(kind="label").text == "blue balls"
     assert script.send("DELETE", path, If_Match=script.get(path)["ETag"]).status_code == 204
-    assert not Passage.objects.filter(kind="label").exists()
+    assert not SearchText.objects.filter(kind="label").exists()
 
 
 def test_only_labels_of_people_are_edited(script: Script, world: World) -> None:

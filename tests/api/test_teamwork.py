@@ -6,7 +6,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import AuditEntry, DataSet, Import, Index, Label, Layer, Member, Model, Profile, Run, SavedView
+from experiments.models import (
+    AuditEntry,
+    Dataset,
+    Import,
+    Label,
+    Layer,
+    LayerIndex,
+    Member,
+    Run,
+    SavedView,
+    UnitProfile,
+    VisionModelRow,
+)
 from experiments.models.member import Role
 from tests.support.api_world import KEY, Script, World, fill, told_run
 
@@ -106,30 +118,30 @@ def test_a_comparison_that_makes_no_sense_is_refused(
 
 def test_the_units_most_like_one(script: Script, world: World) -> None:
     place = f"/layers/{world.layer.pk}/units/1/neighbours"
-    assert script.get(f"{place}?data_set=toybox").json()["looking"]
+    assert script.get(f"{place}?dataset=toybox").json()["looking"]
     row = [world.layer.pk, 3, 0.75, 2]
     told = {"measure": "shared exemplars", "images": 200, "layers": 1, "same": [row], "others": []}
-    Profile.objects.update(neighbours=told, compared=timezone.now())
+    UnitProfile.objects.update(neighbours=told, compared=timezone.now())
     Label.objects.create(text="blue", source="person").units.add(world.layer.unit_set.create(number=3))
-    found = script.get(f"{place}?data_set=toybox").json()
+    found = script.get(f"{place}?dataset=toybox").json()
     assert found["same"] == [
         {"layer_id": world.layer.pk, "layer": "layer4", "number": 3, "likeness": 0.75, "shared": 2, "labels": ["blue"]}
     ]
     assert not found["looking"]
-    assert script.get(f"{place}?data_set=nowhere").status_code == 404
+    assert script.get(f"{place}?dataset=nowhere").status_code == 404
 
 
 # --- taken off the lists ---
 
 
 def test_what_somebody_added_is_removed_and_what_belongs_to_the_program_stays(admin: Script, world: World) -> None:
-    own = Model.objects.create(name="hf:x/y", added=timezone.now())
-    photographs = DataSet.objects.create(key="folder:/data", label="photographs", added=timezone.now())
-    Index.objects.create(data_set=photographs, layer=world.layer)
+    own = VisionModelRow.objects.create(name="hf:x/y", added=timezone.now())
+    photographs = Dataset.objects.create(key="folder:/data", label="photographs", added=timezone.now())
+    LayerIndex.objects.create(dataset=photographs, layer=world.layer)
     assert admin.send("DELETE", f"/models/{own.pk}").status_code == 204
-    assert admin.send("DELETE", f"/data-sets/{photographs.pk}").status_code == 204
+    assert admin.send("DELETE", f"/datasets/{photographs.pk}").status_code == 204
     assert admin.send("DELETE", f"/models/{world.layer.model_id}").status_code == 409
-    assert admin.send("DELETE", f"/data-sets/{DataSet.objects.get().pk}").status_code == 409
+    assert admin.send("DELETE", f"/datasets/{Dataset.objects.get().pk}").status_code == 409
     assert Layer.objects.filter(pk=world.layer.pk).exists()
 
 

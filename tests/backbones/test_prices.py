@@ -11,7 +11,7 @@ from django.test import Client
 
 from experiments.core import transcript
 from experiments.exchange.tables import RUNS
-from experiments.models import Backbone, Layer, Model, Run
+from experiments.models import Backbone, Layer, Run, VisionModelRow
 from experiments.runs.asking.form import QueryForm, command_line
 from maia_web.settings import price_file
 from tests.support.builders import make_run
@@ -92,7 +92,7 @@ def test_without_a_price_nothing_is_asked_under_a_limit_of_the_cost(cost: float 
 
 @pytest.fixture
 def offered(db: None) -> Backbone:
-    model = Model.objects.create(name="toybox")
+    model = VisionModelRow.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", path="layer4", kind="conv", units=96, position=1)
     prices = {"gpt-4o": [2.5, 10.0]}
     names = ["claude", "gpt-4o"]
@@ -105,7 +105,7 @@ QUERY = {
     "model": "toybox",
     "layer": "layer4",
     "unit": "7",
-    "tool_set": "toybox",
+    "toolset": "toybox",
     "backbone": "openai",
 }
 

@@ -20,7 +20,7 @@ from PIL import Image
 from tests import ROOT
 from workers import registry
 from workers.lab.exemplars import ExemplarIndex
-from workers.protocols import DataSet, LabSettings, Picture, VisionModel
+from workers.protocols import Dataset, LabSettings, Picture, VisionModel
 
 LAYERS = ("layer1", "layer2", "layer3", "layer4")
 TIMES = 2
@@ -79,7 +79,7 @@ def test_indexing_against_the_bare_forward_pass(tmp_path: Path, name: str, batch
     key = "toybox" if name == "toybox-net" else resnet_152(tmp_path / "resnet-152")
     model: VisionModel = registry.load(registry.VISION_MODELS, key)(LabSettings(tmp_path, batch_size=batch))
     shown = photos(batch)
-    sources: dict[str, DataSet] = {"decoded images": InMemory(shown, images)}
+    sources: dict[str, Dataset] = {"decoded images": InMemory(shown, images)}
     if name == "toybox-net":  # decoding takes as long as this network
         sources["JPEG files"] = files(tmp_path, shown, images)
 
@@ -108,7 +108,7 @@ def best(times: Sequence[tuple[float, float]], images: int) -> list[float]:
     return [images / min(each) for each in zip(*times, strict=True)]
 
 
-def files(folder: Path, images: Sequence[Image.Image], count: int) -> DataSet:
+def files(folder: Path, images: Sequence[Image.Image], count: int) -> Dataset:
     """A folder with so many JPEG files."""
     folder = folder / "photos"
     folder.mkdir()
@@ -116,7 +116,7 @@ def files(folder: Path, images: Sequence[Image.Image], count: int) -> DataSet:
         image.save(folder / f"{at:05}.jpg")
     for at in range(len(images), count):
         os.link(folder / f"{at % len(images):05}.jpg", folder / f"{at:05}.jpg")
-    return registry.load(registry.DATA_SETS, f"folder:{folder}")(LabSettings(folder.parent / "state"))
+    return registry.load(registry.DATASETS, f"folder:{folder}")(LabSettings(folder.parent / "state"))
 
 
 INDEXED = """
@@ -127,9 +127,9 @@ from workers.lab.exemplars import ExemplarIndex
 from workers.protocols import LabSettings
 
 folder, state, images = sys.argv[1:]
-settings = LabSettings(Path(state), data_set_images=int(images))
+settings = LabSettings(Path(state), dataset_images=int(images))
 model = registry.load(registry.VISION_MODELS, "toybox")(settings)
-index = ExemplarIndex(settings, model, registry.load(registry.DATA_SETS, f"folder:{folder}")(settings))
+index = ExemplarIndex(settings, model, registry.load(registry.DATASETS, f"folder:{folder}")(settings))
 index.prepare(["layer4"])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"images": index.unit("layer4", 0).images, "peak": peak}))

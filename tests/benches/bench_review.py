@@ -42,13 +42,13 @@ def measure() -> Times:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from experiments.models import Member, Queue
+    from experiments.models import Member, ReviewQueue
 
     user, _ = User.objects.get_or_create(username="bench")
     Member.objects.get_or_create(user=user, defaults={"role": 3})
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(user)
-    queue = Queue.objects.get(pk=Queue.objects.filter(items__complete=False).values("pk")[:1])
+    queue = ReviewQueue.objects.get(pk=ReviewQueue.objects.filter(items__complete=False).values("pk")[:1])
     return writing(client, f"/review/{queue.pk}/") | reading(client, f"/review/{queue.pk}/")
 
 

@@ -64,7 +64,7 @@ def test_the_time_of_a_round_that_is_ours(owner: User, quick_laboratory, setting
     from tests.conftest import QUICK_IMAGES
     from workers.jobs.run_round import play
 
-    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
     place.build_laboratory.cache_clear()
     laboratory, plugins = place.laboratory(), [0.0, 0.0]
     for (kind, *key), verbs in PARTS.items():

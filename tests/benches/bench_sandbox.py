@@ -87,7 +87,7 @@ def test_a_small_call(sandbox: ZygoteSandbox, table) -> None:
 def test_fifteen_images_through_a_system(sandbox: ZygoteSandbox, table, quick_laboratory: Path) -> None:
     from tests.conftest import QUICK_IMAGES
 
-    laboratory = Laboratory(LabSettings(quick_laboratory, data_set_images=QUICK_IMAGES))
+    laboratory = Laboratory(LabSettings(quick_laboratory, dataset_images=QUICK_IMAGES))
     bench = laboratory.bench(SystemSpec("unit", "toybox", "layer4", 12), ImagesInMemory(), seed=0)
     noise = np.random.default_rng(0)
 

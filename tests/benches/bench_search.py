@@ -27,7 +27,7 @@ from tests import ROOT
 from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
-    from experiments.models import Passage, Run
+    from experiments.models import Run, SearchText
 
 
 SIZES = (10_000, 1_000_000)
@@ -128,7 +128,7 @@ def run(owner: Any, number: int) -> Run:
     return Run(owner=owner, question="What does it respond to?", task="describe", backbone="scripted", **system)
 
 
-def texts(runs: list[Run]) -> Iterator[Passage]:
+def texts(runs: list[Run]) -> Iterator[SearchText]:
     """What an ordinary run leaves: many titles of images, and a few of everything else. A few runs have rare words."""
     from experiments.core.search_index.texts import passage_of
 

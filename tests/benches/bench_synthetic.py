@@ -29,7 +29,7 @@ UNITS = (("mono", 0), ("mono", 7), ("or", 0), ("or", 4), ("conditional", 10))
 @pytest.mark.bench
 @pytest.mark.timeout(0)
 def test_labels_of_synthetic_neurons() -> None:
-    laboratory = Laboratory(LabSettings(STATE, words_per_second=0, data_set_images=IMAGES))
+    laboratory = Laboratory(LabSettings(STATE, words_per_second=0, dataset_images=IMAGES))
     names = {layer.name: layer.names for layer in laboratory.layers(MODEL)}
     print(f"\nScripted scientist on neurons of {MODEL}, {IMAGES} images")
     print(f"{'neuron':20}{'exemplars':>10}{'best':>6}{'seconds':>9}{'AUC':>7}  label")
@@ -54,9 +54,9 @@ def test_labels_of_synthetic_neurons() -> None:
 @pytest.mark.timeout(0)
 def test_truth_of_the_mono_neurons() -> None:
     """AUC of each neuron's activation against what the scenes hold."""
-    data_set = ToyboxScenes(STATE, IMAGES)
-    scenes = [Scene.from_json(data_set[at].scene) for at in range(IMAGES)]
-    images = [data_set[at].image for at in range(IMAGES)]
+    dataset = ToyboxScenes(STATE, IMAGES)
+    scenes = [Scene.from_json(dataset[at].scene) for at in range(IMAGES)]
+    images = [dataset[at].image for at in range(IMAGES)]
     maps = Laboratory(LabSettings(STATE)).model(MODEL).maps(images, ["mono"])["mono"]
     values = maps.amax((2, 3)).numpy()  # (images, toys)
     truth = np.array([[any(thing.noun == noun for thing in scene.things) for noun in NOUNS] for scene in scenes])

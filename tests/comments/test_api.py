@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.models import Comment, Notification, Queue
+from experiments.models import Comment, Notification, ReviewQueue
 from tests.conftest import member
 from tests.support.api_world import KEY, Script, World, fill
 
@@ -95,7 +95,7 @@ def test_an_edit_wants_the_comment_as_it_is_now(script: Script, world: World) ->
 def test_nobody_edits_for_somebody_else(script: Script, world: World) -> None:
     path = f"/comments/{world.thread.comments.get().pk}"
     other = Script(member("colleague", "REVIEWER"))
-    Queue.objects.all().delete()
+    ReviewQueue.objects.all().delete()
     for method, body in (("PATCH", {"text": "Mine."}), ("DELETE", None)):
         problem(other.send(method, path, body, if_match=tag(other, path)), "forbidden")
 

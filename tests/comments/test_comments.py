@@ -11,7 +11,7 @@ from django.test import Client
 
 from experiments.comments import anchors, reading
 from experiments.core import transcript
-from experiments.models import AuditEntry, Comment, Event, Notification, Queue, Run, Thread
+from experiments.models import AuditEntry, Comment, Event, Notification, ReviewQueue, Run, Thread
 from experiments.models.comment import QUOTE_CHARS, TEXT_CHARS
 from tests.conftest import member
 from tests.support.builders import as_json, experiment, make_run, replied, started
@@ -298,7 +298,7 @@ def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
     as_owner: Client, run: Run, owner: User, colleague: User
 ) -> None:
     said = say(as_owner, run, "It is a fluke, @colleague", on="event", seq=2)
-    queue = Queue.objects.create(name="blind", owner=owner, blind=True)
+    queue = ReviewQueue.objects.create(name="blind", owner=owner, blind=True)
     queue.items.create(run=run, position=1)
     reviewer = Client()
     reviewer.force_login(colleague)

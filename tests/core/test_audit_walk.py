@@ -19,18 +19,18 @@ from experiments.models import (
     AuditEntry,
     Backbone,
     Comment,
-    Contest,
-    DataSet,
+    Dataset,
     Export,
     Invitation,
     Job,
     Judge,
-    Model,
-    Queue,
+    PairwiseTrial,
+    ReviewQueue,
     Run,
     SavedView,
     Share,
     Unit,
+    VisionModelRow,
 )
 from experiments.models.member import Role
 from tests.api.test_access import WRITING
@@ -65,15 +65,15 @@ WRITES: dict[str, Case] = {
     "exports-make": ("/exports/make/", {"what": "runs", "format": "csv"}, "export.asked"),
     "exports-delete": ("/exports/{export}/delete/", {}, "export.deleted"),
     "imports-bring": ("/imports/bring/", {"kind": "bundle", "file": b"a bundle"}, "import.asked"),
-    "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"data_set": "toybox"}, "exemplars.asked"),
+    "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "settings-look": ("/settings/models/look/", {}, "catalogue.asked"),
     "settings-models-add": ("/settings/models/add/", {"name": "hf:x/y"}, "model.asked"),
     "settings-models-remove": ("/settings/models/{model}/remove/", {}, "model.removed"),
-    "settings-data-sets-add": ("/settings/data-sets/add/", {"place": "/data"}, "data-set.asked"),
-    "settings-data-sets-remove": ("/settings/data-sets/{data_set}/remove/", {}, "data-set.removed"),
+    "settings-datasets-add": ("/settings/datasets/add/", {"place": "/data"}, "dataset.asked"),
+    "settings-datasets-remove": ("/settings/datasets/{dataset}/remove/", {}, "dataset.removed"),
     "settings-index": (
-        "/settings/data-sets/index/",
-        {"data_set": "folder:/own", "model": "toybox", "layers": "layer4"},
+        "/settings/datasets/index/",
+        {"dataset": "folder:/own", "model": "toybox", "layers": "layer4"},
         "index.asked",
     ),
     "settings-job-stop": ("/settings/jobs/{job}/stop/", {}, "job.stopped"),
@@ -114,12 +114,12 @@ WRITES: dict[str, Case] = {
         "review.adjudicated",
     ),
     "run-review": ("/runs/{concluded}/review/", {"queue": "{queue}"}, "run.put_up"),
-    "choices-new": ("/choices/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "contest.made"),
-    "choices-answer": ("/choices/{contest}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
-    "choices-undo": ("/choices/{contest}/undo/", {}, "choice.undone"),
-    "choices-close": ("/choices/{contest}/close/", {}, "contest.closed"),
-    "choices-ask": ("/choices/{contest}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
-    "choices-stop": ("/choices/{contest}/judges/{judge}/stop/", {}, "judge.stopped"),
+    "choices-new": ("/pairwise/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "trial.made"),
+    "choices-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
+    "choices-undo": ("/pairwise/{trial}/undo/", {}, "choice.undone"),
+    "choices-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
+    "choices-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
+    "choices-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -139,8 +139,8 @@ BEFORE = {
     "review-undo": ("review-take", "review-submit"),
     "review-final": ("review-take", "review-submit"),
     "run-turn-stop": ("run-turn",),
-    "choices-undo": ("choices-answer",),
-    "choices-stop": ("choices-ask",),
+    "choices-undo": ("pairwise-answer",),
+    "choices-stop": ("pairwise-ask",),
     "settings-you-sessions": (),
 }
 """What has to be sent before, so that there is something to do."""
@@ -160,20 +160,20 @@ def world(admin: User) -> World:
 def ids(admin: User, world: World) -> dict[str, Any]:
     """What stands in addresses and forms; each is the admin's own, and in a state in which something can be done."""
     soon = timezone.now() + timedelta(days=1)
-    model = Model.objects.create(name="hf:own", revision="1", added=timezone.now())
-    data_set = DataSet.objects.create(key="folder:/own", label="own", added=timezone.now())
+    model = VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now())
+    dataset = Dataset.objects.create(key="folder:/own", label="own", added=timezone.now())
     job = Job.objects.create(kind="export", asked_by=admin)
     unit = Unit.objects.get()
     world.label.units.add(unit)
     run_label = unit.labels.create(text="blue cones", source="run", run=world.run)
-    contest = Contest.objects.create(name="open", owner=admin, sources=["agent", "person"])
+    trial = PairwiseTrial.objects.create(name="open", owner=admin, sources=["agent", "person"])
     sides = {"text_a": "blue cones", "text_b": "red balls", "source_a": "agent", "source_b": "person"}
-    pair = contest.pairs.create(position=1, unit=unit, unit_name=str(unit), label_a=run_label, **sides)
+    pair = trial.pairs.create(position=1, unit=unit, unit_name=str(unit), label_a=run_label, **sides)
     Backbone.objects.create(
         key="openai", label="Vision-language model", model_names=["gpt-4o"], prices={"gpt-4o": [2.5, 10]}
     )
-    Queue.objects.all().delete()  # while one reviews the run, its comments are hidden
-    queue = Queue.objects.create(name="open", owner=admin)
+    ReviewQueue.objects.all().delete()  # while one reviews the run, its comments are hidden
+    queue = ReviewQueue.objects.create(name="open", owner=admin)
     queue.items.create(run=make_run(admin, status="concluded"), position=1)
     thread = world.thread.pk
     return {
@@ -184,7 +184,7 @@ def ids(admin: User, world: World) -> dict[str, Any]:
         "view": SavedView.objects.create(owner=admin, name="kept").pk,
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
         "model": model.pk,
-        "data_set": data_set.pk,
+        "dataset": dataset.pk,
         "job": world.job.pk,
         "layer": world.layer.pk,
         "label": world.label.pk,
@@ -196,7 +196,7 @@ def ids(admin: User, world: World) -> dict[str, Any]:
         "comment": Comment.objects.get(thread=thread).pk,
         "queue": queue.pk,
         "concluded": make_run(admin, status="concluded").pk,
-        "contest": contest.pk,
+        "trial": trial.pk,
         "pair": pair.pk,
     }
 
@@ -291,12 +291,12 @@ OPERATIONS: dict[str, Case] = {
     "create_imports": ("/imports/batch", {"kind": "bundle", "file": b"PK"}, "import.asked"),
     "add_model": ("/models", {"name": "hf:x/y"}, "model.asked"),
     "delete_model": ("/models/{model}", {}, "model.removed"),
-    "add_data_set": ("/data-sets", {"place": "/data"}, "data-set.asked"),
-    "delete_data_set": ("/data-sets/{data_set}", {}, "data-set.removed"),
-    "add_index": ("/indexes", {"data_set": "folder:/own", "model": "toybox", "layers": ["layer4"]}, "index.asked"),
+    "add_dataset": ("/datasets", {"place": "/data"}, "dataset.asked"),
+    "delete_dataset": ("/datasets/{dataset}", {}, "dataset.removed"),
+    "add_index": ("/indexes", {"dataset": "folder:/own", "model": "toybox", "layers": ["layer4"]}, "index.asked"),
     "stop_job": ("/jobs/{job}/stop", {}, "job.stopped"),
     "go_on_with_job": ("/jobs/{stopped}/go-on", {}, "job.resumed"),
-    "ask_for_exemplars": ("/layers/{layer}/units/7/exemplars", {"data_set": "toybox"}, "exemplars.asked"),
+    "ask_for_exemplars": ("/layers/{layer}/units/7/exemplars", {"dataset": "toybox"}, "exemplars.asked"),
     "start_thread": ("/runs/{run}/threads", {"text": "Too few."}, "comment.written"),
     "reply_in_thread": ("/threads/{thread}/comments", {"text": "Enough."}, "comment.written"),
     "resolve_thread": ("/threads/{thread}", {"resolved": True}, "thread.resolved"),
@@ -311,7 +311,7 @@ OPERATIONS: dict[str, Case] = {
         {"verdict": "revise", "reason": "Few samples."},
         "review.adjudicated",
     ),
-    "create_choice": ("/contests/{contest}/choices", {"pair": 0, "answer": "first"}, "choice.made"),
+    "create_choice": ("/trials/{trial}/choices", {"pair": 0, "answer": "first"}, "choice.made"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
-from experiments.models import Backbone, DataSet, Layer, Model, Run
+from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from experiments.runs.steering import actions
 from experiments.runs.steering.actions import By
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
@@ -17,11 +17,11 @@ from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tin
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
 UNKNOWN = [
-    ({"options": {"data_set": "folder:/etc"}}, "There is no dataset “folder:/etc”."),
+    ({"options": {"dataset": "folder:/etc"}}, "There is no dataset “folder:/etc”."),
     ({"model": "hf:somebody/anything"}, "There is no model “hf:somebody/anything”."),
     ({"model": "clip-rn50:/etc/passwd"}, "There is no model “clip-rn50:/etc/passwd”."),
     ({"system_kind": "odd"}, "There is no system “odd”."),
-    ({"tool_set": "odd"}, "There is no toolset “odd”."),
+    ({"toolset": "odd"}, "There is no toolset “odd”."),
     ({"task": "odd"}, "There is no task “odd”."),
     ({"backbone": "odd"}, "There is no backbone “odd”."),
     ({"backbone_model": "../../x"}, "The model “../../x” is not offered here"),
@@ -60,16 +60,16 @@ def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: d
 
 
 def test_what_an_admin_added_may_be_named(owner: User) -> None:
-    model = Model.objects.create(name="tiny")
+    model = VisionModelRow.objects.create(name="tiny")
     Layer.objects.create(model=model, name="patches", path="patches", position=1, kind="conv", units=8)
-    DataSet.objects.create(key="folder:/data/birds")
-    run = named(owner, {"options": {"data_set": "folder:/data/birds"}})
+    Dataset.objects.create(key="folder:/data/birds")
+    run = named(owner, {"options": {"dataset": "folder:/data/birds"}})
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
     assert actions.go_on(By(owner), run.pk)
 
 
 def test_units_and_kinds_of_a_layer_are_those_of_the_catalogue(owner: User) -> None:
-    model = Model.objects.create(name="tiny")
+    model = VisionModelRow.objects.create(name="tiny")
     Layer.objects.create(model=model, name="patches", path="patches", position=1, kind="conv", units=2)
     for fields, says in (
         ({"layer": "odd"}, "tiny has no layer “odd”"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.core.search_index.normalize import fold, folded_with_places, grams
+from experiments.core.search_index.normalize import ngrams, normalize, normalized_with_places
 from experiments.core.search_index.words import LONGEST, read
 from experiments.search.snippets import LENGTH, snippet
 
 
 @pytest.mark.parametrize(
-    ("written", "folded"),
+    ("written", "normalized"),
     [
         ("Été  ÉTÉ\n\tx", "ete ete x"),
         ("e\N{COMBINING ACUTE ACCENT}te\N{COMBINING ACUTE ACCENT}", "ete"),
@@ -23,26 +23,26 @@ from experiments.search.snippets import LENGTH, snippet
         ("tools.log('a')", "tools.log('a')"),
     ],
 )
-def test_capitals_accents_and_width_make_no_difference_but_letters_do(written: str, folded: str) -> None:
-    assert fold(written) == folded
-    assert fold(folded) == folded
+def test_capitals_accents_and_width_make_no_difference_but_letters_do(written: str, normalized: str) -> None:
+    assert normalize(written) == normalized
+    assert normalize(normalized) == normalized
 
 
 @pytest.mark.parametrize(
     "text", ["a  b\nc", " leading", "Straße Ünïcode  中 文", "ﬁne", "", "\x1c a", "e\N{COMBINING ACUTE ACCENT}"]
 )
 def test_every_folded_letter_knows_where_it_comes_from(text: str) -> None:
-    folded, places = folded_with_places(text)
-    assert folded.strip() == fold(text)
-    assert len(places) == len(folded) + 1
+    normalized, places = normalized_with_places(text)
+    assert normalized.strip() == normalize(text)
+    assert len(places) == len(normalized) + 1
     assert places == sorted(places)
-    for letter, place in zip(folded, places, strict=False):
-        assert letter == " " or letter in fold(text[place])
+    for letter, place in zip(normalized, places, strict=False):
+        assert letter == " " or letter in normalize(text[place])
 
 
 def test_grams_are_single_letters_and_pairs_within_words() -> None:
-    assert grams("ab c") == {"a", "b", "c", "ab"}
-    assert grams("") == set()
+    assert ngrams("ab c") == {"a", "b", "c", "ab"}
+    assert ngrams("") == set()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,19 @@ from experiments.core import audit, system_names, transcript
 from experiments.display import events as rendering
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Exemplar, Label, Layer, Model, Observation, Profile, Queue, Review, Run, Share, Unit
+from experiments.models import (
+    Exemplar,
+    Label,
+    Layer,
+    Observation,
+    Review,
+    ReviewQueue,
+    Run,
+    Share,
+    Unit,
+    UnitProfile,
+    VisionModelRow,
+)
 from experiments.models.exchange import Format, What
 from experiments.reviews import queues, reservation, writing
 from tests.api.test_access import READING, call
@@ -80,12 +92,12 @@ def as_json_spec() -> dict[str, Any]:
     return {"kind": spec.kind, "model": spec.model, "layer": spec.layer, "unit": spec.unit, "options": {}}
 
 
-def queued(run: Run, *people: User, **fields: Any) -> Queue:
+def queued(run: Run, *people: User, **fields: Any) -> ReviewQueue:
     known = {"name": "q", "note": "", "filters": f"layer={LAYER}", "reviewers_per_item": 1, "blind": True}
     return queues.make(run.owner, Run.objects.filter(pk=run.pk), queues.Plan(**(known | fields), reviewers=people))
 
 
-def judge(queue: Queue, user: User) -> Review:
+def judge(queue: ReviewQueue, user: User) -> Review:
     review = reservation.take(queue, user)
     assert review is not None
     assert submit(review, user, seq=review.item.run.last_seq).done
@@ -171,7 +183,7 @@ def test_no_address_tells_a_blind_reviewer_and_all_tell_who_has_judged(
     for path in ("/runs/", "/experiments/?view=list", "/api/v1/runs/{run}", "/review/{queue}/items/1/"):
         assert BLIND in told[path], path
     assert "3" in told["/runs/{run}/?tab=raw"], "what else the fork changed"
-    judge(Queue.objects.get(pk=ids["queue"]), first)
+    judge(ReviewQueue.objects.get(pk=ids["queue"]), first)
     after = {path: text_of(client.get(path.format(**numbers))) for path in TELLING}
     assert [path for path, text in after.items() if TOLD not in text] == []
 
@@ -198,7 +210,7 @@ def test_an_ordinary_unit_is_never_hidden(owner: User, first: User) -> None:
     run = make_run(owner, status="concluded")
     queued(run, first)
     assert system_names.Names(first).of(run) == run.system
-    assert f"layer={LAYER}" in signed_in(first).get(f"/review/{Queue.objects.get().pk}/").content.decode()
+    assert f"layer={LAYER}" in signed_in(first).get(f"/review/{ReviewQueue.objects.get().pk}/").content.decode()
 
 
 def test_who_has_submitted_cannot_take_it_back_with_the_name_before_them(run: Run, owner: User, first: User) -> None:
@@ -254,7 +266,7 @@ def test_words_that_a_run_says_are_still_found(run: Run, first: User) -> None:
 
 def catalogue() -> Layer:
     return Layer.objects.create(
-        model=Model.objects.create(name=MODEL, label="Synthetic"),
+        model=VisionModelRow.objects.create(name=MODEL, label="Synthetic"),
         position=0,
         name=LAYER,
         kind="concept",
@@ -294,7 +306,7 @@ def test_the_page_of_the_neuron_tells_nothing_of_its_runs(owner: User, first: Us
 
 def test_the_page_of_an_image_does_not_name_the_neuron_whose_exemplar_it_is(run: Run, first: User) -> None:
     unit = Unit.objects.create(layer=catalogue(), number=NUMBER)
-    profile = Profile.objects.create(unit=unit, data_set=Profile.objects.get().data_set, written=timezone.now())
+    profile = UnitProfile.objects.create(unit=unit, dataset=UnitProfile.objects.get().dataset, written=timezone.now())
     Exemplar.objects.create(profile=profile, rank=1, activation=9.0, image_id=KEY, masked_id=KEY)
     queue = queued(run, first)
     client = signed_in(first)

@@ -12,7 +12,7 @@ from django.db import connection
 from PIL import Image as Pillow
 
 from experiments.core import notify, transcript
-from experiments.models import Event, Hypothesis, Label, Layer, Model, Observation, Run, Unit
+from experiments.models import Event, Hypothesis, Label, Layer, Observation, Run, Unit, VisionModelRow
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
@@ -81,7 +81,7 @@ def test_a_reply_counts_its_usage_and_keeps_its_hypotheses(owner: User) -> None:
     transcript.append(run.pk, "reply", as_json(replied(hypotheses=claims)), seconds=2.5)
     run.refresh_from_db()
     assert (run.rounds, run.prompt_tokens, run.completion_tokens, run.cost, run.seconds) == (1, 10, 5, 0.25, 2.5)
-    assert list(Hypothesis.objects.values_list("number", "text", "fate")) == [
+    assert list(Hypothesis.objects.values_list("number", "text", "status")) == [
         (1, "red balls", "supported"),
         (2, "anything red", "open"),
     ]
@@ -106,7 +106,7 @@ def test_a_result_keeps_its_observations_and_its_state(owner: User) -> None:
 
 def test_a_conclusion_ends_the_run_and_labels_the_unit(owner: User) -> None:
     run = make_run(owner, lease_worker="somebody")
-    model = Model.objects.create(name="toybox", revision="1")
+    model = VisionModelRow.objects.create(name="toybox", revision="1")
     layer = Layer.objects.create(model=model, position=0, name="layer4", path="layer4", kind="conv", units=9)
     unit = Unit.objects.create(layer=layer, number=7)
     end = Ended("", Conclusion("Red things.", ("red balls", "red cars")))

@@ -34,12 +34,12 @@ def root(tmp_path):
 
 
 def opened(root, **settings):
-    return registry.load(registry.DATA_SETS, f"folder:{root}")(LabSettings(root.parent / "state", **settings))
+    return registry.load(registry.DATASETS, f"folder:{root}")(LabSettings(root.parent / "state", **settings))
 
 
-def reason(data_set, index=0):
+def reason(dataset, index=0):
     with pytest.raises(BrokenImage) as caught:
-        data_set[index]
+        dataset[index]
     return str(caught.value)
 
 
@@ -54,15 +54,15 @@ def test_what_cannot_be_read_keeps_its_position_and_says_why(root):
     (root / "empty.png").touch()
     (root / "notes.txt").write_text("no image")
     (root / "page.svg").write_text("<svg/>")
-    data_set = opened(root)
-    reasons = {data_set.source(at): reason(data_set, at) for at in (1, 2, 3, 4, 5)}
+    dataset = opened(root)
+    reasons = {dataset.source(at): reason(dataset, at) for at in (1, 2, 3, 4, 5)}
     assert list(reasons) == ["cut.jpg", "cut.png", "empty.png", "notes.txt", "page.svg"]
     assert reasons["cut.jpg"].startswith("cut.jpg: it is damaged (")
     assert reasons["cut.png"].startswith("cut.png: it is damaged (")
     assert reasons["empty.png"] == "empty.png: it is empty."
     assert reasons["notes.txt"] == "notes.txt: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image."
-    assert data_set[0].image.size == (20, 10)
-    assert data_set[6].image.size == (300, 300)
+    assert dataset[0].image.size == (20, 10)
+    assert dataset[6].image.size == (300, 300)
 
 
 def test_what_is_no_image_by_its_name_is_not_counted_and_bundles_of_images_are_refused(root):
@@ -92,10 +92,10 @@ def test_links_out_of_the_folder_pipes_and_sockets_are_not_read(root, monkeypatc
     monkeypatch.chdir(root)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("i")
-        data_set = opened(root)
-        found = {data_set.source(at): at for at in range(len(data_set))}
-        assert data_set[found.pop("c")].image == data_set[found.pop("inside.png")].image
-        said = {name: reason(data_set, at).removeprefix(f"{name}: ") for name, at in found.items()}
+        dataset = opened(root)
+        found = {dataset.source(at): at for at in range(len(dataset))}
+        assert dataset[found.pop("c")].image == dataset[found.pop("inside.png")].image
+        said = {name: reason(dataset, at).removeprefix(f"{name}: ") for name, at in found.items()}
     out = "it is a link that leads out of the folder."
     loop = "it cannot be read (Too many levels of symbolic links)."
     assert {name: said[name] for name in "abe"} == dict.fromkeys("abe", out)
@@ -130,17 +130,17 @@ LISTED = """
 import os, sys
 from pathlib import Path
 from PIL import Image
-from workers.data_sets import folder
+from workers.datasets import folder
 from workers.errors import BrokenImage
 from workers.protocols import LabSettings
 
 Image.preinit()
 if not os.geteuid():
     os.seteuid(65534)  # the superuser may read everything
-data_set = folder.load(LabSettings(Path("/nowhere")), sys.argv[1])
-for at in range(len(data_set)):
+dataset = folder.load(LabSettings(Path("/nowhere")), sys.argv[1])
+for at in range(len(dataset)):
     try:
-        print(data_set[at].image.size)
+        print(dataset[at].image.size)
     except BrokenImage as error:
         print(error)
 """
@@ -149,10 +149,10 @@ for at in range(len(data_set)):
 def test_names_that_are_no_text_are_shown_without_harm(root):
     for name in (b"\xff\xfe.png", b"line\nbreak.png", b"\x1b[31mred.png", "schön.png".encode()):
         (root / os.fsdecode(name)).write_bytes(b"no image")
-    data_set = opened(root)
-    names = {data_set.source(at) for at in range(4)}
+    dataset = opened(root)
+    names = {dataset.source(at) for at in range(4)}
     assert names == {"\ufffd\ufffd.png", "line\ufffdbreak.png", "\ufffd[31mred.png", "schön.png"}
-    assert all(reason(data_set, at).startswith(data_set.source(at)) for at in range(4))
+    assert all(reason(dataset, at).startswith(dataset.source(at)) for at in range(4))
 
 
 def test_positions_outside_are_refused(root):
@@ -165,18 +165,18 @@ def test_positions_outside_are_refused(root):
 @pytest.mark.parametrize("path", ["/nowhere/at/all", "~nobody-here/photos", "\udcff"])
 def test_a_folder_that_is_not_there_is_named(tmp_path, path):
     settings = LabSettings(tmp_path)
-    assert "There is no folder" in registry.missing(registry.DATA_SETS, f"folder:{path}", settings)
+    assert "There is no folder" in registry.missing(registry.DATASETS, f"folder:{path}", settings)
     with pytest.raises(MissingPart, match=r"There is no folder .*Name one that holds images"):
-        registry.load(registry.DATA_SETS, f"folder:{path}")(settings)
+        registry.load(registry.DATASETS, f"folder:{path}")(settings)
 
 
 def test_a_folder_that_vanishes_is_an_error_of_its_own(root):
     plain().save(root / "a.png")
-    data_set = opened(root)
-    assert len(data_set) == 1
+    dataset = opened(root)
+    assert len(dataset) == 1
     root.rename(root.parent / "elsewhere")
     with pytest.raises(MissingPart, match="is no longer there"):
-        data_set[0]
+        dataset[0]
 
 
 def test_an_empty_folder_is_refused_when_it_is_indexed(root):
@@ -193,8 +193,8 @@ def test_files_come_in_the_order_of_their_paths_however_deep(root):
     for name in ("b/2.png", "b/10.png", "a.png", "B.png", "b/deep/er/x.png", ".hidden/x.png", ".DS_Store"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         plain().save(root / name, "PNG")
-    data_set = opened(root)
-    names = [data_set.source(at) for at in range(len(data_set))]
+    dataset = opened(root)
+    names = [dataset.source(at) for at in range(len(dataset))]
     assert names == ["B.png", "a.png", "b/10.png", "b/2.png", "b/deep/er/x.png"]
 
 
@@ -226,7 +226,7 @@ def test_a_folder_that_moves_keeps_its_revision(root):
 def test_a_damaged_list_is_made_again(root):
     plain().save(root / "a.png")
     assert len(opened(root)) == 1
-    (kept,) = (root.parent / "state" / "data_sets").iterdir()
+    (kept,) = (root.parent / "state" / "datasets").iterdir()
     kept.write_bytes(b"PK\x03\x04 damaged")
     assert len(opened(root)) == 1
 
@@ -234,7 +234,7 @@ def test_a_damaged_list_is_made_again(root):
 def test_the_limit_takes_the_first_files_and_has_a_revision_of_its_own(root):
     for name in "abc":
         plain().save(root / f"{name}.png")
-    whole, some, more = opened(root), opened(root, data_set_images=2), opened(root, data_set_images=9)
+    whole, some, more = opened(root), opened(root, dataset_images=2), opened(root, dataset_images=9)
     assert (len(whole), len(some), len(more)) == (3, 2, 3)
     assert some.revision == f"{whole.revision}-2"
     assert more.revision == whole.revision

@@ -45,7 +45,7 @@ def release(tmp_path):
 
 
 def opened(path):
-    return registry.load(registry.DATA_SETS, f"published:{path}")(LabSettings(path / "state"))
+    return registry.load(registry.DATASETS, f"published:{path}")(LabSettings(path / "state"))
 
 
 def index_of(path, model=None):
@@ -72,7 +72,7 @@ def test_what_a_publication_does_not_say_is_not_made_up(release):
 def test_they_are_saved_as_any_index(release):
     index_of(release).prepare(["patches"])
     again = index_of(release)
-    again._data_set.published = None
+    again._dataset.published = None
     assert again.unit("patches", RED).positions == (0, 2, 1)
 
 
@@ -140,8 +140,8 @@ def test_masks_are_compared_and_told(tmp_path):
     masks = np.zeros((UNITS, K, 8, 8), dtype=np.uint8)
     for rank, (left, top) in enumerate(CORNERS[:K]):
         masks[:, rank, top : top + 4, left : left + 4] = 1
-    data_set = opened(publish(tmp_path / "patches", masks=masks))
-    found = compare(data_set.published("patches"), "patches", TinyModel(), data_set, 4, silent)
+    dataset = opened(publish(tmp_path / "patches", masks=masks))
+    found = compare(dataset.published("patches"), "patches", TinyModel(), dataset, 4, silent)
     assert not found.differs
     assert 0.2 < found.overlap < 1
     assert f"its masks cover {found.overlap:.0%} of the published ones" in str(found)
@@ -172,17 +172,17 @@ def test_channels_may_come_first_as_in_the_release(tmp_path):
 def test_every_layer_of_a_model_is_found_by_its_folder(tmp_path):
     publish(tmp_path / "tiny" / "patches")
     publish(tmp_path / "tiny" / "logits", activations=np.array(ACTIVATIONS) / 4)
-    data_set = opened(tmp_path / "tiny")
-    assert len(data_set) == 2 * UNITS * K
-    assert data_set.source(0) == "logits, unit 0, exemplar 0"
-    assert data_set.source(UNITS * K + 4) == "patches, unit 1, exemplar 1"
+    dataset = opened(tmp_path / "tiny")
+    assert len(dataset) == 2 * UNITS * K
+    assert dataset.source(0) == "logits, unit 0, exemplar 0"
+    assert dataset.source(UNITS * K + 4) == "patches, unit 1, exemplar 1"
     index = index_of(tmp_path / "tiny")
     index.prepare(["patches", "logits"])
     assert index.unit("logits", RED).positions == (0, 2, 1)
     assert index.unit("patches", RED).positions == (12, 14, 13)
-    for outside in (-1, len(data_set)):
+    for outside in (-1, len(dataset)):
         with pytest.raises(IndexError):
-            data_set[outside]
+            dataset[outside]
 
 
 def test_the_same_layer_of_two_models_is_refused(tmp_path):
@@ -215,7 +215,7 @@ def test_the_revision_follows_the_files(release):
 
 def test_a_folder_without_exemplars_is_said_so(tmp_path):
     assert "holds no published exemplars" in registry.missing(
-        registry.DATA_SETS, f"published:{tmp_path}", LabSettings(tmp_path)
+        registry.DATASETS, f"published:{tmp_path}", LabSettings(tmp_path)
     )
     with pytest.raises(MissingPart, match=r"no images\.npy in it or within 3 folders below"):
         opened(tmp_path)

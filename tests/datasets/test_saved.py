@@ -45,15 +45,15 @@ def saved(tmp_path):
 
 
 def opened(path, **settings):
-    return registry.load(registry.DATA_SETS, f"saved:{path}")(LabSettings(path.parent / "state", **settings))
+    return registry.load(registry.DATASETS, f"saved:{path}")(LabSettings(path.parent / "state", **settings))
 
 
 def test_the_column_of_images_is_found_and_labels_are_kept_aside(saved):
-    data_set = opened(saved)
-    assert (data_set.name, len(data_set)) == ("saved", 3)
-    assert [each.image.getpixel((0, 0)) for each in data_set] == list(COLOURS)
-    assert data_set.classes == ("a", "b")
-    assert [data_set.label(at) for at in range(3)] == [0, 1, 0]
+    dataset = opened(saved)
+    assert (dataset.name, len(dataset)) == ("saved", 3)
+    assert [each.image.getpixel((0, 0)) for each in dataset] == list(COLOURS)
+    assert dataset.classes == ("a", "b")
+    assert [dataset.label(at) for at in range(3)] == [0, 1, 0]
 
 
 def test_it_is_indexed_as_any_other(saved):
@@ -61,7 +61,7 @@ def test_it_is_indexed_as_any_other(saved):
     assert index.unit("patches", 0).positions == (0,)
 
 
-def test_a_data_set_without_labels_has_none(tmp_path):
+def test_a_dataset_without_labels_has_none(tmp_path):
     table().remove_columns(["kind", "text"]).save_to_disk(tmp_path / "bare")
     assert (opened(tmp_path / "bare").classes, opened(tmp_path / "bare").label(0)) == ((), None)
 
@@ -78,7 +78,7 @@ def test_a_split_is_chosen_by_name_else_the_training_images(tmp_path):
         opened(tmp_path / "splits#val")
 
 
-def test_a_data_set_without_splits_has_none_to_choose(saved):
+def test_a_dataset_without_splits_has_none_to_choose(saved):
     with pytest.raises(UnknownName, match="Leave out #train"):
         opened(saved.parent / "saved#train")
 
@@ -90,8 +90,8 @@ def test_a_folder_may_have_the_sign_of_a_split_in_its_name(saved):
 
 def test_the_revision_stays_and_the_limit_changes_it(saved):
     assert opened(saved).revision == opened(saved).revision
-    assert opened(saved, data_set_images=2).revision == f"{opened(saved).revision}-2"
-    assert len(opened(saved, data_set_images=2)) == 2
+    assert opened(saved, dataset_images=2).revision == f"{opened(saved).revision}-2"
+    assert len(opened(saved, dataset_images=2)) == 2
 
 
 def test_rows_that_are_no_image_say_why(tmp_path):
@@ -104,23 +104,23 @@ def test_rows_that_are_no_image_say_why(tmp_path):
         {"bytes": png.getvalue()[:-40], "path": "a.png"},
     ]
     table(photo=photos, text=[""] * 4, kind=[0] * 4).save_to_disk(tmp_path / "odd")
-    data_set, said = opened(tmp_path / "odd"), []
-    assert data_set[0].image.size == (300, 300)
+    dataset, said = opened(tmp_path / "odd"), []
+    assert dataset[0].image.size == (300, 300)
     for at in (1, 2, 3):
         with pytest.raises(BrokenImage) as caught:
-            data_set[at]
+            dataset[at]
         said.append(str(caught.value))
     assert said[0] == "row 1: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image."
     assert said[1] == "row 2: the dataset holds no image there, at most the path of one."
     assert said[2].startswith("row 3: it is damaged (")
 
 
-def test_paths_in_a_data_set_are_not_followed(tmp_path):
+def test_paths_in_a_dataset_are_not_followed(tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "secret.png")
     linked = table(photo=[str(tmp_path / "secret.png")], text=[""], kind=[0])
-    data_set = opened_table(linked)
+    dataset = opened_table(linked)
     with pytest.raises(BrokenImage, match="holds no image there"):
-        data_set[0]
+        dataset[0]
 
 
 def opened_table(rows):
@@ -135,23 +135,23 @@ def test_rows_outside_are_refused(saved):
             opened(saved)[index]
 
 
-def test_a_data_set_without_images_names_its_columns(tmp_path):
+def test_a_dataset_without_images_names_its_columns(tmp_path):
     table().remove_columns("photo").save_to_disk(tmp_path / "words")
     with pytest.raises(MissingPart, match="has no column of images, only: text, kind"):
         opened(tmp_path / "words")
 
 
 @pytest.mark.parametrize("path", ["nowhere", ".", "#", ""])
-def test_what_is_no_saved_data_set_is_said_so(tmp_path, path):
+def test_what_is_no_saved_dataset_is_said_so(tmp_path, path):
     settings = LabSettings(tmp_path)
     with pytest.raises((MissingPart, UnknownName), match=r"is no dataset saved by the library|There is no 'saved:'"):
-        registry.load(registry.DATA_SETS, f"saved:{tmp_path / path if path else ''}")(settings)
-    assert "save_to_disk" in registry.missing(registry.DATA_SETS, f"saved:{tmp_path}", settings)
+        registry.load(registry.DATASETS, f"saved:{tmp_path / path if path else ''}")(settings)
+    assert "save_to_disk" in registry.missing(registry.DATASETS, f"saved:{tmp_path}", settings)
 
 
 @pytest.mark.parametrize("name", ["state.json", "dataset_info.json", "data-00000-of-00001.arrow"])
 @pytest.mark.parametrize("content", [b"", b"damaged", None])
-def test_a_damaged_data_set_is_refused_by_name(saved, name, content):
+def test_a_damaged_dataset_is_refused_by_name(saved, name, content):
     if content is None:
         (saved / name).unlink()
     else:

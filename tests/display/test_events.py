@@ -56,7 +56,7 @@ def drawn(run: Run, kind: str, payload: Payload) -> str:
 def hostile(value: Any) -> Any:
     """The same payload with every text replaced by an attack; keys of images and names stay."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {"image", "masked", "original", "status", "fate", "task", "origin"}
+        kept = {"image", "masked", "original", "status", "task", "origin"}
         kept |= {"reason"} if isinstance(value, Noted) else set()
         changes = {f.name: hostile(getattr(value, f.name)) for f in fields(value) if f.name not in kept}
         return replace(value, **changes)
@@ -260,7 +260,7 @@ def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
 
 def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
     versions = {"torch": "2.13", "numpy": "2.4", "editor": "pix2pix 3", "agent": "gpt-4o", "model": "toybox 1"}
-    versions["data set"] = "toybox"
+    versions["dataset"] = "toybox"
     html = drawn(run, "started", replace(started(), versions=versions))
     assert re.findall(r"<dt>([^<]+)</dt>", html) == ["agent", "model", "dataset", "editor", "numpy", "torch"]
     side = rendering.side(Run.objects.get(pk=run.pk))

@@ -17,7 +17,7 @@ from experiments.display.help_text import as_html, paragraphs, pieces
         ]),
         ("Save it with `save_pretrained` of the model.", ["save_pretrained"]),
         ("Give consent, then: hf auth login", ["hf auth login"]),
-        ("Or add it: manage.py data_sets add /data/birds", ["manage.py data_sets add /data/birds"]),
+        ("Or add it: manage.py datasets add /data/birds", ["manage.py datasets add /data/birds"]),
         ("Set OPENAI_API_KEY, and start again.", []),
         ("", []),
     ],

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.display import verdicts
 from experiments.exchange import tables
-from experiments.models import Adjudication, AuditEntry, Layer, Model, Notification, Queue, Review, Run
+from experiments.models import Adjudication, AuditEntry, Layer, Notification, Review, ReviewQueue, Run, VisionModelRow
 from experiments.models.review import State
 from experiments.reviews import adjudication, queues, writing
 from experiments.runs import lists
@@ -39,7 +39,7 @@ def admin() -> User:
     return member("admin", "ADMIN")
 
 
-def give(queue: Queue, user: User, verdict: str, label: str = "") -> Review:
+def give(queue: ReviewQueue, user: User, verdict: str, label: str = "") -> Review:
     """This person's opinion of the next item, submitted so long ago that it stands."""
     review = taken(queue, user)
     assert submit(review, user, verdict=verdict, corrected_label=label).done
@@ -47,11 +47,11 @@ def give(queue: Queue, user: User, verdict: str, label: str = "") -> Review:
     return review
 
 
-def run_of(queue: Queue) -> Run:
+def run_of(queue: ReviewQueue) -> Run:
     return Run.objects.get(review_items__queue=queue)
 
 
-def reviewed(owner: User, *opinions: tuple[User, str], **fields: Any) -> Queue:
+def reviewed(owner: User, *opinions: tuple[User, str], **fields: Any) -> ReviewQueue:
     queue = queue_of(owner, runs=1, reviewers_per_item=max(1, len(opinions)), **fields)
     for user, verdict in opinions:
         give(queue, user, verdict, f"{user.username}'s label")
@@ -166,7 +166,7 @@ def test_the_verdict_stands_on_run_unit_list_comparison_and_search(owner, first,
 
 def test_the_page_of_a_unit_has_corrected_labels_with_who_gave_them(owner, first):
     run = run_of(reviewed(owner, (first, "reject")))
-    model = Model.objects.create(name=run.model)
+    model = VisionModelRow.objects.create(name=run.model)
     Layer.objects.create(model=model, position=0, name=run.layer, kind="conv", units=run.unit + 1)
     page = signed_in(owner).get(f"/units/{run.model}/{run.layer}/{run.unit}/").content.decode()
     assert "first&#x27;s label" in page
@@ -177,7 +177,7 @@ def test_the_page_of_a_unit_has_corrected_labels_with_who_gave_them(owner, first
 # --- final verdicts ---
 
 
-def settle(queue: Queue, user: User, **words: str) -> Adjudication:
+def settle(queue: ReviewQueue, user: User, **words: str) -> Adjudication:
     given = {"verdict": "accept", "label": "", "reason": "The contrast set settles it."} | words
     return adjudication.adjudicate(queue.items.get().pk, user, **given)
 
@@ -339,7 +339,7 @@ def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin
     assert (made.status_code, "called so: x" in made.json()["detail"]) == (422, True)
     made = asker.post("/queues", {"name": "Own", "runs": [run.pk], "reviewers_per_item": 2})
     assert made.status_code == 201
-    queue = Queue.objects.get(name="Own")
+    queue = ReviewQueue.objects.get(name="Own")
     other = make_run(owner, status="concluded")
     assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).json()["number"] == 2
     assert asker.post(f"/queues/{queue.pk}/items", {"run": other.pk}).status_code == 409

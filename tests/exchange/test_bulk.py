@@ -22,16 +22,16 @@ from experiments.exchange.safe_zip import Refused
 from experiments.models import (
     Event,
     Experiment,
-    Gist,
     Hypothesis,
     Label,
     Layer,
-    Model,
     Observation,
-    Passage,
     Run,
+    RunSummary,
+    SearchText,
     Tag,
     Unit,
+    VisionModelRow,
 )
 from experiments.search.finding import Scope, find
 from experiments.search.runs import runs_matching
@@ -88,7 +88,7 @@ def rows_of(run: Run) -> dict[str, Any]:
     """All that follows from its events; images are named by where they stand."""
     places = {row.pk: (row.experiment.number, row.position) for row in run.observations.select_related("experiment")}
     found = {kind.__name__: list(map(fields, kind.objects.filter(run=run).order_by("pk"))) for kind in KINDS}
-    passages = Passage.objects.filter(run=run).order_by("pk")
+    passages = SearchText.objects.filter(run=run).order_by("pk")
     labels = Label.objects.filter(run=run).order_by("pk")
     return found | {
         "Passage": [
@@ -96,7 +96,7 @@ def rows_of(run: Run) -> dict[str, Any]:
         ],
         "Experiments": [places[row.pk][0] for row in run.observations.order_by("pk")],
         "Label": [(row.text, row.source, row.position, list(row.units.values_list("number"))) for row in labels],
-        "Gist": Gist.objects.get(run=run).folded,
+        "Gist": RunSummary.objects.get(run=run).normalized,
         "Run": fields(run),
     }
 
@@ -109,7 +109,7 @@ def fields(row: models.Model) -> dict[str, Any]:
 
 
 def test_a_run_at_once_and_event_by_event_leave_the_same_rows(owner: User) -> None:
-    model = Model.objects.create(name="toybox")
+    model = VisionModelRow.objects.create(name="toybox")
     layer = Layer.objects.create(model=model, name="layer4", position=4, path="layer4", kind="conv", units=64)
     told, one, other = list(steps()), make_run(owner), Run(**fields(make_run(owner)))
     for step in told:
@@ -125,7 +125,7 @@ def test_a_run_at_once_and_event_by_event_leave_the_same_rows(owner: User) -> No
     assert [row["change"] for row in here["Observation"]] == [None, None, -2.0, None, -3.0]
     assert Unit.objects.get(layer=layer).labels.count() == 6
     assert set(runs_matching("likes red")) == {one.pk, other.pk}
-    found = Passage.objects.filter(pk__in=find(["make it blue"], Scope()).keys)
+    found = SearchText.objects.filter(pk__in=find(["make it blue"], Scope()).keys)
     assert {row.run_id for row in found} == {one.pk, other.pk}
 
 
@@ -198,7 +198,9 @@ def found_tags(run: Run) -> tuple[list[Any], list[Any], list[Any]]:
     experiments = run.experiments.order_by("number", "tags__name").values_list("number", "tags__name")
     places = ("experiment__number", "position", "tags__name")
     images = run.observations.order_by(*places).values_list(*places)
-    passages = Passage.objects.filter(run=run, kind="tag").order_by("seq", "text").values_list("seq", "text", "layer")
+    passages = (
+        SearchText.objects.filter(run=run, kind="tag").order_by("seq", "text").values_list("seq", "text", "layer")
+    )
     labels = (
         run.label_set.filter(source="milan")
         .order_by("text", "units__number")
@@ -208,7 +210,7 @@ def found_tags(run: Run) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def test_tags_and_labels_of_others_are_saved_in_few_queries(owner: User, tmp_path: Path) -> None:
-    model = Model.objects.create(name="toybox")
+    model = VisionModelRow.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", position=4, path="layer4", kind="conv", units=64)
     tag_everything(run := long_run(owner, 40, images=2))
     path, there = bundled(run, path=tmp_path / "run.zip"), found_tags(run)

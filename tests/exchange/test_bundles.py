@@ -20,17 +20,17 @@ from experiments.exchange import export_query, import_bundle, tables
 from experiments.exchange.import_bundle import Source
 from experiments.exchange.safe_zip import Refused
 from experiments.models import (
-    Arrival,
     Event,
     Export,
     Image,
+    ImportedRun,
     Job,
     Label,
     Layer,
-    Model,
     Observation,
     Run,
     Unit,
+    VisionModelRow,
 )
 from experiments.models.exchange import What
 from experiments.search.runs import runs_matching
@@ -64,12 +64,12 @@ def run(owner: User) -> Run:
 
 def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
     """A concluded run with images, masked and edited, that names a unit of the catalogue."""
-    model, _ = Model.objects.get_or_create(name="toybox")
+    model, _ = VisionModelRow.objects.get_or_create(name="toybox")
     layer, _ = Layer.objects.get_or_create(
         model=model, name="layer4", defaults={"position": 4, "path": "layer4", "kind": "conv", "units": 64}
     )
     Unit.objects.get_or_create(layer=layer, number=7)
-    run = make_run(owner, question=f"What? {words}", options={"data_set": "toybox"}, seed=5, **fields)
+    run = make_run(owner, question=f"What? {words}", options={"dataset": "toybox"}, seed=5, **fields)
     scene = {"things": [], "ground": "grass", "light": "day", "backdrop": 1}
     raw = picture(10, prompt=words, seed=3, scene=scene)
     masked = picture(20, raw=raw)
@@ -187,9 +187,11 @@ def test_who_asked_is_kept_by_name_and_the_importer_answers_for_the_run(
     number, path = run.pk, bundled(run, path=tmp_path / "run.zip")
     forgotten(run)
     brought(path, teammate)
-    arrival = Arrival.objects.select_related("run").get()
-    assert (arrival.run.owner, arrival.owner, arrival.number) == (teammate, "owner", number), "of the same name or not"
-    assert arrival.name == "run.zip"
+    imported_run = ImportedRun.objects.select_related("run").get()
+    assert (imported_run.run.owner, imported_run.owner, imported_run.number) == (teammate, "owner", number), (
+        "of the same name or not"
+    )
+    assert imported_run.name == "run.zip"
 
 
 @pytest.mark.parametrize("numbers", [(8, 9), (9, 10)])

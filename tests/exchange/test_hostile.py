@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 
 from experiments.exchange import safe_zip
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Arrival, Event, Image, Label, Passage, Run
+from experiments.models import Event, Image, ImportedRun, Label, Run, SearchText
 from tests.exchange.test_bundles import brought, bundled, forgotten, full_run
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -54,7 +54,7 @@ def refused(path: Path, by: User) -> str:
     before = stored()
     with pytest.raises(Refused) as caught:
         brought(path, by)
-    for model in (Run, Event, Image, Label, Arrival, Passage):
+    for model in (Run, Event, Image, Label, ImportedRun, SearchText):
         assert not model.objects.exists(), model
     assert stored() == before, "no file of an image either"
     return str(caught.value)
@@ -226,15 +226,15 @@ FIRST = ("payload", "entries", 0, "observations", 0)
         ("run.json", put("run", "limits", value={"cost": -5}), "limits: cost is -5"),
         ("run.json", put("run", "limits", value={"seconds": [1]}), "limits: seconds is [1]"),
         ("run.json", put("run", "limits", value={"tokens": 10**15}), "limits: tokens is 1000000000000000"),
-        ("run.json", put("run", "limits", value={"data_set": "x"}), "run.json: limits is {'data_set'"),
-        ("run.json", put("run", "options", value={"data_set": 5}), "the option 'data_set' is 5"),
-        ("run.json", put("run", "options", value={"data_set": {}}), "the option 'data_set' is {}"),
+        ("run.json", put("run", "limits", value={"dataset": "x"}), "run.json: limits is {'dataset'"),
+        ("run.json", put("run", "options", value={"dataset": 5}), "the option 'dataset' is 5"),
+        ("run.json", put("run", "options", value={"dataset": {}}), "the option 'dataset' is {}"),
         ("run.json", put("run", "options", value={"x": "y" * 501}), "the option 'x' is 'yyy"),
         ("run.json", put("run", "question", value="x" * 4_001), "question has 4,001 characters"),
         ("run.json", put("run", "seconds", value="long"), "seconds is 'long'"),
         ("run.json", put("parent", value={"identity": 5}), "parent is {'identity': 5}"),
         ("events.jsonl", put(0, "payload", "limits", "rounds", value=-1), "started: limits: rounds is -1"),
-        ("events.jsonl", put(0, "payload", "system", "options", value={"data_set": []}), "option 'data_set' is []"),
+        ("events.jsonl", put(0, "payload", "system", "options", value={"dataset": []}), "option 'dataset' is []"),
         ("events.jsonl", put(5, "payload", "conclusion", "labels", value=["x"] * 101), "labels are over 100"),
         ("events.jsonl", put(1, "payload", "usage", "cost", value=-1.0), "cost is -1.0, and that is below 0"),
         ("events.jsonl", put(3, *FIRST, "activation", value=1e200), "activation is 1e+200"),

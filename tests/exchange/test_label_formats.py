@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from experiments.exchange import import_labels
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Label, Layer, Model
+from experiments.models import Label, Layer, VisionModelRow
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -22,8 +22,8 @@ FALCON = """group,Unnamed: 0,concept_set_words,concept_set_noun_phrases
 
 
 @pytest.fixture(autouse=True)
-def model(db: None) -> Model:
-    row = Model.objects.create(name="hf:own/net")
+def model(db: None) -> VisionModelRow:
+    row = VisionModelRow.objects.create(name="hf:own/net")
     for position, (name, kind, units) in enumerate((("layer4", "conv", 8), ("logits", "logit", 4))):
         Layer.objects.create(model=row, position=position, name=name, path=f"net.{name}", kind=kind, units=units)
     return row
@@ -111,7 +111,7 @@ def test_a_layer_is_said_once(tmp_path: Path) -> None:
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,3,x\n", layer="layer4")
 
 
-def test_neurons_of_a_layer_are_called_by_their_kind_too(tmp_path: Path, model: Model) -> None:
+def test_neurons_of_a_layer_are_called_by_their_kind_too(tmp_path: Path, model: VisionModelRow) -> None:
     Layer.objects.create(model=model, position=3, name="conditional", path="conditional", kind="concept", units=4)
     labelled(tmp_path / "x", "layer,unit,label\nand,2,a dog on grass\n")
     assert saved() == [("conditional", 2, "a dog on grass")]
@@ -135,7 +135,7 @@ def test_what_holds_no_labels_is_refused(tmp_path: Path, text: str, says: str) -
 
 
 def test_weights_that_publications_do_not_mean_are_told(tmp_path: Path) -> None:
-    model = Model.objects.create(name="hf:microsoft/resnet-152")
+    model = VisionModelRow.objects.create(name="hf:microsoft/resnet-152")
     Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=8)
     (tmp_path / "x").write_text("layer,unit,label\nlayer4,3,dogs\n")
     assert "another unit there" in import_labels.take(tmp_path / "x", "hf:microsoft/resnet-152", "milan")

@@ -15,7 +15,7 @@ from PIL import Image as Pillow
 from experiments.exchange import import_labels, maia_history
 from experiments.exchange.import_bundle import Source
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Arrival, Image, Label, Layer, Model, Observation, Passage, Run, Unit
+from experiments.models import Image, ImportedRun, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from workers.jobs import exchange
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("redis_url")
 
 @pytest.fixture
 def layer(db: None) -> Layer:
-    model = Model.objects.create(name="hf:own/net")
+    model = VisionModelRow.objects.create(name="hf:own/net")
     return Layer.objects.create(model=model, position=4, name="layer4", path="net.layer4", kind="conv", units=64)
 
 
@@ -47,7 +47,7 @@ def test_columns_are_found_by_their_headers(layer: Layer, tmp_path: Path, text: 
     assert labelled(tmp_path / "x.csv", text) == "Labels of hf:own/net from milan: 2 saved, on 2 units."
     found = Label.objects.order_by("units__number").values_list("text", "source", "units__number", "units__layer")
     assert list(found) == [("dogs", "milan", 3, layer.pk), ("a <b>cat</b>", "milan", 5, layer.pk)]
-    assert Passage.objects.filter(folded__contains="dogs", unit=3).count() == 1
+    assert SearchText.objects.filter(normalized__contains="dogs", unit=3).count() == 1
 
 
 def test_numbers_beside_a_label_are_kept_as_scores(layer: Layer, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_published_transcript_becomes_a_run(layer: Layer, owner: User, tmp_pat
     assert run.events.get(seq=4).payload["entries"][0]["text"] == "Overall dogs win."
     assert run.events.first().payload["instructions"] == "You are an agent."
     assert Unit.objects.get().labels.get().text == "dogs"
-    assert Arrival.objects.get().kind == "history"
+    assert ImportedRun.objects.get().kind == "history"
     assert "def execute_command" in run.experiments.get().code
     assert told(tmp_path / "history.json", HISTORY, owner) == run, "brought twice"
     assert Run.objects.count() == 1

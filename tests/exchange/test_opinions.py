@@ -21,11 +21,11 @@ from experiments.models import (
     Adjudication,
     Comment,
     Experiment,
-    Item,
+    ImportedOpinions,
     Observation,
-    Opinions,
-    Queue,
     Review,
+    ReviewItem,
+    ReviewQueue,
     Run,
     Tag,
     Thread,
@@ -67,8 +67,8 @@ def run(owner: User, teammate: User, reviewer: User) -> Run:
     Thread.objects.filter(on="run").update(resolved=timezone.now(), resolved_by=owner)
     tagging.put(experiment, "look again")
     tagging.put(image, "odd one")
-    queue = Queue.objects.create(name="First look", owner=owner, blind=True, reviewers_per_item=2)
-    item = Item.objects.create(queue=queue, run=run, position=1)
+    queue = ReviewQueue.objects.create(name="First look", owner=owner, blind=True, reviewers_per_item=2)
+    item = ReviewItem.objects.create(queue=queue, run=run, position=1)
     scores = dict.fromkeys(("supported", "specific", "complete", "confounds", "samples"), 4)
     known = {"verdict": "revise", "corrected_label": "blue balls", "note": "Too few.", "submitted": timezone.now()}
     Review.objects.create(item=item, reviewer=reviewer, slot=1, state="submitted", **scores, **known)
@@ -83,12 +83,12 @@ def people(path: Path) -> dict[str, Any]:
 
 
 def closed(run: Run) -> None:
-    Queue.objects.update(closed=timezone.now())
+    ReviewQueue.objects.update(closed=timezone.now())
 
 
 def gone(run: Run) -> None:
     """As on another installation: nothing of the run, of its people or of their tags is here."""
-    Item.objects.filter(run=run).delete()
+    ReviewItem.objects.filter(run=run).delete()
     forgotten(run)
     Tag.objects.all().delete()
 
@@ -159,7 +159,7 @@ def test_what_was_said_of_a_place_leads_to_it(
         {"seq": {"items": 1}, "experiment": "x", "position": True},
         "no thread",
     ]
-    Opinions.objects.update(threads=wrong * 40)
+    ImportedOpinions.objects.update(threads=wrong * 40)
     with django_assert_max_num_queries(40):
         page = as_owner.get(f"{address}?tab=comments").content.decode()
     assert page.count('<span class="where">Image 1 of experiment 9</span>') == 40
@@ -188,8 +188,8 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
     run: Run, teammate: User, owner: User, client: Client, tmp_path: Path
 ) -> None:
     taken = moved(run, teammate, tmp_path)
-    queue = Queue.objects.create(name="Again", owner=owner, blind=True)
-    Item.objects.create(queue=queue, run=taken.run, position=1)
+    queue = ReviewQueue.objects.create(name="Again", owner=owner, blind=True)
+    ReviewItem.objects.create(queue=queue, run=taken.run, position=1)
     second = member("second", "REVIEWER")
     client.force_login(second)
     assert "Said where the run took place" not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
@@ -241,7 +241,7 @@ def test_opinions_that_make_no_sense_are_refused(
         brought(packed(files, tmp_path / "x.zip"), owner)
     assert says in str(caught.value)
     assert not Run.objects.exists()
-    assert not Opinions.objects.exists()
+    assert not ImportedOpinions.objects.exists()
 
 
 def test_a_bundle_of_earlier_versions_is_taken(run: Run, owner: User, tmp_path: Path) -> None:

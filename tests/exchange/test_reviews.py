@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
-from experiments.models import Adjudication, Item, Queue, Review
+from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue
 from experiments.models.exchange import Format, What
 from experiments.reviews import writing
 from tests.conftest import member
@@ -31,11 +31,11 @@ def reviewers() -> list[User]:
 
 
 @pytest.fixture
-def queue(owner: User, reviewers: list[User]) -> Queue:
+def queue(owner: User, reviewers: list[User]) -> ReviewQueue:
     """Two items, each reviewed by the first two of three reviewers; blind and open."""
-    queue = Queue.objects.create(name="Look", owner=owner, blind=True, reviewers_per_item=3)
+    queue = ReviewQueue.objects.create(name="Look", owner=owner, blind=True, reviewers_per_item=3)
     for position, verdict in enumerate(("accept", "reject"), 1):
-        item = Item.objects.create(queue=queue, run=make_run(owner, unit=position), position=position)
+        item = ReviewItem.objects.create(queue=queue, run=make_run(owner, unit=position), position=position)
         for slot, reviewer in enumerate(reviewers[:2], 1):
             known = {"verdict": verdict, "note": "=x", "submitted": timezone.now(), **dict.fromkeys(SCORES, position)}
             Review.objects.create(item=item, reviewer=reviewer, slot=slot, state="submitted", **known)
@@ -52,7 +52,7 @@ def rows(what: What, viewer: User, query: str = "") -> list[dict[str, Any]]:
     return [json.loads(line) for line in written(what, viewer, query=query).splitlines()]
 
 
-def test_reviews_are_a_table(queue: Queue, reviewers: list[User]) -> None:
+def test_reviews_are_a_table(queue: ReviewQueue, reviewers: list[User]) -> None:
     found = rows(What.REVIEWS, reviewers[0], f"queue={queue.pk}")
     assert [(row["item"], row["reviewer"], row["verdict"], row["samples"]) for row in found] == [
         (1, "first", "accept", 1),
@@ -65,7 +65,7 @@ def test_reviews_are_a_table(queue: Queue, reviewers: list[User]) -> None:
     assert [row["unit"] for row in rows(What.REVIEWS, reviewers[0], "unit=2&model=toybox&layer=layer4")] == [2, 2]
 
 
-def test_agreement_is_a_table_of_every_measure(queue: Queue, reviewers: list[User]) -> None:
+def test_agreement_is_a_table_of_every_measure(queue: ReviewQueue, reviewers: list[User]) -> None:
     found = rows(What.AGREEMENT, reviewers[0])
     assert len(found) == 6 * 3 == export_query.chosen(What.AGREEMENT, "", reviewers[0]).count()
     verdict = {row["measure"]: row for row in found if row["line"] == "verdict"}
@@ -74,21 +74,21 @@ def test_agreement_is_a_table_of_every_measure(queue: Queue, reviewers: list[Use
     assert verdict["cohen_kappa"]["n"] == 2
 
 
-def test_who_has_yet_to_review_exports_nothing_of_others(queue: Queue, reviewers: list[User]) -> None:
+def test_who_has_yet_to_review_exports_nothing_of_others(queue: ReviewQueue, reviewers: list[User]) -> None:
     for what in (What.REVIEWS, What.AGREEMENT):
         assert rows(what, reviewers[2]) == []
-    Queue.objects.update(closed=timezone.now())
+    ReviewQueue.objects.update(closed=timezone.now())
     assert len(rows(What.REVIEWS, reviewers[2])) == 4
     assert len(rows(What.AGREEMENT, reviewers[2])) == 18
 
 
 @pytest.mark.parametrize("query", ["queue=x", "queue=1e3", "reviewer=first"])
-def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: Queue, owner: User, query: str) -> None:
+def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: ReviewQueue, owner: User, query: str) -> None:
     with pytest.raises(Refused):
         export_query.chosen(What.REVIEWS, query, owner)
 
 
-def test_both_are_asked_for_by_page_and_api(queue: Queue, reviewers: list[User], client: Any) -> None:
+def test_both_are_asked_for_by_page_and_api(queue: ReviewQueue, reviewers: list[User], client: Any) -> None:
     client.force_login(reviewers[0])
     assert "this holds 4 reviews" in client.get("/exports/?what=reviews").content.decode()
     assert "this holds 18 measures" in client.get("/exports/?what=agreement").content.decode()
@@ -100,9 +100,9 @@ def test_both_are_asked_for_by_page_and_api(queue: Queue, reviewers: list[User],
 
 
 @pytest.fixture
-def final(queue: Queue, owner: User) -> Adjudication:
+def final(queue: ReviewQueue, owner: User) -> Adjudication:
     """On the first item; one that stood before it is kept."""
-    Item.objects.update(complete=True)
+    ReviewItem.objects.update(complete=True)
     item = queue.items.get(position=1)
     Adjudication.objects.create(item=item, adjudicator=owner, verdict="accept", reason="At first.")
     known = {"verdict": "revise", "corrected_label": "=blue balls", "reason": "Both <b>are</b> wrong."}
@@ -123,10 +123,10 @@ def test_final_verdicts_are_a_table(final: Adjudication, reviewers: list[User]) 
 
 
 def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
-    final: Adjudication, queue: Queue, owner: User, reviewers: list[User]
+    final: Adjudication, queue: ReviewQueue, owner: User, reviewers: list[User]
 ) -> None:
-    again = Queue.objects.create(name="Again", owner=owner, blind=True, reviewers_per_item=1)
-    Item.objects.create(queue=again, run=final.item.run, position=1)
+    again = ReviewQueue.objects.create(name="Again", owner=owner, blind=True, reviewers_per_item=1)
+    ReviewItem.objects.create(queue=again, run=final.item.run, position=1)
     assert rows(What.VERDICTS, reviewers[0]) == [], "nor from who may still take a review of it back"
     assert rows(What.VERDICTS, reviewers[2]) == []
     assert len(rows(What.VERDICTS, member("viewer", "VIEWER"))) == 2
@@ -152,7 +152,7 @@ def test_each_holds_the_same_in_every_format(
 ) -> None:
     from pyarrow import parquet
 
-    Queue.objects.update(closed=timezone.now())
+    ReviewQueue.objects.update(closed=timezone.now())
     files = {form: exported(reviewers[2], what, form)[1] for form in ("jsonl", "csv", "parquet")}
     lines = [json.loads(line) for line in files["jsonl"].splitlines()]
     cells = list(csv.DictReader(io.StringIO(files["csv"].decode())))
@@ -173,7 +173,7 @@ def test_each_holds_the_same_in_every_format(
     ("what", "form"), [(What.REVIEWS, "csv"), (What.AGREEMENT, "parquet"), (What.BUNDLE, "zip")], ids=str
 )
 def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
-    queue: Queue, reviewers: list[User], what: What, form: str
+    queue: ReviewQueue, reviewers: list[User], what: What, form: str
 ) -> None:
     assert writing.undoable(queue, reviewers[0])
     assert exported(reviewers[0], What.RUNS, "csv")[0].status == "done"

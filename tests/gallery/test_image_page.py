@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import DataSet, Exemplar, Image, Layer, Model, Profile, Unit
+from experiments.models import Dataset, Exemplar, Image, Layer, Unit, UnitProfile, VisionModelRow
 from tests.gallery.test_pages import edit, run_with, titles
 from tests.support.pictures import seen, stored
 
@@ -52,11 +52,11 @@ def test_an_exemplar_names_its_units_and_queries_stay_few(
 ) -> None:
     red = seen("a red ball", 30.0, "red")
     layer = Layer.objects.create(
-        model=Model.objects.create(name="toybox"), position=0, name="layer4", path="x", kind="conv", units=64
+        model=VisionModelRow.objects.create(name="toybox"), position=0, name="layer4", path="x", kind="conv", units=64
     )
-    data_set = DataSet.objects.create(key="toybox")
+    dataset = Dataset.objects.create(key="toybox")
     for number in range(15):
-        profile = Profile.objects.create(unit=Unit.objects.create(layer=layer, number=number), data_set=data_set)
+        profile = UnitProfile.objects.create(unit=Unit.objects.create(layer=layer, number=number), dataset=dataset)
         Exemplar.objects.create(profile=profile, rank=1, activation=number, image_id=red.image, masked_id=red.masked)
         run_with(owner, red)
     with django_assert_max_num_queries(18):

@@ -14,7 +14,7 @@ from django.test import Client
 
 from experiments.core import paging, transcript
 from experiments.exchange import export_query
-from experiments.models import Experiment, Layer, Model, Observation, Run
+from experiments.models import Experiment, Layer, Observation, Run, VisionModelRow
 from experiments.models.exchange import What
 from tests.support.builders import as_json, experiment, make_run
 from tests.support.pictures import logged, seen
@@ -164,7 +164,7 @@ def test_pages_follow_each_other(as_owner: Client, owner: User, monkeypatch: pyt
 
 
 def test_htmx_gets_what_was_found_and_the_layers_of_the_model(as_owner: Client) -> None:
-    model = Model.objects.create(name="toybox")
+    model = VisionModelRow.objects.create(name="toybox")
     Layer.objects.create(model=model, position=0, name="layer4", path="layer4", kind="conv", units=4)
     text = as_owner.get("/experiments/?model=toybox", headers={"HX-Request": "true"}).content.decode()
     assert text.lstrip().startswith('<div id="found"')

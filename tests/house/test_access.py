@@ -9,19 +9,19 @@ from django.utils import timezone
 
 from experiments.models import (
     Comment,
-    Contest,
-    DataSet,
+    Dataset,
     Export,
     Job,
     Layer,
-    Model,
     Notification,
-    Queue,
+    PairwiseTrial,
     Review,
+    ReviewQueue,
     Run,
     SavedView,
     Share,
     Thread,
+    VisionModelRow,
 )
 from experiments.urls import urlpatterns as features
 from tests.support.builders import make_run
@@ -40,9 +40,9 @@ READ = {
     "image": f"/images/{KEY}.png",
     "image-page": f"/images/{KEY}/",
     "thumbnail": f"/images/{KEY}/thumb-160.webp",
-    "choices": "/choices/",
-    "choices-contest": "/choices/{contest}/",
-    "choices-file": "/choices/{contest}/choices.csv",
+    "pairwise": "/pairwise/",
+    "pairwise-trial": "/pairwise/{trial}/",
+    "pairwise-file": "/pairwise/{trial}/votes.csv",
     "compare": "/compare/",
     "pulse": "/pulse/",
     "units": "/units/",
@@ -63,7 +63,7 @@ READ = {
     "notification": "/notifications/{notification}/",
     "settings-models": "/settings/models/",
     "settings-layers": "/settings/models/{model}/layers/",
-    "settings-data-sets": "/settings/data-sets/",
+    "settings-datasets": "/settings/datasets/",
     "settings-workers": "/settings/workers/",
     "settings-tokens": "/settings/tokens/",
     "settings-you": "/settings/you/",
@@ -97,7 +97,7 @@ WRITE = {
 }
 ASK = {
     "settings-look": "/settings/models/look/",
-    "settings-index": "/settings/data-sets/index/",
+    "settings-index": "/settings/datasets/index/",
     "unit-exemplars": "/units/own/fc/1/exemplars/",
     "settings-job-stop": "/settings/jobs/{job}/stop/",
     "settings-job-go-on": "/settings/jobs/{job}/go-on/",
@@ -118,8 +118,8 @@ ASK = {
 ADMIN = {
     "settings-models-add": "/settings/models/add/",
     "settings-models-remove": "/settings/models/{model}/remove/",
-    "settings-data-sets-add": "/settings/data-sets/add/",
-    "settings-data-sets-remove": "/settings/data-sets/{data_set}/remove/",
+    "settings-datasets-add": "/settings/datasets/add/",
+    "settings-datasets-remove": "/settings/datasets/{dataset}/remove/",
     "settings-people-invite": "/settings/people/invite/",
     "settings-people-revoke": "/settings/people/invitations/1/revoke/",
     "settings-people-role": "/settings/people/1/role/",
@@ -149,11 +149,11 @@ REVIEW = {
     "review-save": "/review/{queue}/items/1/save/",
     "review-submit": "/review/{queue}/items/1/submit/",
     "review-decline": "/review/{queue}/items/1/decline/",
-    "choices-answer": "/choices/{contest}/answer/",
-    "choices-undo": "/choices/{contest}/undo/",
-    "choices-close": "/choices/{contest}/close/",
-    "choices-ask": "/choices/{contest}/ask/",
-    "choices-stop": "/choices/{contest}/judges/1/stop/",
+    "pairwise-answer": "/pairwise/{trial}/answer/",
+    "pairwise-undo": "/pairwise/{trial}/undo/",
+    "pairwise-close": "/pairwise/{trial}/close/",
+    "pairwise-ask": "/pairwise/{trial}/ask/",
+    "pairwise-stop": "/pairwise/{trial}/judges/1/stop/",
     "review-undo": "/review/{queue}/undo/",
     "review-final": "/review/{queue}/items/1/final/",
 }
@@ -161,8 +161,8 @@ REVIEW = {
 REVIEW_READ = {
     "review-next": "/review/{queue}/next/",
     "review-ahead": "/review/{queue}/items/1/ahead/",
-    "choices-new": "/choices/new/",
-    "choices-judge": "/choices/{contest}/judge/",
+    "pairwise-new": "/pairwise/new/",
+    "pairwise-judge": "/pairwise/{trial}/judge/",
 }
 
 
@@ -194,9 +194,9 @@ def run(owner: User) -> Run:
 @pytest.fixture
 def ids(run: Run) -> dict[str, int]:
     """What stands in the addresses."""
-    model = Model.objects.create(name="hf:own", revision="1", added=timezone.now())
-    Layer.objects.create(model=Model.objects.create(name="own"), position=0, name="fc", kind="logit", units=2)
-    data_set = DataSet.objects.create(key="folder:/own", label="own", added=timezone.now())
+    model = VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now())
+    Layer.objects.create(model=VisionModelRow.objects.create(name="own"), position=0, name="fc", kind="logit", units=2)
+    dataset = Dataset.objects.create(key="folder:/own", label="own", added=timezone.now())
     view = SavedView.objects.create(owner=User.objects.create_user("leaver"), name="theirs")
     job = Job.objects.create(kind="index", subject="folder:/own", options={"model": "hf:own", "layers": ["fc"]})
     export = Export.objects.create(job=Job.objects.create(kind="export"), what="runs", format="csv")
@@ -204,19 +204,19 @@ def ids(run: Run) -> dict[str, int]:
         "run": run.pk,
         "export": export.pk,
         "model": model.pk,
-        "data_set": data_set.pk,
+        "dataset": dataset.pk,
         "job": job.pk,
         "view": view.pk,
         "share": Share.issue(run.pk, run.owner, timezone.now(), names=False, comments=False)[0].pk,
         **said(run),
         "queue": queue_of(run).pk,
-        "contest": Contest.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
+        "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
     }
 
 
-def queue_of(run: Run) -> Queue:
+def queue_of(run: Run) -> ReviewQueue:
     """A queue with this run to review."""
-    queue = Queue.objects.create(name="theirs", owner=run.owner)
+    queue = ReviewQueue.objects.create(name="theirs", owner=run.owner)
     queue.items.create(run=run, position=1)
     return queue
 
@@ -294,7 +294,7 @@ def test_a_researcher_adds_and_removes_nothing_that_workers_read(as_owner: Clien
         response = as_owner.post(path.format(**ids), {"name": "hf:x/y", "place": "/etc"})
         assert response.status_code == 403, path
         assert "needs the role Admin; yours is Researcher" in response.content.decode()
-        assert (Model.objects.count(), DataSet.objects.count(), Job.objects.count()) == (2, 1, 2)
+        assert (VisionModelRow.objects.count(), Dataset.objects.count(), Job.objects.count()) == (2, 1, 2)
 
 
 def test_a_link_that_is_not_good_is_a_page_that_is_not_there(client: Client, run: Run) -> None:
@@ -311,7 +311,7 @@ def test_a_researcher_does_not_read_what_is_for_admins(as_owner: Client, ids: di
         assert "needs the role Admin; yours is Researcher" in response.content.decode()
 
 
-@pytest.mark.parametrize("kind", ["model", "data_set"])
+@pytest.mark.parametrize("kind", ["model", "dataset"])
 def test_a_researcher_does_not_ask_again_for_what_an_admin_added(
     as_owner: Client, ids: dict[str, int], kind: str
 ) -> None:
@@ -325,7 +325,7 @@ def test_a_viewer_sees_what_there_is_and_no_way_to_change_it(
     client: Client, teammate: User, ids: dict[str, int]
 ) -> None:
     client.force_login(teammate)
-    for path in ["/settings/models/", "/settings/data-sets/"]:
+    for path in ["/settings/models/", "/settings/datasets/"]:
         page = client.get(path).content.decode()
         assert "own" in page
         assert page.count('method="post"') == 1, "but for signing out"

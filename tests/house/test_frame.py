@@ -106,9 +106,9 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
     assert breadcrumbs.crumbs("/") == []
     assert breadcrumbs.crumbs("/runs/") == [Crumb("Overview", "/"), Crumb("Runs", "/runs/")]
-    assert breadcrumbs.crumbs("/settings/data-sets/")[1:] == [
+    assert breadcrumbs.crumbs("/settings/datasets/")[1:] == [
         Crumb("Settings", "/settings/"),
-        Crumb("Datasets", "/settings/data-sets/"),
+        Crumb("Datasets", "/settings/datasets/"),
     ]
     assert breadcrumbs.crumbs("/query/")[-1].words == "New query"
     text = page(as_owner, f"/runs/{run.pk}/")

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.test import Client, RequestFactory
 
 from experiments.core.security import WithoutNul
-from experiments.models import Image, Model
+from experiments.models import Image, VisionModelRow
 from tests import ROOT
 from tests.support.builders import make_run
 
@@ -127,6 +127,6 @@ def test_a_nul_in_an_address_is_no_fault_of_ours(as_owner: Client, path: str) ->
 )
 def test_a_query_begins_although_there_is_no_model(as_owner: Client, owner: User, query: str) -> None:
     make_run(owner)
-    assert not Model.objects.exists()
+    assert not VisionModelRow.objects.exists()
     assert as_owner.get(f"/query/?{query}").status_code == 200
     assert as_owner.post("/query/", {"parent": "1", "layer": "x"}).status_code == 200

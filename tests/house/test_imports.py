@@ -16,7 +16,7 @@ WEB = ("django", "channels", "celery", "experiments", "maia_web")
 PURE = ("workers.record.payloads", "workers.toybox.concepts", "workers.toybox.scenes", "workers.toybox.words")
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", *PURE)
-PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "data_sets", "systems")
+PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems")
 FOR_PLUGINS = (
     "workers.protocols",
     "workers.errors",

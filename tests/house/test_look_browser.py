@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect, sync_playwright
 
 from experiments.core import transcript
-from experiments.models import Backbone, DataSet, Layer, Model, Run
+from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from tests.support.builders import as_json, make_run, started
-from tests.support.contests import contest, labelled, signed_in
+from tests.support.trials import labelled, signed_in, trial
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -27,9 +27,9 @@ pytestmark = [
 @pytest.fixture
 def run(redis_url: str, owner: User) -> Run:
     """A run, a model with a price and one without, a dataset."""
-    model = Model.objects.create(name="toybox")
+    model = VisionModelRow.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", path="layer4", kind="conv", units=96, position=1)
-    DataSet.objects.create(key="toybox", label="Toybox")
+    Dataset.objects.create(key="toybox", label="Toybox")
     for key in ("scripted", "person"):
         Backbone.objects.create(key=key, label=key)
     Backbone.objects.create(key="openai", label="Model", model_names=["dear", "free"], prices={"dear": [1.0, 2.0]})
@@ -40,9 +40,9 @@ def run(redis_url: str, owner: User) -> Run:
 
 @pytest.fixture
 def judging(owner: User, run: Run) -> str:
-    """The address of a contest."""
+    """The address of a trial."""
     labelled(owner)
-    return contest(owner).get_absolute_url()
+    return trial(owner).get_absolute_url()
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def one_agent_looks_chosen(page: Page) -> None:
 
 
 def boxes_to_tick_are_small(page: Page, judging: str) -> None:
-    for address in ("/settings/data-sets/", judging, "/runs/", "/review/new/", "/experiments/?differs=on"):
+    for address in ("/settings/datasets/", judging, "/runs/", "/review/new/", "/experiments/?differs=on"):
         page.goto(address)
         tall = "all => all.map(each => Math.max(each.offsetWidth, each.offsetHeight))"
         sizes = page.locator("input[type=checkbox]").evaluate_all(tall)

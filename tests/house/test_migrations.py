@@ -1,46 +1,92 @@
-"""An existing database is brought up to date without losing what cannot be made again."""
+"""The migrations were squashed once: the schema is what it was, and a database of before is refused with a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import json
+import re
+from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
+from django.db.migrations.recorder import MigrationRecorder
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from tests import ROOT
+from tests.support.schema import schema
+
+pytestmark = pytest.mark.django_db
+
+MIGRATIONS = sorted((ROOT / "experiments/migrations").glob("[0-9]*.py"))
+RENAMED = {
+    "experiments_model": "experiments_visionmodelrow",
+    "experiments_turn": "experiments_humanreply",
+    "experiments_passage": "experiments_searchtext",
+    "experiments_gist": "experiments_runsummary",
+    "experiments_arrival": "experiments_importedrun",
+    "experiments_choice": "experiments_vote",
+    "experiments_contest_panel": "experiments_pairwisetrial_panel",
+    "experiments_contest": "experiments_pairwisetrial",
+    "experiments_attempts": "experiments_signinattempts",
+    "experiments_opinions": "experiments_importedopinions",
+    "experiments_profile": "experiments_unitprofile",
+    "experiments_index": "experiments_layerindex",
+    "experiments_queue_reviewers": "experiments_reviewqueue_reviewers",
+    "experiments_queue": "experiments_reviewqueue",
+    "experiments_item": "experiments_reviewitem",
+    "experiments_grams": "experiments_ngrams",
+    "contest_id": "trial_id",
+    "contest": "trial",
+    "data_set_id": "dataset_id",
+    "tool_set": "toolset",
+    "fate": "status",
+    "folded": "normalized",
+    "grams": "ngrams",
+    "brought_id": "upload_id",
+}
+"""Tables and columns that have other names than before."""
+JOINED = {"queue": "reviewqueue_id", "contest": "pairwisetrial_id"}
+"""A join table's column is called after its table."""
 
 
-@pytest.fixture
-def first_version() -> Iterator[None]:
-    """The tables as the first migration left them."""
-    call_command("migrate", "experiments", "0001", verbosity=0)
-    yield
-    call_command("migrate", verbosity=0)
+def renamed(before: dict[str, Any]) -> Any:
+    """The schema of before with the names of now."""
+    for name, table in before.items():
+        for owner, column in JOINED.items():
+            if name.startswith(f"experiments_{owner}_"):
+                before[name] = json.loads(json.dumps(table).replace(f"{owner}_id", column))
+    words = re.compile(r"(?<![a-z_])(" + "|".join(sorted(RENAMED, key=len, reverse=True)) + r")(?![a-z_])")
+    return json.loads(words.sub(lambda match: RENAMED[match[1]], json.dumps(before)))
 
 
-def test_layers_units_and_labels_stay_and_exemplars_are_asked_for_anew(first_version: None) -> None:
-    old = MigrationExecutor(connection).loader.project_state([("experiments", "0001_initial")]).apps
-    rows = {
-        name: old.get_model("experiments", name).objects for name in ("Model", "Layer", "Unit", "Exemplar", "Image")
-    }
-    model = rows["Model"].create(name="toybox", label="toys", revision="abc")
-    layer = rows["Layer"].create(model=model, position=0, name="layer4", path="layer4", kind="conv", units=4)
-    unit = rows["Unit"].create(layer=layer, number=3, quantile=0.5, indexed=True)
-    image = rows["Image"].create(key="0" * 64, width=8, height=8, created=timezone.now(), origin="exemplar")
-    rows["Exemplar"].create(unit=unit, rank=1, activation=2.0, image=image, masked=image)
-    label = old.get_model("experiments", "Label").objects.create(text="red balls", source="person")
-    label.units.add(unit)
-    call_command("migrate", verbosity=0)
+def ordered(part: Any) -> Any:
+    """Lists in the order of their names of now."""
+    if isinstance(part, dict):
+        return {key: ordered(value) for key, value in part.items()}
+    return (
+        sorted(part, key=str) if isinstance(part, list) and all(isinstance(each, str | list) for each in part) else part
+    )
 
-    from experiments.models import Exemplar, Image, Label, Layer, Model, Profile
 
-    assert Model.objects.get().available
-    assert Model.objects.get().revision == "", "so that a worker lists the layers again, with names"
-    assert Layer.objects.get().names == []
-    assert [str(each) for each in Label.objects.get().units.all()] == ["toybox / layer4 / unit 3"]
-    assert not Exemplar.objects.exists()
-    assert not Profile.objects.exists()
-    assert Image.objects.count() == 1
+def test_the_schema_is_that_of_before() -> None:
+    before = renamed(json.loads((ROOT / f"tests/house/schema_{connection.vendor}.json").read_text()))
+    now = json.loads(json.dumps(schema(), default=str))
+    assert sorted(now) == sorted(before)
+    differing = {name: (before[name], now[name]) for name in now if ordered(before[name]) != ordered(now[name])}
+    assert differing == {}
+
+
+def test_migrations_import_no_feature() -> None:
+    taken = [
+        node.module or ""
+        for path in MIGRATIONS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    ]
+    assert [name for name in taken if name.startswith(("experiments", "workers"))] == []
+
+
+def test_a_database_of_before_is_refused_with_one_sentence() -> None:
+    MigrationRecorder(connection).record_applied("experiments", "0002_data_sets_and_parts")
+    with pytest.raises(CommandError, match=r"earlier version of MAIA Web.*export.*MAIA_STATE.*import it there\.$"):
+        call_command("migrate", verbosity=0)

@@ -21,13 +21,13 @@ from experiments.models import (
     Comment,
     Export,
     Job,
-    Model,
     Notification,
-    Queue,
+    ReviewQueue,
     Run,
     SavedView,
     Share,
     Unit,
+    VisionModelRow,
 )
 from experiments.runs.page.tabs import TABS
 from tests import ROOT
@@ -122,16 +122,16 @@ def places(admin: User, world: World) -> list[str]:
     known = {
         "run": run,
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
-        "model": Model.objects.get().pk,
-        "data_set": 1,
+        "model": VisionModelRow.objects.get().pk,
+        "dataset": 1,
         "job": job.pk,
         "view": SavedView.objects.create(owner=admin, name="kept", shared=True).pk,
         "share": shares[0][0].pk,
         "thread": world.thread.pk,
         "comment": Comment.objects.get().pk,
         "notification": told.pk,
-        "queue": Queue.objects.get().pk,
-        "contest": world.contest.pk,
+        "queue": ReviewQueue.objects.get().pk,
+        "trial": world.trial.pk,
     }
     named = [path.format(**known) for path in (READ | RESEARCH | REVIEW_READ | ADMIN_READ).values()]
     own = [

@@ -35,7 +35,7 @@ def test_a_template_compiles_and_keeps_to_the_policy(path: Path) -> None:
 
 def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
     """But for what the database calls its rows: those words stand in migrations."""
-    named = re.compile(r"help_text=|verbose_name|= \"data_set\", ")
+    named = re.compile(r"help_text=|verbose_name|= \"dataset\", ")
     said = re.compile(r"\b([Dd]ata|[Tt]ool) sets?\b")
     kept = {"migrations", "rendering.py"}
     sources = [path for folder in ("experiments", "workers") for path in (ROOT / folder).rglob("*.*")]

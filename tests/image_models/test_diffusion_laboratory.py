@@ -29,13 +29,13 @@ def state(tmp_path_factory) -> Path:
 @pytest.fixture
 def lab(state) -> Laboratory:
     editing, drawing = str(state / "editing"), str(state / "drawing")
-    return Laboratory(LabSettings(state, generator=drawing, editor=editing, image_steps=2, data_set_images=16))
+    return Laboratory(LabSettings(state, generator=drawing, editor=editing, image_steps=2, dataset_images=16))
 
 
 def bench(lab, memory, seed=0, **more):
     units = (SystemSpec("unit", "toybox", "layer4", unit) for unit in range(64))
     active = next(spec for spec in units if lab.subject(spec).exemplars())
-    return lab.bench(active, memory, seed, tool_set="diffusion", **more)
+    return lab.bench(active, memory, seed, toolset="diffusion", **more)
 
 
 def test_prompts_are_drawn_edited_and_measured(lab):
@@ -95,7 +95,7 @@ def test_what_a_long_prompt_lost_is_in_the_log(lab):
 
 def test_a_refusal_reaches_the_program_as_one_of_a_tool(lab, state):
     pipelines.stable_diffusion(state / "prim", threshold=-2.0)
-    settings = LabSettings(state, generator=str(state / "prim"), image_steps=1, data_set_images=16)
+    settings = LabSettings(state, generator=str(state / "prim"), image_steps=1, dataset_images=16)
     tools = bench(Laboratory(settings), ImagesInMemory()).tools
     with pytest.raises(ToolRefused, match=r"'a red ball' \(the safety checker of .* withheld it"):
         tools.text2image(["a red ball"])

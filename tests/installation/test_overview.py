@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from experiments.core import notify, transcript, worker_status
 from experiments.installation import dashboard
-from experiments.models import Backbone, Image, Model, Run
+from experiments.models import Backbone, Image, Run, VisionModelRow
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from workers.protocols import LogEntry, Observation
 from workers.record.events import Conclusion, Ended, ExperimentEnded
@@ -136,7 +136,7 @@ def test_what_a_limit_forced_counts_and_what_was_stopped_does_not(as_owner: Clie
 
 def test_it_says_how_workers_and_models_are(as_owner: Client, owner: User) -> None:
     worker_status.tell("lab:17", REPORT)
-    Model.objects.create(name="toybox", label="toybox-net")
+    VisionModelRow.objects.create(name="toybox", label="toybox-net")
     Backbone.objects.create(key="openai", label="A <model>", available=False)
     text = page(as_owner)
     for words in ("lab:17", "Ready", "H&lt;100&gt;", "Loaded: toybox", "toybox-net", "1 other is not here yet"):

@@ -12,12 +12,12 @@ from django.utils import timezone
 from redis import Redis
 
 from experiments.core import notify
-from experiments.models import Backbone, DataSet, Index, Job, Layer, Model, ToolSet
+from experiments.models import Backbone, Dataset, Job, Layer, LayerIndex, Toolset, VisionModelRow
 from experiments.models.job import JobStatus
 from tests.conftest import member
 
 pytestmark = pytest.mark.django_db
-MODELS, DATA_SETS = "/settings/models/", "/settings/data-sets/"
+MODELS, DATASETS = "/settings/models/", "/settings/datasets/"
 MISSING = {"available": False, "remedy": "It is not on this machine. Get it: hf download some/thing"}
 
 
@@ -29,19 +29,19 @@ def admin(client: Client) -> Client:
 
 def fill(models: int = 1) -> None:
     """A model with six layers, as many more as wanted, one that is missing; two datasets; both backbones."""
-    sets = [DataSet.objects.create(key="toybox", label="Toys", images=3000)]
-    sets.append(DataSet.objects.create(key="folder:/data/<b>", label="Birds <b>", images=12, added=timezone.now()))
+    sets = [Dataset.objects.create(key="toybox", label="Toys", images=3000)]
+    sets.append(Dataset.objects.create(key="folder:/data/<b>", label="Birds <b>", images=12, added=timezone.now()))
     for number in range(models):
-        model = Model.objects.create(name=f"hf:own/{number}", label="own", revision="1", added=timezone.now())
+        model = VisionModelRow.objects.create(name=f"hf:own/{number}", label="own", revision="1", added=timezone.now())
         for position in range(6):
             kind = {"kind": "conv", "units": 8, "path": f"stage.{position}"}
             layer = Layer.objects.create(model=model, position=position, name=f"layer{position}", **kind)
-            for data_set in sets:
-                Index.objects.create(layer=layer, data_set=data_set)
+            for dataset in sets:
+                LayerIndex.objects.create(layer=layer, dataset=dataset)
         Job.objects.create(kind="index", subject="toybox", options={"model": model.name, "layers": ["layer1"]})
-    Model.objects.create(name="hf:some/thing", label="Some thing", **MISSING)
+    VisionModelRow.objects.create(name="hf:some/thing", label="Some thing", **MISSING)
     Backbone.objects.create(key="openai", label="Language model", model_names=["gpt-4o"])
-    ToolSet.objects.create(key="diffusion", label="Photographs", **MISSING)
+    Toolset.objects.create(key="diffusion", label="Photographs", **MISSING)
 
 
 def text(client: Client, path: str, **headers: str) -> str:
@@ -50,7 +50,7 @@ def text(client: Client, path: str, **headers: str) -> str:
     return response.content.decode()
 
 
-@pytest.mark.parametrize("path", [MODELS, DATA_SETS])
+@pytest.mark.parametrize("path", [MODELS, DATASETS])
 def test_before_a_worker_has_looked_the_page_says_so(as_owner: Client, path: str) -> None:
     assert "No worker has looked yet" in text(as_owner, path)
 
@@ -62,18 +62,18 @@ def test_models_stand_there_with_what_is_missing_and_the_command_to_copy(admin: 
     assert "6 layers" in page
     assert "48 units" in page
     assert "gpt-4o" in page
-    model = Model.objects.get(name="hf:own/0")
+    model = VisionModelRow.objects.get(name="hf:own/0")
     assert f"/settings/models/{model.pk}/remove/" in page
     layers = text(admin, f"/settings/models/{model.pk}/layers/")
     assert layers.count("<tr>") == 7
     assert "stage.3" in layers
 
 
-def test_data_sets_stand_there_with_their_indexes_and_broken_files(admin: Client) -> None:
+def test_datasets_stand_there_with_their_indexes_and_broken_files(admin: Client) -> None:
     fill()
     broken = [{"file": f"<script>{number}.jpg", "reason": "it is no image"} for number in range(60)]
-    DataSet.objects.filter(images=12).update(broken=broken, broken_count=1234)
-    page = text(admin, DATA_SETS)
+    Dataset.objects.filter(images=12).update(broken=broken, broken_count=1234)
+    page = text(admin, DATASETS)
     assert "Birds &lt;b&gt;" in page
     assert page.count("it is no image") == 50
     assert "1234 files could not be read" in page
@@ -82,7 +82,7 @@ def test_data_sets_stand_there_with_their_indexes_and_broken_files(admin: Client
     assert page.count('<span class="label">layer5</span>') == 2
 
 
-@pytest.mark.parametrize("path", [MODELS, DATA_SETS])
+@pytest.mark.parametrize("path", [MODELS, DATASETS])
 def test_a_longer_list_takes_no_more_queries(
     admin: Client, path: str, redis_url: str, django_assert_num_queries: Any
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_longer_list_takes_no_more_queries(
     fill(1)
     with CaptureQueriesContext(connection) as few:
         text(admin, path)
-    for kind in (Index, Layer, Model, DataSet, Backbone, ToolSet, Job):
+    for kind in (LayerIndex, Layer, VisionModelRow, Dataset, Backbone, Toolset, Job):
         kind.objects.all().delete()
     fill(5)
     with django_assert_num_queries(len(few)):
@@ -111,11 +111,11 @@ def test_adding_is_asked_of_a_worker_and_nothing_is_touched_here(
     with django_capture_on_commit_callbacks(execute=True):
         assert admin.post(f"{MODELS}add/", {"name": " hf:own/model "})["Location"] == MODELS
         admin.post(f"{MODELS}add/", {"name": "hf:own/model"})
-        assert admin.post(f"{DATA_SETS}add/", {"place": "/data/x", "label": "X"})["Location"] == DATA_SETS
+        assert admin.post(f"{DATASETS}add/", {"place": "/data/x", "label": "X"})["Location"] == DATASETS
     jobs = Job.objects.order_by("pk")
     assert [(job.kind, job.subject, job.options) for job in jobs] == [
         ("model", "hf:own/model", {}),
-        ("data_set", "/data/x", {"label": "X"}),
+        ("dataset", "/data/x", {"label": "X"}),
     ]
     assert sorted(waiting(redis_url)) == sorted(("workers.jobs.long.work", f"({job.pk},)") for job in jobs)
     assert "hf:own/model" in text(admin, MODELS)
@@ -126,9 +126,9 @@ def test_adding_is_asked_of_a_worker_and_nothing_is_touched_here(
     [
         (f"{MODELS}add/", {"name": ""}),
         (f"{MODELS}add/", {"name": "x" * 201}),
-        (f"{DATA_SETS}add/", {"place": "  "}),
-        (f"{DATA_SETS}add/", {"place": "/" * 481}),
-        (f"{DATA_SETS}add/", {"place": "/data", "label": "x" * 201}),
+        (f"{DATASETS}add/", {"place": "  "}),
+        (f"{DATASETS}add/", {"place": "/" * 481}),
+        (f"{DATASETS}add/", {"place": "/data", "label": "x" * 201}),
     ],
 )
 def test_what_cannot_be_added_comes_back_with_the_reason(admin: Client, path: str, sent: dict[str, str]) -> None:
@@ -142,12 +142,12 @@ def test_what_cannot_be_added_comes_back_with_the_reason(admin: Client, path: st
 
 def test_what_was_added_can_be_removed_and_nothing_else(admin: Client) -> None:
     fill()
-    named, own = DataSet.objects.get(key="toybox"), DataSet.objects.get(images=12)
-    assert admin.post(f"{DATA_SETS}{named.pk}/remove/").status_code == 404
-    assert admin.post(f"{DATA_SETS}{own.pk}/remove/").status_code == 302
-    assert admin.post(f"{MODELS}{Model.objects.get(label='own').pk}/remove/").status_code == 302
-    assert admin.post(f"{MODELS}{Model.objects.get(available=False).pk}/remove/").status_code == 404
-    assert [row.key for row in DataSet.objects.all()] == ["toybox"]
+    named, own = Dataset.objects.get(key="toybox"), Dataset.objects.get(images=12)
+    assert admin.post(f"{DATASETS}{named.pk}/remove/").status_code == 404
+    assert admin.post(f"{DATASETS}{own.pk}/remove/").status_code == 302
+    assert admin.post(f"{MODELS}{VisionModelRow.objects.get(label='own').pk}/remove/").status_code == 302
+    assert admin.post(f"{MODELS}{VisionModelRow.objects.get(available=False).pk}/remove/").status_code == 404
+    assert [row.key for row in Dataset.objects.all()] == ["toybox"]
 
 
 def test_a_researcher_starts_stops_and_resumes_an_index(
@@ -155,23 +155,23 @@ def test_a_researcher_starts_stops_and_resumes_an_index(
 ) -> None:
     fill()
     Job.objects.all().delete()
-    sent = {"data_set": "toybox", "model": "hf:own/0", "layers": ["layer1", "layer4"]}
+    sent = {"dataset": "toybox", "model": "hf:own/0", "layers": ["layer1", "layer4"]}
     with django_capture_on_commit_callbacks(execute=True):
-        as_owner.post(f"{DATA_SETS}index/", sent)
+        as_owner.post(f"{DATASETS}index/", sent)
     job = Job.objects.get()
     assert (job.options, job.asked_by) == ({"model": "hf:own/0", "layers": ["layer1", "layer4"]}, owner)
     Job.objects.update(status=JobStatus.RUNNING)
     notify.report(job.topic, "Indexing (2 images a second, 3 min left)", 40, 400)
-    page = text(as_owner, DATA_SETS, **{"HX-Target": "work"})
+    page = text(as_owner, DATASETS, **{"HX-Target": "work"})
     assert "3 min left): 40 of 400" in page
     assert "every 1s" in page
     assert 'id="list"' not in page
     as_owner.post(f"/settings/jobs/{job.pk}/stop/")
     job.refresh_from_db()
     assert job.stop_requested
-    assert "Stopping…" in text(as_owner, DATA_SETS)
+    assert "Stopping…" in text(as_owner, DATASETS)
     Job.objects.update(status=JobStatus.STOPPED, result="Stopped. What was done is kept.")
-    page = text(as_owner, DATA_SETS, **{"HX-Target": "work"})
+    page = text(as_owner, DATASETS, **{"HX-Target": "work"})
     assert "every 1s" not in page
     assert 'id="list" class="list" hx-swap-oob="true"' in page
     with django_capture_on_commit_callbacks(execute=True):
@@ -195,7 +195,7 @@ def test_work_that_has_ended_is_not_started_again_by_an_old_button(as_owner: Cli
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"data_set": "birds"}, "Choose a dataset"),
+        ({"dataset": "birds"}, "Choose a dataset"),
         ({"model": "hf:some/thing"}, "Choose a model"),
         ({"layers": []}, "at least one layer"),
         ({"layers": ["<layer9>"]}, "has no layer “&lt;layer9&gt;”"),
@@ -204,8 +204,8 @@ def test_work_that_has_ended_is_not_started_again_by_an_old_button(as_owner: Cli
 def test_an_index_that_cannot_be_made_is_not_asked_for(as_owner: Client, changes: dict[str, Any], says: str) -> None:
     fill()
     Job.objects.all().delete()
-    sent = {"data_set": "toybox", "model": "hf:own/0", "layers": ["layer1"]} | changes
-    response = as_owner.post(f"{DATA_SETS}index/", sent)
+    sent = {"dataset": "toybox", "model": "hf:own/0", "layers": ["layer1"]} | changes
+    response = as_owner.post(f"{DATASETS}index/", sent)
     assert response.status_code == 400
     assert says in response.content.decode()
     assert not Job.objects.exists()
@@ -213,7 +213,7 @@ def test_an_index_that_cannot_be_made_is_not_asked_for(as_owner: Client, changes
 
 def test_the_form_lists_the_layers_of_the_model_that_is_picked(as_owner: Client) -> None:
     fill(2)
-    page = text(as_owner, f"{DATA_SETS}?model=hf:own/1", **{"HX-Target": "index-layers"})
+    page = text(as_owner, f"{DATASETS}?model=hf:own/1", **{"HX-Target": "index-layers"})
     assert "Layers of hf:own/1" in page
     assert page.count("checked") == 6
     assert "<html" not in page
@@ -222,7 +222,7 @@ def test_the_form_lists_the_layers_of_the_model_that_is_picked(as_owner: Client)
 def test_looking_again_is_asked_of_a_worker_and_shows_how_far_it_is(
     as_owner: Client, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
-    Model.objects.create(name="toybox")
+    VisionModelRow.objects.create(name="toybox")
     with django_capture_on_commit_callbacks(execute=True):
         as_owner.post(f"{MODELS}look/")
     assert [task for task, _ in waiting(redis_url)] == ["workers.jobs.long.write_catalogue"]

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, ToolSet, Unit
+from experiments.models import Backbone, Dataset, Layer, LayerIndex, Toolset, Unit, UnitProfile, VisionModelRow
 from tests.support.builders import make_run
 from tests.support.checkpoints import CLASSES, resnet
 from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
@@ -29,30 +29,30 @@ def load_and_fail(_: object) -> None:
 
 def test_every_plug_in_has_a_row_and_what_is_missing_has_its_command() -> None:
     long.write_catalogue()
-    assert set(Model.objects.values_list("name", flat=True)) == {
+    assert set(VisionModelRow.objects.values_list("name", flat=True)) == {
         key for key, _ in registry.choices(registry.VISION_MODELS)
     }
-    toybox = Model.objects.get(name="toybox")
+    toybox = VisionModelRow.objects.get(name="toybox")
     assert toybox.available
     assert [layer.name for layer in toybox.layers.all()][-1] == "logits"
     logits = toybox.layers.get(name="logits")
     assert len(logits.names) == logits.units
-    resnet_152 = Model.objects.get(name="hf:microsoft/resnet-152")
+    resnet_152 = VisionModelRow.objects.get(name="hf:microsoft/resnet-152")
     assert not resnet_152.available
     assert "hf download microsoft/resnet-152" in resnet_152.remedy
-    assert (DataSet.objects.get().key, DataSet.objects.get().images) == ("toybox", 20)
+    assert (Dataset.objects.get().key, Dataset.objects.get().images) == ("toybox", 20)
     assert dict(Backbone.objects.values_list("key", "available")) == {
         "scripted": True,
         "openai": False,
         "person": True,
     }
     assert "OPENAI_API_KEY" in Backbone.objects.get(key="openai").remedy
-    assert dict(ToolSet.objects.values_list("key", "available")) == {"toybox": True, "diffusion": False}
-    assert ToolSet.objects.get(key="diffusion").remedy.count("hf download") == 2
+    assert dict(Toolset.objects.values_list("key", "available")) == {"toybox": True, "diffusion": False}
+    assert Toolset.objects.get(key="diffusion").remedy.count("hf download") == 2
 
 
 def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others() -> None:
-    assert "another unit" in Model(name="hf:microsoft/resnet-152").weights
+    assert "another unit" in VisionModelRow(name="hf:microsoft/resnet-152").weights
     assert registry.PAPER_RESNET in registry.weights_warning("hf:microsoft/resnet-50")
     assert registry.weights_warning(registry.PAPER_RESNET) == registry.weights_warning("hf:microsoft/swin-tiny") == ""
     assert "paper" in registry.label(registry.VISION_MODELS, registry.PAPER_RESNET)
@@ -79,10 +79,10 @@ def test_a_plug_in_that_raises_stops_no_other_and_says_why(monkeypatch: pytest.M
     }
     monkeypatch.setattr(registry, "VISION_MODELS", broken | {"toybox": registry.VISION_MODELS["toybox"]})
     catalogue.write_all()
-    assert Model.objects.get(name="toybox").available
-    assert Model.objects.get(name="broken").remedy == "ZeroDivisionError: three by nothing"
-    assert "no" in Model.objects.get(name="gone").remedy
-    assert not Model.objects.get(name="gone").available
+    assert VisionModelRow.objects.get(name="toybox").available
+    assert VisionModelRow.objects.get(name="broken").remedy == "ZeroDivisionError: three by nothing"
+    assert "no" in VisionModelRow.objects.get(name="gone").remedy
+    assert not VisionModelRow.objects.get(name="gone").available
 
 
 def test_it_stops_with_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_it_stops_with_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         long.write_catalogue()
     finally:
         lease.stopping.clear()
-    assert not Model.objects.exists()
+    assert not VisionModelRow.objects.exists()
     with pytest.raises(Cancelled):
         catalogue.write_all(stop)
 
@@ -149,19 +149,19 @@ def test_new_weights_make_what_was_measured_out_of_date(tmp_path: Path) -> None:
     folder = resnet(tmp_path / "changing")
     row = registration.model(str(folder))
     layer = row.layers.get(name="layer1")
-    toybox = DataSet.objects.create(key="toybox")
-    profile = Profile.objects.create(
-        unit=Unit.objects.create(layer=layer, number=1), data_set=toybox, written=timezone.now()
+    toybox = Dataset.objects.create(key="toybox")
+    profile = UnitProfile.objects.create(
+        unit=Unit.objects.create(layer=layer, number=1), dataset=toybox, written=timezone.now()
     )
-    Index.objects.create(layer=layer, data_set=toybox)
+    LayerIndex.objects.create(layer=layer, dataset=toybox)
     shutil.rmtree(folder)
     resnet(folder, seed=1)
     place.build_laboratory.cache_clear()
     catalogue.write_model(row.name)
     assert Layer.objects.get(pk=layer.pk).units == 16
-    assert Model.objects.get().revision != row.revision
-    assert not Profile.objects.filter(pk=profile.pk).exists()
-    assert not Index.objects.exists()
+    assert VisionModelRow.objects.get().revision != row.revision
+    assert not UnitProfile.objects.filter(pk=profile.pk).exists()
+    assert not LayerIndex.objects.exists()
 
 
 def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoint: Path) -> None:  # noqa: F811
@@ -171,7 +171,7 @@ def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoin
     row.layers.filter(name="stem").update(name="conv1")
     unit = Unit.objects.create(layer=row.layers.get(name="conv1"), number=3)
     run = make_run(User.objects.create(username="asker"), model=row.name, layer="conv1")
-    Model.objects.update(revision="older")
+    VisionModelRow.objects.update(revision="older")
     catalogue.write_model(row.name)
     assert [layer.name for layer in row.layers.all()][:3] == ["conv1", "stem", "layer1"]
     unit.refresh_from_db()
@@ -181,16 +181,16 @@ def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoin
 
 def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path, tmp_path: Path) -> None:  # noqa: F811
     folder = shutil.copytree(photographs, tmp_path / "changing")
-    row = registration.data_set(f"folder:{folder}", "Changing")
+    row = registration.dataset(f"folder:{folder}", "Changing")
     assert (row.images, row.label) == (12, "Changing")
-    DataSet.objects.update(broken_count=2, broken=[{"file": "a", "reason": "b"}])
+    Dataset.objects.update(broken_count=2, broken=[{"file": "a", "reason": "b"}])
     (folder / "empty.png").unlink()
     place.build_laboratory.cache_clear()
-    catalogue.write_data_set(row.key)
+    catalogue.write_dataset(row.key)
     row.refresh_from_db()
     assert (row.images, row.broken_count, row.broken, row.label) == (11, 0, [], "Changing")
     shutil.rmtree(folder)
-    catalogue.write_data_set(row.key)
+    catalogue.write_dataset(row.key)
     row.refresh_from_db()
     assert not row.available
     assert str(folder) in row.remedy
@@ -199,4 +199,4 @@ def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path,
 def test_a_model_that_is_not_here_is_not_added() -> None:
     with pytest.raises(MissingPart, match="hf download nobody/nothing"):
         registration.model("nobody/nothing")
-    assert not Model.objects.exists()
+    assert not VisionModelRow.objects.exists()

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from workers.agent.reply import parse
 from workers.jobs import human_backbone
 
@@ -31,17 +31,24 @@ def some(dice: random.Random, most: int) -> str:
     return dice.choice(["\n", " ", ""]).join(dice.choice(HOSTILE) for _ in range(dice.randint(0, most)))
 
 
-def a_turn(dice: random.Random) -> Turn:
+def a_turn(dice: random.Random) -> HumanReply:
     """Lines that mean something to the grammar, wherever a person may write."""
     hypotheses = [
-        {"number": n, "text": some(dice, 3) or "h", "fate": dice.choice(["open", "supported"]), "reason": some(dice, 1)}
+        {
+            "number": n,
+            "text": some(dice, 3) or "h",
+            "status": dice.choice(["open", "supported"]),
+            "reason": some(dice, 1),
+        }
         for n in range(1, dice.randint(1, 3))
     ]
     rare = {
         name: some(dice, dice.choice([0, 0, 3])) for name in ("prose", "description", "labels", "reasoning", "bias")
     }
     what = dice.choice(["experiment", "conclusion"])
-    return Turn(run=Run(task="describe"), round=1, what=what, hypotheses=hypotheses, program=some(dice, 5), **rare)
+    return HumanReply(
+        run=Run(task="describe"), round=1, what=what, hypotheses=hypotheses, program=some(dice, 5), **rare
+    )
 
 
 def test_what_is_taken_comes_back_as_it_was_written() -> None:
@@ -57,7 +64,7 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
         assert found.prose == written.prose
         assert (found.conclusion is not None) == (turn.what == "conclusion")
         assert [each.number for each in found.hypotheses] == [number for number, *_ in written.hypotheses]
-        assert [each.fate for each in found.hypotheses] == [fate for _, _, fate, _ in written.hypotheses]
+        assert [each.status for each in found.hypotheses] == [status for _, _, status, _ in written.hypotheses]
     assert taken > 1_000
     assert refused > 1_000
 
@@ -75,20 +82,22 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
 )
 def test_it_names_the_field_that_would_be_misread(field: str, text: str) -> None:
     fields = {"description": "Red.", field: text}
-    assert list(human_backbone.problems(Turn(run=Run(task="describe"), what="conclusion", **fields))) == [field]
+    assert list(human_backbone.problems(HumanReply(run=Run(task="describe"), what="conclusion", **fields))) == [field]
 
 
 def test_a_program_may_hold_anything() -> None:
     program = 'text = """\n[LABEL]: no\n```\n`````python\n"""\n[CODE] = [1]\n    '
-    turn = Turn(run=Run(task="describe"), program=program, prose="```python\ndef run_experiment(a, b):\n    1\n```")
+    turn = HumanReply(
+        run=Run(task="describe"), program=program, prose="```python\ndef run_experiment(a, b):\n    1\n```"
+    )
     assert human_backbone.problems(turn) == {}
     assert parse(human_backbone.text_of(turn)).code == program.rstrip()
 
 
 def test_no_label_is_a_conclusion_and_nothing_is_none() -> None:
     run = Run(task="describe")
-    assert human_backbone.problems(Turn(run=run, what="conclusion", labels="none")) == {}
-    assert list(human_backbone.problems(Turn(run=run, what="conclusion", labels=" \n"))) == ["description"]
-    assert list(human_backbone.problems(Turn(run=Run(task="spurious"), what="conclusion", reasoning="why"))) == [
+    assert human_backbone.problems(HumanReply(run=run, what="conclusion", labels="none")) == {}
+    assert list(human_backbone.problems(HumanReply(run=run, what="conclusion", labels=" \n"))) == ["description"]
+    assert list(human_backbone.problems(HumanReply(run=Run(task="spurious"), what="conclusion", reasoning="why"))) == [
         "labels"
     ]

@@ -13,7 +13,7 @@ from django.utils import timezone
 from redis import Redis
 
 from experiments.core import notify
-from experiments.models import DataSet, Exemplar, Index, Job, Model, Profile, Unit
+from experiments.models import Dataset, Exemplar, Job, LayerIndex, Unit, UnitProfile, VisionModelRow
 from experiments.models.job import JobStatus
 from tests.support.own_parts import IMAGES, checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from workers.jobs import job_runner, lease, long, registration
@@ -30,16 +30,16 @@ def done(kind: str, subject: Path | str, by: User | None = None, **options: Any)
 
 
 @pytest.fixture
-def parts(checkpoint: Path, photographs: Path) -> tuple[Model, DataSet]:  # noqa: F811
-    return registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
+def parts(checkpoint: Path, photographs: Path) -> tuple[VisionModelRow, Dataset]:  # noqa: F811
+    return registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
 
 
-def test_a_model_and_a_data_set_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:  # noqa: F811
-    first, second = done("model", checkpoint, owner), done("data_set", photographs, owner, label="Photographs")
+def test_a_model_and_a_dataset_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:  # noqa: F811
+    first, second = done("model", checkpoint, owner), done("dataset", photographs, owner, label="Photographs")
     assert (first.status, second.status) == (JobStatus.DONE, JobStatus.DONE), (first.result, second.result)
     assert "7 layers" in first.result
-    assert (Model.objects.get().added_by, DataSet.objects.get().added_by) == (owner, owner)
-    assert (DataSet.objects.get().label, DataSet.objects.get().key) == ("Photographs", f"folder:{photographs}")
+    assert (VisionModelRow.objects.get().added_by, Dataset.objects.get().added_by) == (owner, owner)
+    assert (Dataset.objects.get().label, Dataset.objects.get().key) == ("Photographs", f"folder:{photographs}")
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_a_model_and_a_data_set_are_added_by_whoever_asked(owner: User, checkpoi
         ("model", "nobody/nothing", "hf download nobody/nothing"),
         ("model", "nothing", "There is no model 'nothing'"),
         ("model", "/no/such/folder", "/no/such/folder"),
-        ("data_set", "/no/such/folder", "There is no folder /no/such/folder"),
-        ("data_set", "photographs", "is no full path"),
-        ("data_set", "folder:/no/such/folder", "There is no folder '/no/such/folder'"),
+        ("dataset", "/no/such/folder", "There is no folder /no/such/folder"),
+        ("dataset", "photographs", "is no full path"),
+        ("dataset", "folder:/no/such/folder", "There is no folder '/no/such/folder'"),
         ("index", "folder:/no/such/folder", "There is no dataset"),
     ],
 )
@@ -58,44 +58,46 @@ def test_what_cannot_be_done_says_why_and_leaves_nothing(kind: str, subject: str
     job = done(kind, subject, model="toybox", layers=["layer1"])
     assert job.status == JobStatus.FAILED
     assert says in job.result
-    assert not Model.objects.exists()
-    assert not DataSet.objects.exists()
+    assert not VisionModelRow.objects.exists()
+    assert not Dataset.objects.exists()
 
 
-def test_an_index_is_made_and_names_what_could_not_be_read(parts: tuple[Model, DataSet], redis_url: str) -> None:
-    model, data_set = parts
-    job = done("index", data_set.key, model=model.name, layers=["layer1", "logits"])
+def test_an_index_is_made_and_names_what_could_not_be_read(
+    parts: tuple[VisionModelRow, Dataset], redis_url: str
+) -> None:
+    model, dataset = parts
+    job = done("index", dataset.key, model=model.name, layers=["layer1", "logits"])
     assert job.status == JobStatus.DONE, job.result
     assert "2 could not be read" in job.result
-    assert set(Index.objects.values_list("layer__name", flat=True)) == {"layer1", "logits"}
-    data_set.refresh_from_db()
-    assert data_set.broken_count == 2
-    assert {each["file"] for each in data_set.broken} == {"broken <b>.jpg", "empty.png"}
-    assert not any(each["reason"].startswith(each["file"]) for each in data_set.broken)
+    assert set(LayerIndex.objects.values_list("layer__name", flat=True)) == {"layer1", "logits"}
+    dataset.refresh_from_db()
+    assert dataset.broken_count == 2
+    assert {each["file"] for each in dataset.broken} == {"broken <b>.jpg", "empty.png"}
+    assert not any(each["reason"].startswith(each["file"]) for each in dataset.broken)
     told = notify.reported(job.topic)
     assert told
     assert told["done"] == told["total"] == IMAGES + 2
 
 
-def test_work_that_was_stopped_goes_on_when_it_is_asked_for_again(parts: tuple[Model, DataSet]) -> None:
-    model, data_set = parts
+def test_work_that_was_stopped_goes_on_when_it_is_asked_for_again(parts: tuple[VisionModelRow, Dataset]) -> None:
+    model, dataset = parts
     options = {"model": model.name, "layers": ["layer1"]}
-    job = Job.objects.create(kind="index", subject=data_set.key, options=options, stop_requested=True)
+    job = Job.objects.create(kind="index", subject=dataset.key, options=options, stop_requested=True)
     long.work(job.pk)
     job.refresh_from_db()
     assert job.status == JobStatus.STOPPED
-    assert not Index.objects.exists()
+    assert not LayerIndex.objects.exists()
     Job.objects.update(status=JobStatus.QUEUED, stop_requested=False)
     long.work(job.pk)
     job.refresh_from_db()
     assert job.status == JobStatus.DONE, job.result
 
 
-def test_work_of_a_worker_that_stops_waits_for_the_next(parts: tuple[Model, DataSet]) -> None:
-    model, data_set = parts
+def test_work_of_a_worker_that_stops_waits_for_the_next(parts: tuple[VisionModelRow, Dataset]) -> None:
+    model, dataset = parts
     lease.stopping.set()
     try:
-        job = done("index", data_set.key, model=model.name, layers=["layer1"])
+        job = done("index", dataset.key, model=model.name, layers=["layer1"])
     finally:
         lease.stopping.clear()
     assert job.status == JobStatus.QUEUED
@@ -106,7 +108,7 @@ def test_work_is_done_once(checkpoint: Path) -> None:  # noqa: F811
         job = Job.objects.create(kind="model", subject=str(checkpoint), status=status)
         long.work(job.pk)
     long.work(99_999)
-    assert not Model.objects.exists()
+    assert not VisionModelRow.objects.exists()
 
 
 def test_work_of_which_nothing_is_heard_is_enqueued_again(redis_url: str) -> None:
@@ -124,11 +126,13 @@ def test_work_of_which_nothing_is_heard_is_enqueued_again(redis_url: str) -> Non
     assert died.status == JobStatus.QUEUED
 
 
-def test_the_exemplars_of_a_unit_are_written_with_its_figures(parts: tuple[Model, DataSet], redis_url: str) -> None:
-    model, data_set = parts
+def test_the_exemplars_of_a_unit_are_written_with_its_figures(
+    parts: tuple[VisionModelRow, Dataset], redis_url: str
+) -> None:
+    model, dataset = parts
     for layer in (model.layers.get(name="layer2"), model.layers.get(name="logits")):
         unit = Unit.objects.create(layer=layer, number=2)
-        profile = Profile.objects.create(unit=unit, data_set=data_set)
+        profile = UnitProfile.objects.create(unit=unit, dataset=dataset)
         long.write_exemplars(profile.pk)
         profile.refresh_from_db()
         assert profile.written, profile.problem
@@ -136,17 +140,17 @@ def test_the_exemplars_of_a_unit_are_written_with_its_figures(parts: tuple[Model
         assert profile.maximum is not None
         assert sum(profile.histogram["counts"]) == IMAGES
         assert 0 < profile.exemplars.count() <= IMAGES
-        assert Index.objects.filter(layer=layer, data_set=data_set).exists()
+        assert LayerIndex.objects.filter(layer=layer, dataset=dataset).exists()
     written = Exemplar.objects.count()
     long.write_exemplars(profile.pk)
     assert Exemplar.objects.count() == written
 
 
-def test_exemplars_that_cannot_be_written_say_why(parts: tuple[Model, DataSet], redis_url: str) -> None:
-    model, data_set = parts
-    DataSet.objects.update(key="folder:/no/such/folder")
+def test_exemplars_that_cannot_be_written_say_why(parts: tuple[VisionModelRow, Dataset], redis_url: str) -> None:
+    model, dataset = parts
+    Dataset.objects.update(key="folder:/no/such/folder")
     unit = Unit.objects.create(layer=model.layers.get(name="layer2"), number=2)
-    profile = Profile.objects.create(unit=unit, data_set=data_set)
+    profile = UnitProfile.objects.create(unit=unit, dataset=dataset)
     long.write_exemplars(profile.pk)
     profile.refresh_from_db()
     assert not profile.written

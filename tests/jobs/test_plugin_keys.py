@@ -41,14 +41,14 @@ def test_what_names_no_model_is_refused(written: str) -> None:
 def test_the_kind_of_a_folder_is_found_out(tmp_path: Path, inside: str, family: str) -> None:
     (tmp_path / "set" / inside).parent.mkdir(parents=True)
     (tmp_path / "set" / inside).touch()
-    assert plugin_keys.data_set_key(str(tmp_path / "set")) == f"{family}:{tmp_path / 'set'}"
-    assert plugin_keys.data_set_key(f"{tmp_path / 'set'}#test") == f"{family}:{tmp_path / 'set'}#test"
+    assert plugin_keys.dataset_key(str(tmp_path / "set")) == f"{family}:{tmp_path / 'set'}"
+    assert plugin_keys.dataset_key(f"{tmp_path / 'set'}#test") == f"{family}:{tmp_path / 'set'}#test"
 
 
 def test_a_path_is_made_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own#1").mkdir()
     monkeypatch.chdir(tmp_path)
     assert plugin_keys.model_key("own#1") == f"hf:{tmp_path}/own#1"
-    assert plugin_keys.data_set_key("own#1") == f"folder:{tmp_path}/own#1"
-    assert plugin_keys.data_set_key("folder:own#1") == f"folder:{tmp_path}/own#1"
+    assert plugin_keys.dataset_key("own#1") == f"folder:{tmp_path}/own#1"
+    assert plugin_keys.dataset_key("folder:own#1") == f"folder:{tmp_path}/own#1"
     assert plugin_keys.absolute("hf:microsoft/resnet-50") == "hf:microsoft/resnet-50"

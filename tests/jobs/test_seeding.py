@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from experiments.models import Experiment, Label, Observation, Passage, Run
+from experiments.models import Experiment, Label, Observation, Run, SearchText
 from experiments.search import finding
 from tests.support.builders import make_run
 from workers.jobs import seeded_images
@@ -25,7 +25,7 @@ def test_everything_hangs_together(as_owner: Client, monkeypatch: pytest.MonkeyP
     assert run.experiment_count == run.experiments.count()
     assert Experiment.objects.filter(best_activation=None).count() == 0
     assert Observation.objects.filter(change=None, origin="edited").count() == 0
-    assert Passage.objects.filter(kind="title").count() == 225
+    assert SearchText.objects.filter(kind="title").count() == 225
     keys = finding.find(("red",), finding.Scope(kind="title")).keys
     assert len(keys) == Observation.objects.filter(title__contains="red").count()
     assert Label.objects.filter(units=None).count() == 0

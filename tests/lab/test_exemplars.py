@@ -183,10 +183,10 @@ def test_it_can_be_cancelled_while_it_waits_for_another_worker(tmp_path):
     worker.join()
 
 
-def test_it_lets_the_data_set_prepare_itself_first(tmp_path):
+def test_it_lets_the_dataset_prepare_itself_first(tmp_path):
     index = index_of(tmp_path)
     said = []
-    index._data_set.prepare = lambda progress: progress("drawing", 0, 6)
+    index._dataset.prepare = lambda progress: progress("drawing", 0, 6)
     index.layer("patches", lambda *each: said.append(each[0]))
     assert said[0] == "drawing"
 
@@ -218,8 +218,8 @@ class OddModel(TinyModel):
         return found
 
 
-def index_over(tmp_path, data_set, model=None):
-    return ExemplarIndex(LabSettings(tmp_path, batch_size=4), model or TinyModel(), data_set)
+def index_over(tmp_path, dataset, model=None):
+    return ExemplarIndex(LabSettings(tmp_path, batch_size=4), model or TinyModel(), dataset)
 
 
 def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
@@ -228,7 +228,7 @@ def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
     red = index.prepare(["patches"], lambda *each: said.append(each)) or index.unit("patches", RED)
     assert red.positions == (2, 4)
     assert red.images == 5
-    skipped = index_over(tmp_path, index._data_set).skipped()
+    skipped = index_over(tmp_path, index._dataset).skipped()
     assert skipped.count == 2
     assert skipped.first == [
         Problem(position, f"square-{position}", f"square-{position}: it is torn.") for position in (1, 5)
@@ -244,7 +244,7 @@ def test_it_notes_no_more_problems_than_it_has_room_for(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("names", [(), ("broken",) * 5])
-def test_a_data_set_without_a_single_image_is_refused_by_name(tmp_path, names):
+def test_a_dataset_without_a_single_image_is_refused_by_name(tmp_path, names):
     with pytest.raises(MissingPart, match=r"The dataset squares has [05] files, and none is an image that can be read"):
         index_over(tmp_path, Unreliable(*names)).prepare(["patches"])
 
@@ -374,7 +374,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 def test_names_of_any_length_make_a_folder(tmp_path):
     index = index_of(tmp_path)
-    index._model.name, index._data_set.name = "hf:/" + "deep/" * 100, "squares/../.."
+    index._model.name, index._dataset.name = "hf:/" + "deep/" * 100, "squares/../.."
     index.prepare(["patches"])
     assert len(index.folder.relative_to(tmp_path).parts) == 3
 

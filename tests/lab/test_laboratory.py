@@ -20,18 +20,18 @@ SPEC = SystemSpec("unit", "tiny", "patches", RED)
 def lab(tmp_path, monkeypatch):
     for table, name in {
         "VISION_MODELS": "model",
-        "DATA_SETS": "pictures",
+        "DATASETS": "pictures",
         "IMAGE_GENERATORS": "generator",
         "IMAGE_EDITORS": "editor",
         "DESCRIBERS": "describer",
     }.items():
         monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
-    monkeypatch.setattr(registry, "TOOL_SETS", {"tiny": ("Tiny", "tiny", "tiny", "tiny")})
-    return Laboratory(LabSettings(tmp_path, batch_size=4, data_set="tiny"))
+    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": ("Tiny", "tiny", "tiny", "tiny")})
+    return Laboratory(LabSettings(tmp_path, batch_size=4, dataset="tiny"))
 
 
 def tiny_bench(lab, spec=SPEC, **options):
-    return lab.bench(spec, ImagesInMemory(), 0, **{"tool_set": "tiny"} | options)
+    return lab.bench(spec, ImagesInMemory(), 0, **{"toolset": "tiny"} | options)
 
 
 def test_it_knows_the_layers_of_a_model(lab):
@@ -69,7 +69,7 @@ def test_it_loads_each_plugin_once_however_many_threads_ask(lab, monkeypatch):
         (SystemSpec("unit", "tiny", "patches", 4), "patches of tiny has no unit 4. Choose one from 0 to 3"),
         (SystemSpec("unit", "tiny", "patches", -1), "no unit -1"),
         (SystemSpec("unit", "tiny", "patches", True), "no unit True"),
-        (SystemSpec("unit", "tiny", "patches", 0, {"data_set": "imagenet"}), "no 'imagenet' here. Choose one of: tiny"),
+        (SystemSpec("unit", "tiny", "patches", 0, {"dataset": "imagenet"}), "no 'imagenet' here. Choose one of: tiny"),
     ],
 )
 def test_it_names_what_there_is_instead_of_what_there_is_not(lab, spec, message):
@@ -131,8 +131,8 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
 
 
 def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
-    monkeypatch.setitem(registry.TOOL_SETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
-    bench = tiny_bench(lab, tool_set="poor")
+    monkeypatch.setitem(registry.TOOLSETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
+    bench = tiny_bench(lab, toolset="poor")
     bench.tools.text2image(["red"])
     with pytest.raises(UnknownName, match="no 'nothing' here"):
         bench.tools.summarize_images([square("red")])

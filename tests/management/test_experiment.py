@@ -27,7 +27,7 @@ def run_experiment(system, tools):
 def quick(quick_laboratory: Path, settings) -> Iterator[None]:
     from tests.conftest import QUICK_IMAGES
 
-    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
     place.build_laboratory.cache_clear()
     yield
     place.build_laboratory.cache_clear()

@@ -31,7 +31,7 @@ UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
 def quick(quick_laboratory: Path, settings) -> Iterator[None]:
     from tests.conftest import QUICK_IMAGES
 
-    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_laboratory, QUICK_IMAGES
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
     place.build_laboratory.cache_clear()
     yield
     place.build_laboratory.cache_clear()
@@ -60,7 +60,7 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     assert (told["cost"], told["prompt_tokens"], told["threshold"]) == (0.0, run.prompt_tokens, run.threshold)
     last = Hypothesis.objects.filter(run=run, round=run.hypotheses.latest("round").round)
     assert [each["text"] for each in told["hypotheses"]] == [each.text for each in last]
-    assert {each["fate"] for each in told["hypotheses"]} <= {"open", "supported", "refuted"}
+    assert {each["status"] for each in told["hypotheses"]} <= {"open", "supported", "refuted"}
     assert Label.objects.filter(run=run).count() == len(told["labels"]) > 0
     assert not Observation.objects.filter(masked=None).exists()
     raw = set(Observation.objects.values_list("image_id", flat=True))
@@ -89,8 +89,8 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         (("--model", "toybix", "--layer", "layer4", "--unit", "1"), "Choose one of: toybox"),
         (("--layer", "layer4", "--unit", "seven"), "whole number"),
         (("--layer", "logits", "--unit", "no such class"), "or the name of one"),
-        ((*UNIT, "--data-set", "/no/such/folder"), "no dataset or folder '/no/such/folder'"),
-        ((*UNIT, "--tool-set", "diffusion"), "scripted scientist knows toybox"),
+        ((*UNIT, "--dataset", "/no/such/folder"), "no dataset or folder '/no/such/folder'"),
+        ((*UNIT, "--toolset", "diffusion"), "scripted scientist knows toybox"),
         (("--layer", "layer9", "--unit", "1"), "layer4"),
         (("--layer", "layer4", "--unit", "100000"), "has units 0 to 95"),
         (("--layer", "layer4", "--unit=-1"), "has units 0 to 95"),
@@ -140,7 +140,7 @@ def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
 def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     assert not (quick_state_copy / "maia.sqlite3").exists()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
-    environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATA_SET_IMAGES": "200"}
+    environment |= {"MAIA_STATE": str(quick_state_copy), "MAIA_DATASET_IMAGES": "200"}
     command = [sys.executable, "manage.py", "investigate"]
     with subprocess.Popen(
         [*command, *UNIT, "--max-rounds", "2"],

@@ -1,4 +1,4 @@
-"""`manage.py models` and `manage.py data_sets`: what is there, what is missing, adding, indexing, removing."""
+"""`manage.py models` and `manage.py datasets`: what is there, what is missing, adding, indexing, removing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from experiments.core import notify
-from experiments.models import DataSet, Index, Model
+from experiments.models import Dataset, LayerIndex, VisionModelRow
 from tests.support import checkpoints
 from tests.support.checkpoints import noise
 from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
@@ -54,10 +54,10 @@ def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
     lines = said("models", f"hf:{checkpoint.name}").splitlines()
     assert [line.split() for line in lines][:2] == [["conv1", "conv", "8"], ["stem", "conv", "8"]]
     assert len(lines) == 7
-    assert Model.objects.get().name == f"hf:{checkpoint}"
+    assert VisionModelRow.objects.get().name == f"hf:{checkpoint}"
     assert json.loads(said("models", str(checkpoint), "--json"))[-1]["names"][0] == "cat"
     said("models", str(checkpoint), "--remove")
-    assert not Model.objects.exists()
+    assert not VisionModelRow.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -68,26 +68,26 @@ def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
         (("models", "hf:/no/such/folder"), "/no/such/folder"),
         (("models", "x" * 201 + "/y"), "at most 200"),
         (("models", "toybox", "--remove"), "No model 'toybox' was added"),
-        (("data_sets", "add", "/no/such/folder"), "There is no folder /no/such/folder"),
-        (("data_sets", "add", ""), "There is no folder without a name"),
-        (("data_sets", "add", "saved:/no/such/folder"), "/no/such/folder"),
-        (("data_sets", "index", "birds", "--model", "toybox"), "There is no dataset 'birds'"),
-        (("data_sets", "remove", "birds"), "There is no dataset 'birds'"),
+        (("datasets", "add", "/no/such/folder"), "There is no folder /no/such/folder"),
+        (("datasets", "add", ""), "There is no folder without a name"),
+        (("datasets", "add", "saved:/no/such/folder"), "/no/such/folder"),
+        (("datasets", "index", "birds", "--model", "toybox"), "There is no dataset 'birds'"),
+        (("datasets", "remove", "birds"), "There is no dataset 'birds'"),
     ],
 )
 def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], says: str) -> None:
     with pytest.raises(CommandError, match=says):
         said(*words)
-    assert not Model.objects.exists()
-    assert not DataSet.objects.exists()
+    assert not VisionModelRow.objects.exists()
+    assert not Dataset.objects.exists()
 
 
 def test_for_a_model_of_ones_own_nothing_of_toybox_is_taken_unasked(checkpoint: Path) -> None:  # noqa: F811
     unit = ("--model", f"hf:{checkpoint}", "--layer", "layer4", "--unit", "1")
-    with pytest.raises(CommandError, match=r"Name --tool-set, one of toybox, diffusion and --data-set"):
+    with pytest.raises(CommandError, match=r"Name --toolset, one of toybox, diffusion and --dataset"):
         said("investigate", *unit)
-    with pytest.raises(CommandError, match=r"unasked\. Name --data-set \("):
-        said("investigate", *unit, "--tool-set", "toybox")
+    with pytest.raises(CommandError, match=r"unasked\. Name --dataset \("):
+        said("investigate", *unit, "--toolset", "toybox")
 
 
 def test_a_database_of_another_version_is_refused_with_the_command_that_mends_it() -> None:
@@ -107,22 +107,22 @@ def test_a_folder_is_added_indexed_listed_and_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(photographs.parent)
-    assert "12 images, called Birds" in said("data_sets", "add", "photographs", "--name", "Birds")
-    assert "called Birds" in said("data_sets", "add", "photographs")
-    told = said("data_sets", "index", "Birds", "--model", str(checkpoint), "--layers", "layer1", "layer4")
+    assert "12 images, called Birds" in said("datasets", "add", "photographs", "--name", "Birds")
+    assert "called Birds" in said("datasets", "add", "photographs")
+    told = said("datasets", "index", "Birds", "--model", str(checkpoint), "--layers", "layer1", "layer4")
     assert "2 could not be read" in told
     assert "broken <b>.jpg: " in told
-    assert set(Index.objects.values_list("layer__name", flat=True)) == {"layer1", "layer4"}
-    (listed, toybox) = json.loads(said("data_sets", "--json"))
+    assert set(LayerIndex.objects.values_list("layer__name", flat=True)) == {"layer1", "layer4"}
+    (listed, toybox) = json.loads(said("datasets", "--json"))
     assert (listed["key"], listed["broken"], len(listed["indexed"])) == (f"folder:{photographs}", 2, 2)
     assert toybox["key"] == "toybox"
-    assert "indexed: " in said("data_sets")
+    assert "indexed: " in said("datasets")
     with pytest.raises(CommandError, match="has no layer 'layer9'"):
-        said("data_sets", "index", str(photographs), "--model", str(checkpoint), "--layers", "layer9")
+        said("datasets", "index", str(photographs), "--model", str(checkpoint), "--layers", "layer9")
     with pytest.raises(CommandError, match="belongs to the installation"):
-        said("data_sets", "remove", "toybox")
-    said("data_sets", "remove", str(photographs))
-    assert [row.key for row in DataSet.objects.all()] == ["toybox"]
+        said("datasets", "remove", "toybox")
+    said("datasets", "remove", str(photographs))
+    assert [row.key for row in Dataset.objects.all()] == ["toybox"]
     assert (photographs / "below").is_dir()
 
 
@@ -138,14 +138,14 @@ def test_published_exemplars_are_indexed_for_their_layers_and_of_other_weights_i
     best = checkpoints.model(checkpoint).maps(images, ["layer1"])["layer1"].amax((2, 3)).reshape(16, 2, 16)
     np.savetxt(folder / "activations.csv", [best[unit, :, unit].tolist() for unit in range(16)], delimiter=",")
     np.savetxt(folder / "thresholds.csv", [0.5] * 16, delimiter=",")
-    added = said("data_sets", "add", str(tmp_path / "exemplars"), "--name", "Theirs")
+    added = said("datasets", "add", str(tmp_path / "exemplars"), "--name", "Theirs")
     assert added.startswith(f"published:{tmp_path}/exemplars: 32 images")
-    told = said("data_sets", "index", "Theirs", "--model", str(checkpoint))
+    told = said("datasets", "index", "Theirs", "--model", str(checkpoint))
     assert "layer1: 32 images indexed" in told
     assert "Nothing was published of conv1, stem, layer2, layer3, layer4, logits, so that is left out." in told
     with pytest.raises(CommandError, match="Theirs has no exemplars of layer4, only of: layer1"):
-        call_command("data_sets", "index", "Theirs", "--model", str(checkpoint), "--layers", "layer4")
+        call_command("datasets", "index", "Theirs", "--model", str(checkpoint), "--layers", "layer4")
     other = ["index", "Theirs", "--model", str(checkpoints.resnet(tmp_path / "other", seed=1)), "--layers", "layer1"]
     with pytest.raises(CommandError, match="is of other weights than"):
-        call_command("data_sets", *other)
-    assert "Published for other weights: of unit" in said("data_sets", *other, "--insist")
+        call_command("datasets", *other)
+    assert "Published for other weights: of unit" in said("datasets", *other, "--insist")

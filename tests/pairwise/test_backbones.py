@@ -1,4 +1,4 @@
-"""A backbone as the judge of a contest: a fresh conversation for each pair, stopped and resumed, what it cost."""
+"""A backbone as the judge of a trial: a fresh conversation for each pair, stopped and resumed, what it cost."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import AuditEntry, Backbone, Choice, Contest, Job, Judge
+from experiments.models import AuditEntry, Backbone, Job, Judge, PairwiseTrial, Vote
 from experiments.models.job import JobKind, JobStatus
 from experiments.pairwise import backbones, judging
 from experiments.pairwise.results import results
 from tests.conftest import member
-from tests.support import contests
-from tests.support.contests import COLOURS, label, unit
+from tests.support import trials
 from tests.support.pictures import stored
 from tests.support.provider import Provider, refuses, says
+from tests.support.trials import COLOURS, label, unit
 from workers.errors import Cancelled, RequestError
 from workers.jobs import job_runner, laboratory
 from workers.jobs import judging as work
@@ -28,14 +28,14 @@ PAIRS = 4
 
 
 @pytest.fixture
-def contest(owner: User) -> Contest:
+def trial(owner: User) -> PairwiseTrial:
     """Four plain pairs, one of them shown twice, whose exemplars are in the store."""
     for number, colour in enumerate(COLOURS[:PAIRS]):
         each = unit(number)
-        contests.exemplars(each, stored(colour))
+        trials.exemplars(each, stored(colour))
         label(each, f"{colour} balls", "person")
         label(each, f"something {colour}")
-    return contests.contest(owner, source=["person", "import:milan"], repeats=25, gold=0)
+    return trials.trial(owner, source=["person", "import:milan"], repeats=25, gold=0)
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def provider(settings, tmp_path: Path) -> Iterator[Provider]:
 
 
 @pytest.fixture
-def judge(contest: Contest, owner: User) -> Judge:
+def judge(trial: PairwiseTrial, owner: User) -> Judge:
     offered = {"model_names": ["gpt-4o", "claude"], "prices": {"gpt-4o": [2.5, 10]}}
     Backbone.objects.create(key="openai", label="Vision-language model", **offered)
-    return backbones.ask(contest.pk, "openai:gpt-4o", 5.0, owner)
+    return backbones.ask(trial.pk, "openai:gpt-4o", 5.0, owner)
 
 
 def done(judge: Judge) -> Judge:
@@ -67,7 +67,7 @@ def done(judge: Judge) -> Judge:
 def test_it_judges_every_pair_by_what_it_sees_in_the_order_drawn_for_it(judge: Judge, provider: Provider) -> None:
     judge = done(judge)
     assert (judge.job.status, judge.job.result) == (JobStatus.DONE, "All 5 pairs are judged.")
-    choices = judge.choices.select_related("pair")
+    choices = judge.votes.select_related("pair")
     assert {choice.answer for choice in choices} == {"a", "b"}
     assert all((choice.answer == "b") == choice.swapped for choice in choices), "it always took the first"
     for choice, asked in zip(choices.order_by("pair__position"), provider.asked, strict=True):
@@ -83,8 +83,8 @@ def test_it_judges_every_pair_by_what_it_sees_in_the_order_drawn_for_it(judge: J
 
 def test_its_figures_stand_apart_from_those_of_people(judge: Judge, provider: Provider) -> None:
     judge = done(judge)
-    judging.close(judge.contest_id)
-    found = results(judge.contest)
+    judging.close(judge.trial_id)
+    found = results(judge.trial)
     assert found.people == []
     assert found.together.choices == 0
     (machine,) = found.backbones
@@ -99,9 +99,9 @@ def test_stopped_it_keeps_what_it_has_and_goes_on_there(judge: Judge, provider: 
 
     with pytest.raises(Cancelled):
         work.judge(judge.job, until_two)
-    assert judge.choices.count() == 2
+    assert judge.votes.count() == 2
     assert work.judge(judge.job, silent) == "All 5 pairs are judged."
-    assert judge.choices.count() == len(provider.asked) == 5
+    assert judge.votes.count() == len(provider.asked) == 5
 
 
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_counted(
@@ -109,9 +109,9 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_counted(
 ) -> None:
     provider.answers[:] = [says("Both are fine."), says("I like B."), says("ANSWER: CANNOT TELL")]
     judge = done(judge)
-    first = judge.choices.order_by("pair__position")[0]
+    first = judge.votes.order_by("pair__position")[0]
     assert (first.answer, first.reply) == ("unread", "I like B.")
-    assert {choice.answer for choice in judge.choices.exclude(pk=first.pk)} == {"neither"}
+    assert {choice.answer for choice in judge.votes.exclude(pk=first.pk)} == {"neither"}
     assert len(provider.asked) == 6
     assert judge.prompt_tokens == 600, "the reply that could not be read was paid for too"
 
@@ -121,8 +121,8 @@ def test_it_stops_at_its_allowance_and_says_how_to_go_on(judge: Judge, provider:
     judge = done(judge)
     assert judge.job.status == JobStatus.FAILED
     assert "Its allowance of $0.01 is used up" in judge.job.result
-    assert judge.choices.count() == 2
-    again = backbones.ask(judge.contest_id, "openai:gpt-4o", 1.0, owner)
+    assert judge.votes.count() == 2
+    again = backbones.ask(judge.trial_id, "openai:gpt-4o", 1.0, owner)
     assert again.pk == judge.pk
     assert done(again).choices.count() == 5
 
@@ -132,13 +132,13 @@ def test_one_without_a_known_price_judges_only_where_somebody_says_so(
 ) -> None:
     client.force_login(member("admin", "ADMIN"))
     asked = {"backbone": "openai:claude", "cost": "5"}
-    page = client.post(f"/choices/{judge.contest_id}/ask/", asked, follow=True).content.decode()
+    page = client.post(f"/pairwise/{judge.trial_id}/ask/", asked, follow=True).content.decode()
     assert "No price is known for claude" in page
     assert "claude (price unknown)" in page
-    client.post(f"/choices/{judge.contest_id}/ask/", asked | {"unpriced": "on"})
+    client.post(f"/pairwise/{judge.trial_id}/ask/", asked | {"unpriced": "on"})
     other = done(Judge.objects.get(backbone_model="claude"))
     assert (other.known_cost, other.choices.count()) == (None, 5)
-    assert "price unknown, 5k tokens read" in client.get(f"/choices/{judge.contest_id}/").content.decode()
+    assert "price unknown, 5k tokens read" in client.get(f"/pairwise/{judge.trial_id}/").content.decode()
 
 
 def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge, provider: Provider) -> None:
@@ -146,19 +146,19 @@ def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge,
     judge = done(judge)
     assert judge.job.status == JobStatus.FAILED
     assert "does not accept the key" in judge.job.result
-    assert judge.choices.count() == 1
+    assert judge.votes.count() == 1
 
 
-def test_it_ends_where_the_contest_is_closed(judge: Judge, provider: Provider) -> None:
-    judging.close(judge.contest_id)
+def test_it_ends_where_the_trial_is_closed(judge: Judge, provider: Provider) -> None:
+    judging.close(judge.trial_id)
     judge = done(judge)
-    assert "contest is closed" in judge.job.result
-    assert not Choice.objects.exists()
+    assert "trial is closed" in judge.job.result
+    assert not Vote.objects.exists()
 
 
-def test_what_cannot_look_does_not_judge(contest: Contest, provider: Provider, owner: User) -> None:
+def test_what_cannot_look_does_not_judge(trial: PairwiseTrial, provider: Provider, owner: User) -> None:
     job = Job.objects.create(kind=JobKind.JUDGE, asked_by=owner)
-    Judge.objects.create(contest=contest, backbone="scripted", job=job)
+    Judge.objects.create(trial=trial, backbone="scripted", job=job)
     with pytest.raises(RequestError, match="cannot look at pictures"):
         work.judge(job, silent)
     assert provider.asked == []
@@ -176,18 +176,18 @@ def test_what_cannot_look_does_not_judge(contest: Contest, provider: Provider, o
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_a_sentence(
-    contest: Contest, sent: dict[str, str], problem: str, client: Client
+    trial: PairwiseTrial, sent: dict[str, str], problem: str, client: Client
 ) -> None:
     Backbone.objects.create(key="openai", label="Vision-language model", model_names=["gpt-4o"])
     client.force_login(member("admin", "ADMIN"))
-    page = client.post(f"/choices/{contest.pk}/ask/", {"cost": "5"} | sent, follow=True).content.decode()
+    page = client.post(f"/pairwise/{trial.pk}/ask/", {"cost": "5"} | sent, follow=True).content.decode()
     assert problem in page
     assert not Judge.objects.exists()
 
 
 def test_an_admin_asks_and_stops_a_backbone_on_the_page(judge: Judge, client: Client) -> None:
     client.force_login(member("admin", "ADMIN"))
-    address = f"/choices/{judge.contest_id}/"
+    address = f"/pairwise/{judge.trial_id}/"
     again = client.post(f"{address}ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, follow=True).content.decode()
     assert "is judging already" in again
     page = client.post(f"{address}judges/{judge.pk}/stop/", follow=True).content.decode()

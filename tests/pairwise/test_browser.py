@@ -11,9 +11,9 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Page, expect, sync_playwright
 
-from experiments.models import Choice, Contest
+from experiments.models import PairwiseTrial, Vote
 from tests.conftest import member
-from tests.support import contests
+from tests.support import trials
 from tests.support.pictures import stored
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -30,10 +30,10 @@ pytestmark = [
 def chosen() -> list[str]:
     """What was kept, in the order of the pairs; a thread asks, since the browser's own has an event loop."""
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: [screen(choice) for choice in Choice.objects.order_by("pair__position")]).result()
+        return pool.submit(lambda: [screen(choice) for choice in Vote.objects.order_by("pair__position")]).result()
 
 
-def screen(choice: Choice) -> str:
+def screen(choice: Vote) -> str:
     """A choice as it looked."""
     return (
         choice.answer
@@ -45,16 +45,16 @@ def screen(choice: Choice) -> str:
 
 
 @pytest.fixture
-def contest(owner) -> Contest:
-    for number, colour in enumerate(contests.COLOURS[:PAIRS]):
-        each = contests.unit(number)
-        contests.exemplars(each, stored(colour))
-        contests.label(each, f"{colour} balls", "person")
-        contests.label(each, f"something {colour}")
-    return contests.contest(owner, source=["person", contests.MILAN], repeats=0, gold=0)
+def trial(owner) -> PairwiseTrial:
+    for number, colour in enumerate(trials.COLOURS[:PAIRS]):
+        each = trials.unit(number)
+        trials.exemplars(each, stored(colour))
+        trials.label(each, f"{colour} balls", "person")
+        trials.label(each, f"something {colour}")
+    return trials.trial(owner, source=["person", trials.MILAN], repeats=0, gold=0)
 
 
-def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client: Client, contest: Contest) -> None:
+def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client: Client, trial: PairwiseTrial) -> None:
     client.force_login(member("judge", "REVIEWER"))
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     errors: list[str] = []
@@ -64,7 +64,7 @@ def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client
         page = context.new_page()
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{live_server.url}/choices/{contest.pk}/judge/")
+        page.goto(f"{live_server.url}/pairwise/{trial.pk}/judge/")
         expect(page.locator(".pair")).to_have_count(2)
         press(page, "ArrowLeft", 1)
         press(page, "2", 2)

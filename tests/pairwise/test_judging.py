@@ -10,16 +10,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import AuditEntry, Choice, Contest, Label, Pair, Review, Unit
+from experiments.models import AuditEntry, Label, Pair, PairwiseTrial, Review, Unit, Vote
 from experiments.models.pairwise import Kind
-from experiments.models.review import Queue
+from experiments.models.review import ReviewQueue
 from experiments.pairwise import judging, sampling, sources
 from experiments.pairwise.form import drafted
 from experiments.pairwise.results import results
 from tests.conftest import member
-from tests.support import contests
+from tests.support import trials
 from tests.support.builders import make_run
-from tests.support.contests import AGENT, MILAN
+from tests.support.trials import AGENT, MILAN
 
 pytestmark = pytest.mark.django_db
 SECRETS = ("import:milan", "milan", "agent", "gold", "repeat", "source", "layer4")
@@ -39,26 +39,26 @@ def as_reviewer(reviewer: User) -> Client:
 
 @pytest.fixture
 def as_admin(db: None) -> Client:
-    return contests.signed_in("admin", "ADMIN")
+    return trials.signed_in("admin", "ADMIN")
 
 
 @pytest.fixture
-def contest(owner: User) -> Contest:
+def trial(owner: User) -> PairwiseTrial:
     """Twelve pairs of an agent's label and an imported one; three shown twice, three with a known answer."""
-    contests.labelled(owner)
-    return contests.contest(owner)
+    trials.labelled(owner)
+    return trials.trial(owner)
 
 
 # --- sources ---
 
 
 def test_a_source_is_known_by_who_wrote_the_label(owner: User) -> None:
-    each = contests.unit(1)
-    contests.label(each, "red", run=make_run(owner))
-    contests.label(each, "green", run=make_run(owner, backbone_model="large"))
-    contests.label(each, "blue", run=make_run(owner, backbone="person"))
-    contests.label(each, "a red thing", "milan")
-    contests.label(each, "a thing", "baseline")
+    each = trials.unit(1)
+    trials.label(each, "red", run=make_run(owner))
+    trials.label(each, "green", run=make_run(owner, backbone_model="large"))
+    trials.label(each, "blue", run=make_run(owner, backbone="person"))
+    trials.label(each, "a red thing", "milan")
+    trials.label(each, "a thing", "baseline")
     assert {source.key: source.labels for source in sources.listed()} == {
         "agent": 2,
         "agent:scripted": 1,
@@ -77,15 +77,15 @@ def test_a_source_is_known_by_who_wrote_the_label(owner: User) -> None:
 
 
 def test_labels_of_one_run_stand_together_and_the_newest_run_counts(owner: User) -> None:
-    each, old, new = contests.unit(1), make_run(owner), make_run(owner)
+    each, old, new = trials.unit(1), make_run(owner), make_run(owner)
     for text, run in (("old", old), ("red balls", new), ("blue cones", new)):
-        contests.label(each, text, run=run)
+        trials.label(each, text, run=run)
     assert sources.said_of(Unit.objects.all(), [AGENT])[each.pk][AGENT].text == "red balls; blue cones"
 
 
 def test_what_a_reviewer_corrected_is_a_source(owner: User, reviewer: User) -> None:
-    each, run = contests.unit(7), make_run(owner)
-    item = Queue.objects.create(name="all", owner=owner).items.create(run=run, position=1)
+    each, run = trials.unit(7), make_run(owner)
+    item = ReviewQueue.objects.create(name="all", owner=owner).items.create(run=run, position=1)
     Review.objects.create(item=item, reviewer=reviewer, state="submitted", corrected_label="red toys")
     assert [source.key for source in sources.listed()] == ["correction"]
     assert sources.said_of(Unit.objects.all(), ["correction"])[each.pk]["correction"].text == "red toys"
@@ -94,16 +94,16 @@ def test_what_a_reviewer_corrected_is_a_source(owner: User, reviewer: User) -> N
 # --- drawing ---
 
 
-def test_a_contest_holds_each_comparison_once_and_some_to_measure_the_judge(contest: Contest) -> None:
-    assert Counter(contest.pairs.values_list("kind", flat=True)) == {"plain": 12, "repeat": 3, "gold": 3}
-    plain = contest.pairs.filter(kind=Kind.PLAIN)
+def test_a_trial_holds_each_comparison_once_and_some_to_measure_the_judge(trial: PairwiseTrial) -> None:
+    assert Counter(trial.pairs.values_list("kind", flat=True)) == {"plain": 12, "repeat": 3, "gold": 3}
+    plain = trial.pairs.filter(kind=Kind.PLAIN)
     assert len({pair.unit_id for pair in plain}) == 12
     assert {(pair.source_a, pair.source_b) for pair in plain} == {(AGENT, MILAN)}
-    assert [pair.position for pair in contest.pairs.all()] == list(range(1, 19))
+    assert [pair.position for pair in trial.pairs.all()] == list(range(1, 19))
 
 
-def test_a_repeated_pair_comes_well_after_its_first_time(contest: Contest) -> None:
-    for pair in contest.pairs.filter(kind=Kind.REPEAT).select_related("original"):
+def test_a_repeated_pair_comes_well_after_its_first_time(trial: PairwiseTrial) -> None:
+    for pair in trial.pairs.filter(kind=Kind.REPEAT).select_related("original"):
         assert (pair.unit_id, pair.text_a, pair.text_b) == (
             pair.original.unit_id,
             pair.original.text_a,
@@ -113,28 +113,28 @@ def test_a_repeated_pair_comes_well_after_its_first_time(contest: Contest) -> No
         assert pair.position - pair.original.position > sampling.GAP or pair.position > 12
 
 
-def test_a_gold_pair_sets_a_label_against_one_of_the_same_source_for_another_unit(contest: Contest) -> None:
-    for pair in contest.pairs.filter(kind=Kind.GOLD):
+def test_a_gold_pair_sets_a_label_against_one_of_the_same_source_for_another_unit(trial: PairwiseTrial) -> None:
+    for pair in trial.pairs.filter(kind=Kind.GOLD):
         assert pair.source_a == pair.source_b
         assert pair.label_a.units.get() == pair.unit
         assert pair.label_b.units.get() != pair.unit
         assert pair.text_a != pair.text_b
 
 
-def test_the_same_seed_draws_the_same_pairs_and_another_others(contest: Contest, owner: User) -> None:
-    def drawn(made: Contest) -> list[tuple[str, str]]:
+def test_the_same_seed_draws_the_same_pairs_and_another_others(trial: PairwiseTrial, owner: User) -> None:
+    def drawn(made: PairwiseTrial) -> list[tuple[str, str]]:
         return [(pair.text_a, pair.text_b) for pair in made.pairs.all()]
 
-    assert drawn(contests.contest(owner)) == drawn(contest)
-    assert drawn(contests.contest(owner, seed=4)) != drawn(contest)
+    assert drawn(trials.trial(owner)) == drawn(trial)
+    assert drawn(trials.trial(owner, seed=4)) != drawn(trial)
 
 
 def test_what_is_left_out_is_counted_with_why(owner: User) -> None:
-    units = contests.labelled(owner, 6)
+    units = trials.labelled(owner, 6)
     Label.objects.filter(text="something red").update(text="Red  BALLS.")
     Label.objects.filter(text="something green").delete()
     units[2].profiles.all().delete()
-    form = contests.form(most=2, repeats=0, gold=0)
+    form = trials.form(most=2, repeats=0, gold=0)
     assert form.is_valid()
     draft = drafted(form)
     assert draft.drawing.count(Kind.PLAIN) == 2
@@ -147,12 +147,12 @@ def test_what_is_left_out_is_counted_with_why(owner: User) -> None:
 
 
 def test_a_synthetic_neuron_is_shown_by_its_truth(owner: User, as_reviewer: Client) -> None:
-    toys = contests.layer("concept", ("red ball", "blue cone <b>"))
-    each = contests.unit(1, toys)
-    contests.label(each, "cones", run=make_run(owner))
-    contests.label(each, "blue")
-    made = contests.contest(owner, repeats=0, gold=0)
-    page = as_reviewer.get(f"/choices/{made.pk}/judge/").content.decode()
+    toys = trials.layer("concept", ("red ball", "blue cone <b>"))
+    each = trials.unit(1, toys)
+    trials.label(each, "cones", run=make_run(owner))
+    trials.label(each, "blue")
+    made = trials.trial(owner, repeats=0, gold=0)
+    page = as_reviewer.get(f"/pairwise/{made.pk}/judge/").content.decode()
     assert "blue cone &lt;b&gt;" in page
     assert "<img" not in page
 
@@ -160,9 +160,11 @@ def test_a_synthetic_neuron_is_shown_by_its_truth(owner: User, as_reviewer: Clie
 # --- judging ---
 
 
-def test_a_judge_sees_two_labels_the_exemplars_and_not_whose_they_are(as_reviewer: Client, contest: Contest) -> None:
-    page = as_reviewer.get(f"/choices/{contest.pk}/judge/").content.decode()
-    first = contest.pairs.first()
+def test_a_judge_sees_two_labels_the_exemplars_and_not_whose_they_are(
+    as_reviewer: Client, trial: PairwiseTrial
+) -> None:
+    page = as_reviewer.get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    first = trial.pairs.first()
     deck = page[page.index('id="deck"') :]
     deck = deck[: deck.index("</main>")]
     assert first.text_a in deck
@@ -173,50 +175,52 @@ def test_a_judge_sees_two_labels_the_exemplars_and_not_whose_they_are(as_reviewe
     assert not [secret for secret in SECRETS if secret in deck.lower()]
 
 
-def test_sources_are_told_nowhere_until_the_contest_is_closed(as_admin: Client, contest: Contest) -> None:
-    contests.judged(as_admin, contest, MILAN)
-    page = as_admin.get(f"/choices/{contest.pk}/").content.decode()
+def test_sources_are_told_nowhere_until_the_trial_is_closed(as_admin: Client, trial: PairwiseTrial) -> None:
+    trials.judged(as_admin, trial, MILAN)
+    page = as_admin.get(f"/pairwise/{trial.pk}/").content.decode()
     assert "Preferences" not in page
     assert "something red" not in page
-    assert as_admin.get(f"/choices/{contest.pk}/choices.csv").status_code == 404
-    as_admin.post(f"/choices/{contest.pk}/close/")
-    assert "Preferences" in as_admin.get(f"/choices/{contest.pk}/").content.decode()
-    assert as_admin.get(f"/choices/{contest.pk}/choices.csv").status_code == 200
+    assert as_admin.get(f"/pairwise/{trial.pk}/votes.csv").status_code == 404
+    as_admin.post(f"/pairwise/{trial.pk}/close/")
+    assert "Preferences" in as_admin.get(f"/pairwise/{trial.pk}/").content.decode()
+    assert as_admin.get(f"/pairwise/{trial.pk}/votes.csv").status_code == 200
 
 
-def test_the_order_differs_between_judges_and_is_turned_round_in_a_repetition(contest: Contest) -> None:
-    orders = {key: [judging.is_swapped(contest, pair, key) for pair in contest.pairs.all()] for key in "abcdef"}
+def test_the_order_differs_between_judges_and_is_turned_round_in_a_repetition(trial: PairwiseTrial) -> None:
+    orders = {key: [judging.is_swapped(trial, pair, key) for pair in trial.pairs.all()] for key in "abcdef"}
     assert len({tuple(order) for order in orders.values()}) > 3
-    for pair in contest.pairs.filter(kind=Kind.REPEAT).select_related("original"):
+    for pair in trial.pairs.filter(kind=Kind.REPEAT).select_related("original"):
         for key in orders:
-            assert judging.is_swapped(contest, pair, key) != judging.is_swapped(contest, pair.original, key)
+            assert judging.is_swapped(trial, pair, key) != judging.is_swapped(trial, pair.original, key)
 
 
-def test_an_answer_is_kept_as_a_side_of_the_pair_with_the_order_shown(as_reviewer: Client, contest: Contest) -> None:
-    for pair in contest.pairs.all()[:6]:
-        side = contests.on_screen(as_reviewer, pair.pk, "a")
-        as_reviewer.post(f"/choices/{contest.pk}/answer/", {"pair": pair.pk, "answer": side, "seconds": "2.5"})
-    kept = Choice.objects.all()
+def test_an_answer_is_kept_as_a_side_of_the_pair_with_the_order_shown(
+    as_reviewer: Client, trial: PairwiseTrial
+) -> None:
+    for pair in trial.pairs.all()[:6]:
+        side = trials.on_screen(as_reviewer, pair.pk, "a")
+        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": side, "seconds": "2.5"})
+    kept = Vote.objects.all()
     assert {choice.answer for choice in kept} == {"a"}
     assert {choice.swapped for choice in kept} == {True, False}
     assert {choice.seconds for choice in kept} == {2.5}
     assert AuditEntry.objects.filter(verb="choice.made").count() == 6
 
 
-def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, contest: Contest) -> None:
-    address, pair = f"/choices/{contest.pk}/answer/", contest.pairs.first().pk
+def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    address, pair = f"/pairwise/{trial.pk}/answer/", trial.pairs.first().pk
     script = {"HX-Request": "true"}
     assert as_reviewer.post(address, {"pair": pair, "answer": "first"}, headers=script).status_code == 200
     assert as_reviewer.post(address, {"pair": pair, "answer": "first"}, headers=script).status_code == 200
     refused = as_reviewer.post(address, {"pair": pair, "answer": "second"}, headers=script)
-    assert (refused.status_code, Choice.objects.count()) == (409, 1)
+    assert (refused.status_code, Vote.objects.count()) == (409, 1)
     assert "that answer stands" in refused.content.decode()
 
 
-def test_a_script_is_sent_the_pair_after_those_it_holds(as_reviewer: Client, contest: Contest) -> None:
-    keys = list(contest.pairs.values_list("pk", flat=True))
+def test_a_script_is_sent_the_pair_after_those_it_holds(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    keys = list(trial.pairs.values_list("pk", flat=True))
     sent = {"pair": keys[0], "answer": "neither", "holds": [keys[1], keys[2]]}
-    response = as_reviewer.post(f"/choices/{contest.pk}/answer/", sent, headers={"HX-Request": "true"})
+    response = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", sent, headers={"HX-Request": "true"})
     assert f'data-pair="{keys[3]}" hidden' in response.content.decode()
 
 
@@ -224,60 +228,60 @@ def test_a_script_is_sent_the_pair_after_those_it_holds(as_reviewer: Client, con
     ("sent", "problem"),
     [
         ({"answer": "both"}, "is no answer"),
-        ({"pair": "999999"}, "not of this contest"),
-        ({"pair": "x" * 50}, "not of this contest"),
+        ({"pair": "999999"}, "not of this trial"),
+        ({"pair": "x" * 50}, "not of this trial"),
     ],
 )
 def test_senseless_answers_are_refused_with_a_sentence(
-    as_reviewer: Client, contest: Contest, sent: dict[str, str], problem: str
+    as_reviewer: Client, trial: PairwiseTrial, sent: dict[str, str], problem: str
 ) -> None:
-    body = {"pair": contest.pairs.first().pk, "answer": "first"} | sent
-    page = as_reviewer.post(f"/choices/{contest.pk}/answer/", body, follow=True).content.decode()
+    body = {"pair": trial.pairs.first().pk, "answer": "first"} | sent
+    page = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", body, follow=True).content.decode()
     assert problem in page
-    assert not Choice.objects.exists()
+    assert not Vote.objects.exists()
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-1", "1e9", "soon", ""])
-def test_a_time_that_cannot_be_is_not_kept(as_reviewer: Client, contest: Contest, seconds: str) -> None:
-    body = {"pair": contest.pairs.first().pk, "answer": "first", "seconds": seconds}
-    as_reviewer.post(f"/choices/{contest.pk}/answer/", body)
-    assert Choice.objects.get().seconds is None
+def test_a_time_that_cannot_be_is_not_kept(as_reviewer: Client, trial: PairwiseTrial, seconds: str) -> None:
+    body = {"pair": trial.pairs.first().pk, "answer": "first", "seconds": seconds}
+    as_reviewer.post(f"/pairwise/{trial.pk}/answer/", body)
+    assert Vote.objects.get().seconds is None
 
 
-def test_undo_takes_the_last_answer_back_and_shows_its_pair(as_reviewer: Client, contest: Contest) -> None:
-    one, two = contest.pairs.values_list("pk", flat=True)[:2]
+def test_undo_takes_the_last_answer_back_and_shows_its_pair(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    one, two = trial.pairs.values_list("pk", flat=True)[:2]
     for pair in (one, two):
-        as_reviewer.post(f"/choices/{contest.pk}/answer/", {"pair": pair, "answer": "first"})
-    page = as_reviewer.post(f"/choices/{contest.pk}/undo/", follow=True).content.decode()
-    assert Choice.objects.get().pair_id == one
+        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"})
+    page = as_reviewer.post(f"/pairwise/{trial.pk}/undo/", follow=True).content.decode()
+    assert Vote.objects.get().pair_id == one
     assert page.index(f'data-pair="{two}"') < page.index(f'data-pair="{two + 1}"')
     assert "1</span> of 18" in page
 
 
-def test_one_judges_answers_are_not_anothers(as_reviewer: Client, as_admin: Client, contest: Contest) -> None:
-    contests.judged(as_reviewer, contest, AGENT)
-    assert "All 18 pairs are judged" in as_reviewer.get(f"/choices/{contest.pk}/judge/").content.decode()
-    assert "0</span> of 18" in as_admin.get(f"/choices/{contest.pk}/judge/").content.decode()
+def test_one_judges_answers_are_not_anothers(as_reviewer: Client, as_admin: Client, trial: PairwiseTrial) -> None:
+    trials.judged(as_reviewer, trial, AGENT)
+    assert "All 18 pairs are judged" in as_reviewer.get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    assert "0</span> of 18" in as_admin.get(f"/pairwise/{trial.pk}/judge/").content.decode()
 
 
-def test_nothing_is_taken_once_a_contest_is_closed(as_reviewer: Client, contest: Contest) -> None:
-    judging.close(contest.pk)
-    pair = contest.pairs.first().pk
-    page = as_reviewer.post(f"/choices/{contest.pk}/answer/", {"pair": pair, "answer": "first"}, follow=True)
-    assert "contest is closed" in page.content.decode()
-    assert as_reviewer.get(f"/choices/{contest.pk}/judge/").status_code == 302
-    assert not Choice.objects.exists()
+def test_nothing_is_taken_once_a_trial_is_closed(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    judging.close(trial.pk)
+    pair = trial.pairs.first().pk
+    page = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"}, follow=True)
+    assert "trial is closed" in page.content.decode()
+    assert as_reviewer.get(f"/pairwise/{trial.pk}/judge/").status_code == 302
+    assert not Vote.objects.exists()
 
 
 # --- results ---
 
 
-def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Client, contest: Contest) -> None:
-    contests.judged(as_reviewer, contest, AGENT)
-    for pair in contest.pairs.all():
-        as_admin.post(f"/choices/{contest.pk}/answer/", {"pair": pair.pk, "answer": "first"})
-    judging.close(contest.pk)
-    found = results(contest)
+def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Client, trial: PairwiseTrial) -> None:
+    trials.judged(as_reviewer, trial, AGENT)
+    for pair in trial.pairs.all():
+        as_admin.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first"})
+    judging.close(trial.pk)
+    found = results(trial)
     careful, careless = found.people
     cell = careful.table.rows[0][1][1]
     assert (cell.row, cell.column, cell.preferred.hits, cell.preferred.n) == (
@@ -296,22 +300,22 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
     assert found.backbones == []
 
 
-def test_who_cannot_tell_is_counted_beside_and_decides_nothing(as_reviewer: Client, contest: Contest) -> None:
-    for pair in contest.pairs.all():
-        as_reviewer.post(f"/choices/{contest.pk}/answer/", {"pair": pair.pk, "answer": "neither"})
-    judging.close(contest.pk)
-    (judge,) = results(contest).people
+def test_who_cannot_tell_is_counted_beside_and_decides_nothing(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    for pair in trial.pairs.all():
+        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "neither"})
+    judging.close(trial.pk)
+    (judge,) = results(trial).people
     cell = judge.table.rows[0][1][1]
     assert (cell.preferred.n, cell.preferred.value, cell.neither) == (0, None, 12)
     assert (judge.gold.value, judge.repeated.value, judge.first.value) == (0.0, 1.0, None)
 
 
-def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, contest: Contest) -> None:
-    pair = contest.pairs.first()
+def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, trial: PairwiseTrial) -> None:
+    pair = trial.pairs.first()
     Pair.objects.filter(pk=pair.pk).update(text_a="=cmd()")
-    as_reviewer.post(f"/choices/{contest.pk}/answer/", {"pair": pair.pk, "answer": "first", "seconds": "3"})
-    judging.close(contest.pk)
-    text = as_reviewer.get(f"/choices/{contest.pk}/choices.csv").content.decode()
+    as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first", "seconds": "3"})
+    judging.close(trial.pk)
+    text = as_reviewer.get(f"/pairwise/{trial.pk}/votes.csv").content.decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 18
     assert (rows[0]["judge"], rows[0]["judged_by"], rows[0]["seconds"]) == ("reviewer", "person", "3.0")

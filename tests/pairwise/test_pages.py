@@ -1,4 +1,4 @@
-"""The pages of contests and their part of the API."""
+"""The pages of trials and their part of the API."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from experiments.models import AuditEntry, Contest, Label, Notification
+from experiments.models import AuditEntry, Label, Notification, PairwiseTrial
 from experiments.pairwise import judging
 from tests.conftest import member
 from tests.pairwise.test_judging import SECRETS
-from tests.support import contests
+from tests.support import trials
 from tests.support.api_world import Script
-from tests.support.contests import AGENT, MILAN
+from tests.support.trials import AGENT, MILAN
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def as_admin(db: None) -> Client:
-    return contests.signed_in("admin", "ADMIN")
+    return trials.signed_in("admin", "ADMIN")
 
 
 @pytest.fixture
-def contest(owner: User) -> Contest:
-    contests.labelled(owner)
-    return contests.contest(owner)
+def trial(owner: User) -> PairwiseTrial:
+    trials.labelled(owner)
+    return trials.trial(owner)
 
 
-def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> None:
-    contests.labelled(owner)
+def test_an_admin_counts_and_makes_a_trial(as_admin: Client, owner: User) -> None:
+    trials.labelled(owner)
     judge = member("judge", "REVIEWER")
     fields = {"name": "Mine", "source": [AGENT, MILAN], "model": "toybox", "q": "red", "most": "50"}
-    counted = as_admin.get("/choices/new/", fields).content.decode()
+    counted = as_admin.get("/pairwise/new/", fields).content.decode()
     assert "<b>1</b> pair of labels" in counted
-    assert not Contest.objects.exists()
-    assert as_admin.post("/choices/new/", fields).status_code == 302
-    made = Contest.objects.get()
+    assert not PairwiseTrial.objects.exists()
+    assert as_admin.post("/pairwise/new/", fields).status_code == 302
+    made = PairwiseTrial.objects.get()
     assert (made.name, made.query, made.pairs.count()) == ("Mine", "model=toybox&q=red", 1)
-    assert AuditEntry.objects.filter(verb="contest.made").count() == 1
+    assert AuditEntry.objects.filter(verb="trial.made").count() == 1
     assert "asks you to judge 1 pair of labels in “Mine”" in Notification.objects.get(user=judge).words
 
 
@@ -55,24 +55,24 @@ def test_an_admin_counts_and_makes_a_contest(as_admin: Client, owner: User) -> N
         ({"layer": "none"}, "No unit has two different labels"),
     ],
 )
-def test_a_contest_that_cannot_be_is_not_made(as_admin: Client, owner: User, fields: dict, problem: str) -> None:
-    contests.labelled(owner, 3)
+def test_a_trial_that_cannot_be_is_not_made(as_admin: Client, owner: User, fields: dict, problem: str) -> None:
+    trials.labelled(owner, 3)
     sent = {"name": "Mine", "source": [AGENT, MILAN]} | fields
-    response = as_admin.post("/choices/new/", sent)
+    response = as_admin.post("/pairwise/new/", sent)
     assert response.status_code == 400
     assert problem in response.content.decode()
-    assert not Contest.objects.exists()
+    assert not PairwiseTrial.objects.exists()
 
 
 def test_without_two_sources_the_page_says_what_is_needed(as_admin: Client) -> None:
-    assert "Labels of two sources are needed" in as_admin.get("/choices/new/").content.decode()
+    assert "Labels of two sources are needed" in as_admin.get("/pairwise/new/").content.decode()
 
 
 def test_pages_ask_the_database_as_often_for_many_as_for_few(
-    contest: Contest, owner: User, django_assert_num_queries
+    trial: PairwiseTrial, owner: User, django_assert_num_queries
 ) -> None:
-    reviewer = contests.signed_in("reviewer", "REVIEWER")
-    addresses = ["/choices/", f"/choices/{contest.pk}/", f"/choices/{contest.pk}/judge/"]
+    reviewer = trials.signed_in("reviewer", "REVIEWER")
+    addresses = ["/pairwise/", f"/pairwise/{trial.pk}/", f"/pairwise/{trial.pk}/judge/"]
     few = []
     for address in addresses:
         with CaptureQueriesContext(
@@ -81,19 +81,19 @@ def test_pages_ask_the_database_as_often_for_many_as_for_few(
             reviewer.get(address)
         few.append(len(asked))
     for seed in range(3):
-        contests.contest(owner, seed=seed + 10)
+        trials.trial(owner, seed=seed + 10)
     for name in ("one", "two", "three"):
-        contests.judged(contests.signed_in(name, "REVIEWER"), contest, AGENT)
+        trials.judged(trials.signed_in(name, "REVIEWER"), trial, AGENT)
     for address, count in zip(addresses, few, strict=True):
         with django_assert_num_queries(count):
             reviewer.get(address)
 
 
 def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> None:
-    contests.labelled(owner, 3)
+    trials.labelled(owner, 3)
     Label.objects.filter(text="something red").update(text="<script>alert(1)</script>")
-    made = contests.contest(owner, name="<b>bold</b>")
-    for address in ("/choices/", f"/choices/{made.pk}/", f"/choices/{made.pk}/judge/"):
+    made = trials.trial(owner, name="<b>bold</b>")
+    for address in ("/pairwise/", f"/pairwise/{made.pk}/", f"/pairwise/{made.pk}/judge/"):
         page = as_admin.get(address).content.decode()
         assert "<b>bold" not in page
         assert "<script>alert" not in page
@@ -102,10 +102,10 @@ def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> No
 # --- the API ---
 
 
-def test_a_script_judges_and_reads_results_once_the_contest_is_closed(contest: Contest) -> None:
+def test_a_script_judges_and_reads_results_once_the_trial_is_closed(trial: PairwiseTrial) -> None:
     script = Script(member("reviewer", "REVIEWER"))
-    assert script.get("/contests").json()["items"][0]["pairs"] == 18
-    address = f"/contests/{contest.pk}"
+    assert script.get("/trials").json()["items"][0]["pairs"] == 18
+    address = f"/trials/{trial.pk}"
     shown = script.get(f"{address}/next").json()
     assert not [secret for secret in SECRETS if secret in str(shown).lower()]
     while shown["pair"]:
@@ -115,7 +115,7 @@ def test_a_script_judges_and_reads_results_once_the_contest_is_closed(contest: C
         shown = response.json()
     assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
     assert script.get(f"{address}/results").status_code == 409
-    judging.close(contest.pk)
+    judging.close(trial.pk)
     assert script.get(f"{address}/next").json()["pair"] is None
     assert script.post(f"{address}/choices", sent).status_code == 409
     told = script.get(f"{address}/results").json()
@@ -132,15 +132,15 @@ def test_a_script_judges_and_reads_results_once_the_contest_is_closed(contest: C
     }
 
 
-def test_an_open_contest_waits_on_the_overview_of_who_may_judge_it(
-    contest: Contest, redis_url: str, as_owner: Client
+def test_an_open_trial_waits_on_the_overview_of_who_may_judge_it(
+    trial: PairwiseTrial, redis_url: str, as_owner: Client
 ) -> None:
-    reviewer, total = contests.signed_in("reviewer", "REVIEWER"), contest.pairs.count()
+    reviewer, total = trials.signed_in("reviewer", "REVIEWER"), trial.pairs.count()
     assert f"{total} of {total} pairs to judge" in reviewer.get("/").content.decode()
     assert "pairs to judge" not in as_owner.get("/").content.decode(), "a researcher judges nothing"
-    contests.judged(reviewer, contest, AGENT)
+    trials.judged(reviewer, trial, AGENT)
     assert "pairs to judge" not in reviewer.get("/").content.decode()
-    other = contests.signed_in("other", "REVIEWER")
-    assert f"/choices/{contest.pk}/judge/" in other.get("/").content.decode()
-    judging.close(contest.pk)
+    other = trials.signed_in("other", "REVIEWER")
+    assert f"/pairwise/{trial.pk}/judge/" in other.get("/").content.decode()
+    judging.close(trial.pk)
     assert "pairs to judge" not in other.get("/").content.decode()

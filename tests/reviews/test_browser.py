@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
-from experiments.models import Queue, Review, Run
+from experiments.models import Review, ReviewQueue, Run
 from experiments.reviews import queues
 from tests.conftest import member
 from tests.support.builders import make_run
@@ -34,7 +34,7 @@ def aside(work: Any) -> Any:
         return pool.submit(work).result()
 
 
-def queue() -> Queue:
+def queue() -> ReviewQueue:
     owner = member("asker", "RESEARCHER")
     for number in range(1, 4):
         make_run(owner, status="concluded", question=f"Question {number}?")

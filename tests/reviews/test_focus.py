@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import DataSet, Exemplar, Image, Layer, Model, Profile, Review, Run, Unit
+from experiments.models import Dataset, Exemplar, Image, Layer, Review, Run, Unit, UnitProfile, VisionModelRow
 from experiments.reviews import queues
 from tests.conftest import member
 from tests.reviews.test_pages import FULL, send, signed_in
@@ -58,13 +58,13 @@ def test_the_exemplars_of_the_unit_stand_in_for_those_that_a_run_did_not_log(own
     queue = queue_of(owner, runs=1)
     run = Run.objects.get()
     layer = Layer.objects.create(
-        model=Model.objects.create(name=run.model), position=0, name=run.layer, kind="conv", units=run.unit + 1
+        model=VisionModelRow.objects.create(name=run.model), position=0, name=run.layer, kind="conv", units=run.unit + 1
     )
     unit = Unit.objects.create(layer=layer, number=run.unit)
-    data_set = DataSet.objects.create(key="own", label="Own pictures", added=timezone.now())
+    dataset = Dataset.objects.create(key="own", label="Own pictures", added=timezone.now())
     address, client = f"/review/{queue.pk}/items/1/", signed_in(first)
     assert "Neither the run nor a dataset shows exemplars" in client.get(address).content.decode()
-    profile = Profile.objects.create(unit=unit, data_set=data_set, written=timezone.now())
+    profile = UnitProfile.objects.create(unit=unit, dataset=dataset, written=timezone.now())
     image = Image.objects.create(key="a" * 64, width=8, height=8, origin="exemplar")
     Exemplar.objects.create(profile=profile, rank=1, activation=7.5, image=image, masked=image)
     page = client.get(address).content.decode()

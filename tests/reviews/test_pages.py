@@ -10,7 +10,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from experiments.core import transcript
-from experiments.models import AuditEntry, Queue, Review, Run
+from experiments.models import AuditEntry, Review, ReviewQueue, Run
 from experiments.models.review import State
 from experiments.reviews import queues, rubric
 from tests.conftest import member
@@ -45,7 +45,7 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def queue_of(owner: User, runs: int = 2, **fields: Any) -> Queue:
+def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     keys = [make_run(owner, status="concluded", question=f"Run number {n}?").pk for n in range(runs)]
     known = {"name": "Pass one", "note": "Look at <i>confounds</i>.", "filters": "", "reviewers_per_item": 1}
     plan = queues.Plan(**(known | {"blind": True, "reviewers": []} | fields))
@@ -74,7 +74,7 @@ def test_an_admin_queues_what_the_filters_choose(admin, owner):
     made = client.post(
         "/review/new/?unit=1", {"name": "Ones", "reviewers_per_item": 2, "blind": "on", "only_ended": "on"}
     )
-    queue = Queue.objects.get()
+    queue = ReviewQueue.objects.get()
     assert made["Location"] == f"/review/{queue.pk}/"
     assert (queue.name, queue.filters, queue.reviewers_per_item, queue.blind) == ("Ones", "unit=1", 2, True)
     assert queue.items.count() == 2
@@ -86,7 +86,7 @@ def test_ticked_runs_are_queued(admin, owner):
     client = signed_in(admin)
     address = client.post("/runs/act/", {"action": "review", "run": [run.pk]})["Location"]
     client.post(address, {"name": "One", "reviewers_per_item": 1, "only_ended": "on"})
-    assert list(Queue.objects.get().items.values_list("run", flat=True)) == [run.pk]
+    assert list(ReviewQueue.objects.get().items.values_list("run", flat=True)) == [run.pk]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_queue_that_makes_no_sense_is_refused_with_words(admin, owner, fields,
     response = signed_in(admin).post("/review/new/", {"name": "q", "reviewers_per_item": 1} | fields)
     assert response.status_code == 422
     assert words in response.content.decode()
-    assert not Queue.objects.exists()
+    assert not ReviewQueue.objects.exists()
 
 
 def test_who_is_no_admin_queues_runs_of_their_own_alone_and_closes_no_queue_of_others(first, owner):
@@ -114,12 +114,12 @@ def test_who_is_no_admin_queues_runs_of_their_own_alone_and_closes_no_queue_of_o
     assert client.post(f"/review/{queue.pk}/close/").status_code == 403
     assert "1 run, of which 1 has ended. 2 runs of others left out" in client.get("/review/new/").content.decode()
     client.post("/review/new/", {"name": "Mine", "reviewers_per_item": 1, "only_ended": "on"})
-    own = Queue.objects.get(name="Mine")
+    own = ReviewQueue.objects.get(name="Mine")
     assert list(own.items.values_list("run", flat=True)) == [mine.pk]
     assert client.post(f"/review/{own.pk}/close/").status_code == 302
     own.refresh_from_db()
     assert own.closed
-    assert not Queue.objects.get(pk=queue.pk).closed
+    assert not ReviewQueue.objects.get(pk=queue.pk).closed
 
 
 def test_a_viewer_makes_and_closes_no_queue(teammate, owner):
@@ -260,7 +260,7 @@ def test_nothing_is_written_on_an_item_that_one_has_not_taken(first, owner, path
 # --- what is hidden and shown ---
 
 
-def reviewed(queue: Queue, user: User, **fields: Any) -> None:
+def reviewed(queue: ReviewQueue, user: User, **fields: Any) -> None:
     client = signed_in(user)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     assert send(client, f"{address}submit/", **(FULL | fields)).json()["problem"] == ""

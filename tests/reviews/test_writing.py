@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.core import blindness
-from experiments.models import Item, Queue, Review, Run
+from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.review import State
 from experiments.reviews import overview, queues, reservation, rubric, writing
 from tests.conftest import member
@@ -36,13 +36,13 @@ def second(db: None) -> User:
     return member("second", "REVIEWER")
 
 
-def queue_of(owner: User, runs: int = 2, **fields: Any) -> Queue:
+def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     made = [make_run(owner, status="concluded").pk for _ in range(runs)]
     known = {"name": "q", "note": "", "filters": "", "reviewers_per_item": 1, "blind": True, "reviewers": []}
     return queues.make(owner, Run.objects.filter(pk__in=made).order_by("pk"), queues.Plan(**(known | fields)))
 
 
-def taken(queue: Queue, user: User) -> Review:
+def taken(queue: ReviewQueue, user: User) -> Review:
     review = reservation.take(queue, user)
     assert review is not None
     return review
@@ -63,9 +63,9 @@ def submit(review: Review, user: User, **more: Any) -> writing.Outcome:
 def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
     queue = queue_of(owner)
     assert [taken(queue, user).item.position for user in (first, second)] == [1, 2]
-    assert queues.with_progress(Queue.objects.all())[0].writing == 0, "nobody has said anything yet"
+    assert queues.with_progress(ReviewQueue.objects.all())[0].writing == 0, "nobody has said anything yet"
     Review.objects.update(version=2)
-    assert queues.with_progress(Queue.objects.all())[0].writing == 2
+    assert queues.with_progress(ReviewQueue.objects.all())[0].writing == 2
     assert reservation.take(queue, member("third", "REVIEWER")) is None
     assert taken(queue, first).item.position == 1, "the same again, as long as it is not done"
 
@@ -196,7 +196,7 @@ def test_who_submits_after_the_reservation_lapsed_is_taken_if_the_place_is_free(
     review = taken(queue_of(owner), first)
     lapse(review)
     assert submit(review, first).done
-    assert Item.objects.get(pk=review.item_id).complete
+    assert ReviewItem.objects.get(pk=review.item_id).complete
 
 
 def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner, first, second):
@@ -208,9 +208,9 @@ def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner,
     review.refresh_from_db()
     assert (review.note, review.state) == ("mine", State.DRAFT)
     assert submit(review, first, additional=True).done
-    assert not Item.objects.get().complete, "an additional opinion is none of those asked for"
+    assert not ReviewItem.objects.get().complete, "an additional opinion is none of those asked for"
     assert submit(other, second).done
-    assert Item.objects.get().complete
+    assert ReviewItem.objects.get().complete
 
 
 def test_a_run_that_went_on_is_told_and_the_draft_kept(owner, first):
@@ -229,7 +229,7 @@ def test_a_submission_is_taken_back_within_ten_minutes(owner, first):
     review = taken(queue, first)
     submit(review, first)
     assert writing.undo(queue, first).done
-    item = Item.objects.get()
+    item = ReviewItem.objects.get()
     assert not item.complete
     review.refresh_from_db()
     assert (review.state, review.slot, review.supported) == (State.DRAFT, 1, 4)
@@ -312,7 +312,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
     queue = queue_of(owner, runs=3)
     rows = list(queue.items.values_list("position", "run_id"))
     assert rows == [(place, run.pk) for place, run in enumerate(Run.objects.order_by("pk"), 1)]
-    (counted,) = queues.with_progress(Queue.objects.all())
+    (counted,) = queues.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete, counted.writing) == (3, 0, 0)
 
 
@@ -320,9 +320,9 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
     call_command("seed_reviews", "41", verbosity=0)
     assert Review.objects.filter(state=State.SUBMITTED).count() == 41
-    (counted,) = queues.with_progress(Queue.objects.all())
+    (counted,) = queues.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete) == (221, 20)
-    assert taken(Queue.objects.get(), first).item.position == 21
+    assert taken(ReviewQueue.objects.get(), first).item.position == 21
 
 
 def test_made_up_reviews_do_not_mix_with_real_ones(owner):

@@ -13,7 +13,7 @@ from django.utils import timezone
 from redis import Redis
 
 from experiments.core import notify, transcript
-from experiments.models import Backbone, DataSet, Exemplar, Layer, Model, Profile, Run, ToolSet, Unit
+from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from tests.runs.test_query_form import GOOD
 from tests.support.builders import as_json, make_run
 from tests.support.pictures import stored
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def layer() -> Layer:
     cache.clear()
-    model = Model.objects.create(name="toybox", revision="1")
+    model = VisionModelRow.objects.create(name="toybox", revision="1")
     Layer.objects.create(model=model, position=0, name="conv1", path="conv1", kind="conv", units=8)
-    DataSet.objects.create(key="toybox", label="toybox validation scenes", images=3000)
+    Dataset.objects.create(key="toybox", label="toybox validation scenes", images=3000)
     return Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=16)
 
 
-def written(layer: Layer) -> Profile:
+def written(layer: Layer) -> UnitProfile:
     """The profile of unit 7, as a worker leaves it."""
     unit = Unit.objects.create(layer=layer, number=7)
-    return Profile.objects.create(unit=unit, data_set=DataSet.objects.get(), written=timezone.now(), active=0.004)
+    return UnitProfile.objects.create(unit=unit, dataset=Dataset.objects.get(), written=timezone.now(), active=0.004)
 
 
 def picker(client: Client, **query: str) -> str:
@@ -111,7 +111,7 @@ def test_the_picker_asks_once_for_exemplars_and_shows_their_shape_meanwhile(
         picker(as_owner)
     assert text.count('class="skeleton"') == 15
     assert "every 1s" in text
-    assert waiting_in(redis_url, "long") == [f"({Profile.objects.get().pk},)"]
+    assert waiting_in(redis_url, "long") == [f"({UnitProfile.objects.get().pk},)"]
 
 
 def test_it_asks_again_once_the_first_request_may_be_lost(
@@ -126,7 +126,7 @@ def test_it_asks_again_once_the_first_request_may_be_lost(
 
 def test_it_shows_how_far_the_worker_is(as_owner: Client, layer: Layer, redis_url: str) -> None:
     picker(as_owner)
-    notify.report(f"profile:{Profile.objects.get().pk}", "Indexing layer4", 40, 200)
+    notify.report(f"profile:{UnitProfile.objects.get().pk}", "Indexing layer4", 40, 200)
     assert "Indexing layer4: 40 of 200" in picker(as_owner)
 
 
@@ -151,7 +151,7 @@ def test_a_unit_without_exemplars_is_called_what_it_is(as_owner: Client, layer: 
 
 
 def test_another_model_brings_its_own_layers(as_owner: Client, layer: Layer, redis_url: str) -> None:
-    other = Model.objects.create(name="dino", revision="1")
+    other = VisionModelRow.objects.create(name="dino", revision="1")
     Layer.objects.create(model=other, position=0, name="blocks.1.mlp.fc1", path="b", kind="mlp", units=4)
     text = picker(as_owner, model="dino", unit="3", shown_model="toybox", shown_layer="layer4")
     assert "blocks.1.mlp.fc1 · 4 units" in text
@@ -175,15 +175,15 @@ def test_a_layer_whose_units_have_names_offers_them(as_owner: Client, layer: Lay
     assert 'id="tools"' not in text, "the tools stay as somebody chose them"
 
 
-def test_exemplars_come_from_the_data_set_that_is_picked(as_owner: Client, layer: Layer, redis_url: str) -> None:
+def test_exemplars_come_from_the_dataset_that_is_picked(as_owner: Client, layer: Layer, redis_url: str) -> None:
     written(layer)
-    other = DataSet.objects.create(key="folder:/birds", label="birds", images=12)
+    other = Dataset.objects.create(key="folder:/birds", label="birds", images=12)
     assert "birds · 12 images" in as_owner.get("/query/").content.decode()
-    assert "every 1s" in picker(as_owner, data_set="folder:/birds")
-    assert Profile.objects.filter(data_set=other).exists()
+    assert "every 1s" in picker(as_owner, dataset="folder:/birds")
+    assert UnitProfile.objects.filter(dataset=other).exists()
     gone = {"available": False, "remedy": "The folder /birds is gone."}
-    DataSet.objects.filter(pk=other.pk).update(**gone)
-    assert "The folder /birds is gone." in picker(as_owner, data_set="folder:/birds")
+    Dataset.objects.filter(pk=other.pk).update(**gone)
+    assert "The folder /birds is gone." in picker(as_owner, dataset="folder:/birds")
 
 
 def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
@@ -191,7 +191,7 @@ def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         picker(as_owner)
-    Profile.objects.update(problem="The disk is full. Make room.")
+    UnitProfile.objects.update(problem="The disk is full. Make room.")
     with django_capture_on_commit_callbacks(execute=True):
         text = picker(as_owner)
     assert "The disk is full. Make room." in text
@@ -204,9 +204,9 @@ def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
 
 def test_what_is_not_here_stands_there_disabled_with_the_command(as_owner: Client, layer: Layer) -> None:
     remedy = {"available": False, "remedy": "Not on this machine. Get it: hf download some/thing"}
-    Model.objects.create(name="hf:some/thing", label="Some thing", **remedy)
-    ToolSet.objects.create(key="toybox", label="Toys")
-    ToolSet.objects.create(key="diffusion", label="Photographs", **remedy)
+    VisionModelRow.objects.create(name="hf:some/thing", label="Some thing", **remedy)
+    Toolset.objects.create(key="toybox", label="Toys")
+    Toolset.objects.create(key="diffusion", label="Photographs", **remedy)
     Backbone.objects.create(key="scripted", label="Scripted scientist")
     Backbone.objects.create(key="openai", label="Language model", available=False, remedy="Set OPENAI_API_KEY.")
     text = as_owner.get("/query/").content.decode()
@@ -225,9 +225,9 @@ def test_a_backbone_with_models_lets_one_choose(as_owner: Client, layer: Layer) 
 
 
 def test_the_form_warns_of_tools_and_an_agent_that_do_not_fit(as_owner: Client) -> None:
-    chosen = {"model": "hf:x/y", "tool_set": "diffusion", "backbone": "scripted"}
+    chosen = {"model": "hf:x/y", "toolset": "diffusion", "backbone": "scripted"}
     assert "knows toybox&#x27;s concepts" in as_owner.get("/query/command/", chosen).content.decode()
-    assert "draw toys" in as_owner.get("/query/command/", chosen | {"tool_set": "toybox"}).content.decode()
+    assert "draw toys" in as_owner.get("/query/command/", chosen | {"toolset": "toybox"}).content.decode()
 
 
 def test_a_question_that_names_another_unit_is_told_before_it_starts(as_owner: Client, layer: Layer) -> None:

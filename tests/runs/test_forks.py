@@ -63,11 +63,11 @@ def played(fork: Run, *replies: Any) -> tuple[Run, Seeing]:
 @pytest.fixture
 def ready(db: None) -> None:
     """The form knows the tiny laboratory's unit: what workers write into the catalogue."""
-    from experiments.models import DataSet, Layer, Model
+    from experiments.models import Dataset, Layer, VisionModelRow
 
-    model = Model.objects.create(name="tiny", available=True)
+    model = VisionModelRow.objects.create(name="tiny", available=True)
     Layer.objects.create(model=model, position=0, name="patches", kind="conv", units=3)
-    DataSet.objects.create(key="tiny", label="Tiny", available=True)
+    Dataset.objects.create(key="tiny", label="Tiny", available=True)
 
 
 @pytest.mark.usefixtures("ready")
@@ -132,7 +132,7 @@ def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: User) -> None:
-    parent = make_run(owner, model="tiny", layer="patches", unit=0, tool_set="tiny")
+    parent = make_run(owner, model="tiny", layer="patches", unit=0, toolset="tiny")
     Run.objects.filter(pk=parent.pk).update(backbone="tiny")
     parent.refresh_from_db()
     transcript.append(parent.pk, "started", as_json(started()))
@@ -301,7 +301,7 @@ def test_a_fork_stands_beside_its_parent_round_by_round(owner: User) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) -> None:
-    known = {"model": "tiny", "layer": "patches", "unit": 0, "tool_set": "tiny", "backbone": "tiny"}
+    known = {"model": "tiny", "layer": "patches", "unit": 0, "toolset": "tiny", "backbone": "tiny"}
     run = make_run(owner, **known)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "failed", as_json(Ended("Why.")))

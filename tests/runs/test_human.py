@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import AuditEntry, Backbone, Run, Turn
+from experiments.models import AuditEntry, Backbone, HumanReply, Run
 from experiments.runs.human import content, drafts
 from tests.conftest import member
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
@@ -22,7 +22,7 @@ PROGRAM = (
 HYPOTHESES = {
     "hypothesis-number": ["", ""],
     "hypothesis-text": ["red squares", "anything square"],
-    "hypothesis-fate": ["open", "refuted"],
+    "hypothesis-status": ["open", "refuted"],
     "hypothesis-reason": ["", "blue gives 0.10"],
 }
 
@@ -71,7 +71,7 @@ def test_a_person_experiments_and_concludes_like_any_agent(as_owner: Client, run
     assert kinds(run)[2:] == ["resumed", "reply", "experiment", "result", "awaited"]
     reply = run.events.get(kind="reply").payload
     assert (reply["author"], reply["by_person"], reply["prose"]) == ("Own Er", True, "Colour first.")
-    assert list(run.hypotheses.values_list("text", "fate", "reason")) == [
+    assert list(run.hypotheses.values_list("text", "status", "reason")) == [
         ("red squares", "open", ""),
         ("anything square", "refuted", "blue gives 0.10"),
     ]
@@ -149,7 +149,7 @@ def test_of_two_people_the_second_is_told_who_was_first_and_keeps_the_draft(
     late = write(as_colleague, run, program="print('mine')")
     assert late.status_code == 409
     assert "owner has sent round 1 already" in late.content.decode()
-    assert Turn.objects.get(author__username="colleague").program == "print('mine')"
+    assert HumanReply.objects.get(author__username="colleague").program == "print('mine')"
     run = play(run)
     assert kinds(run).count("reply") == 1
     page = as_colleague.get(f"/runs/{run.pk}/").content.decode()
@@ -208,7 +208,7 @@ def test_a_turn_for_a_run_that_does_not_wait_is_kept_and_not_sent(as_owner: Clie
     answer = write(as_owner, run)
     assert answer.status_code == 409
     assert "paused" in answer.content.decode()
-    assert Turn.objects.get().program == PROGRAM
+    assert HumanReply.objects.get().program == PROGRAM
 
 
 def test_markup_is_shown_as_text(as_owner: Client, run: Run) -> None:
@@ -228,7 +228,7 @@ def test_after_a_limit_a_person_concludes(as_owner: Client, run: Run) -> None:
     run = play(run)
     assert "last word" in as_owner.get(f"/runs/{run.pk}/turn/").content.decode()
     assert "conclude" in write(as_owner, run).content.decode()
-    turn = Turn.objects.get(round=2)
+    turn = HumanReply.objects.get(round=2)
     write(as_owner, run, version=turn.version, what="conclusion", labels="none")
     run = play(run)
     assert (run.status, run.labels) == ("limit_reached", [])
@@ -310,7 +310,7 @@ def test_the_desk_asks_the_same_number_of_questions_however_long_the_run(
 
 def test_a_form_keeps_numbers_and_leaves_out_empty_lines() -> None:
     rows = [("2", "two", "open", ""), ("", "new", "nonsense", "x"), ("2", "again", "supported", "1.0")]
-    assert [(each["number"], each["fate"]) for each in content.numbered(rows)] == [
+    assert [(each["number"], each["status"]) for each in content.numbered(rows)] == [
         (2, "open"),
         (3, "open"),
         (4, "supported"),
@@ -319,4 +319,4 @@ def test_a_form_keeps_numbers_and_leaves_out_empty_lines() -> None:
 
 def test_a_draft_of_a_round_that_nobody_is_in_is_refused(owner: User, run: Run) -> None:
     with pytest.raises(drafts.NoSuchRound):
-        drafts.save(run.pk, owner, 7, 0, content.of(Turn(run=run)))
+        drafts.save(run.pk, owner, 7, 0, content.of(HumanReply(run=run)))

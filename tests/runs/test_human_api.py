@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
-from experiments.models import AuditEntry, Run, Turn
+from experiments.models import AuditEntry, HumanReply, Run
 from experiments.models.api_token import Scope
 from tests.conftest import member
 from tests.support.api_world import Script
@@ -45,14 +45,14 @@ def send(script: Script, run: Run, tag: str) -> Any:
 def test_a_script_reads_saves_and_sends_a_round(script: Script, run: Run) -> None:
     fresh = script.send("GET", f"/runs/{run.pk}/turn").json()
     assert (fresh["round"], fresh["awaited"], fresh["version"]) == (1, True, 0)
-    body = {"program": "print(1)", "hypotheses": [{"number": 2, "text": "red", "fate": "supported", "reason": "3.1"}]}
+    body = {"program": "print(1)", "hypotheses": [{"number": 2, "text": "red", "status": "supported", "reason": "3.1"}]}
     saved = put(script, run, body, tag_of(script, run)).json()
     assert (saved["version"], saved["program"], saved["hypotheses"]) == (1, "print(1)", body["hypotheses"])
     sent = send(script, run, tag_of(script, run))
     assert sent.status_code == 200
     assert sent.json()["awaited"] is False
     assert Run.objects.get().status == "queued"
-    assert Turn.objects.get().sent is not None
+    assert HumanReply.objects.get().sent is not None
     assert AuditEntry.objects.filter(verb="turn.sent", row_pk=run.pk).count() == 1
 
 
@@ -61,7 +61,7 @@ def test_an_edit_names_the_draft_that_it_was_written_on(script: Script, run: Run
     assert put(script, run, {"prose": "a"}).status_code == 428
     assert put(script, run, {"prose": "a"}, before).status_code == 200
     assert put(script, run, {"prose": "b"}, before).status_code == 412
-    assert Turn.objects.get().prose == "a"
+    assert HumanReply.objects.get().prose == "a"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_of_two_scripts_the_second_is_told_and_keeps_its_draft(script: Script, r
     late = send(other, run, tag_of(other, run))
     assert late.status_code == 409
     assert "owner has sent round 1 already" in late.json()["detail"]
-    assert Turn.objects.get(author__username="colleague").sent is None
+    assert HumanReply.objects.get(author__username="colleague").sent is None
 
 
 def test_hypotheses_need_numbers_of_their_own(script: Script, run: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import Backbone, Run, Turn
+from experiments.models import Backbone, HumanReply, Run
 from experiments.runs.human.examples import EXAMPLES
 from tests.conftest import QUICK_IMAGES
 from tests.support.builders import make_run
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def laboratory(quick_state_copy: Path, settings: Any) -> None:
-    settings.STATE, settings.LAB_DATA_SET_IMAGES = quick_state_copy, QUICK_IMAGES
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_state_copy, QUICK_IMAGES
     place.build_laboratory.cache_clear()
 
 
@@ -38,7 +38,7 @@ def played(run: Run) -> Run:
 
 def write(client: Client, run: Run, **fields: Any) -> Run:
     """Write and send a round on the page, and have it played."""
-    version = Turn.objects.filter(run=run, round=run.rounds + 1).values_list("version", flat=True).first() or 0
+    version = HumanReply.objects.filter(run=run, round=run.rounds + 1).values_list("version", flat=True).first() or 0
     form = {"round": run.rounds + 1, "version": version, "what": "experiment", **fields}
     answer = client.post(f"/runs/{run.pk}/turn/", form)
     assert answer.status_code == 302, answer.content.decode()

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import transcript, worker_status
-from experiments.models import Model, Run
+from experiments.models import Run, VisionModelRow
 from tests.support.builders import as_json, make_run
 from workers.record.events import Conclusion, Ended
 
@@ -99,7 +99,7 @@ def test_the_pulse_says_whether_a_worker_is_there(as_owner: Client, owner: User,
     assert "No worker seen" in pulse()
     worker_status.tell("lab:17", {"name": "lab:17", "jobs": []})
     assert "loading models" in pulse()
-    Model.objects.create(name="toybox", revision="1")
+    VisionModelRow.objects.create(name="toybox", revision="1")
     make_run(owner)
     text = pulse()
     assert "Worker ready · toybox" in text

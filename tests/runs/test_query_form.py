@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import compatibility
-from experiments.models import Backbone, DataSet, Layer, Model, ToolSet
+from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
 from experiments.models.run import Status
 from experiments.runs.asking import form as forms
 from workers import registry
@@ -20,8 +20,8 @@ GOOD = {
     "model": "toybox",
     "layer": "layer4",
     "unit": "7",
-    "data_set": "toybox",
-    "tool_set": "toybox",
+    "dataset": "toybox",
+    "toolset": "toybox",
     "backbone": "scripted",
     "backbone_model": "",
     "rounds": "3",
@@ -37,10 +37,10 @@ CLASSES = ["ball", "crane", "rocket", "crane"]
 
 @pytest.fixture(autouse=True)
 def catalogue() -> Layer:
-    model = Model.objects.create(name="toybox", revision="1")
+    model = VisionModelRow.objects.create(name="toybox", revision="1")
     Layer.objects.create(model=model, position=0, name="conv1", path="conv1", kind="conv", units=8)
     Layer.objects.create(model=model, position=2, name="logits", path="head", kind="logit", units=4, names=CLASSES)
-    DataSet.objects.create(key="toybox", label="toybox validation scenes", images=3000)
+    Dataset.objects.create(key="toybox", label="toybox validation scenes", images=3000)
     return Layer.objects.create(model=model, position=1, name="layer4", path="layer4", kind="conv", units=16)
 
 
@@ -63,7 +63,7 @@ def test_a_good_query_becomes_a_queued_run(owner: User) -> None:
     )
     assert run.limits == {"rounds": 3, "tokens": None, "cost": 0.5, "seconds": 60}
     assert run.seed == 0
-    assert (run.system_kind, run.options, run.tool_set) == ("unit", {"data_set": "toybox"}, "toybox")
+    assert (run.system_kind, run.options, run.toolset) == ("unit", {"dataset": "toybox"}, "toybox")
     assert (run.backbone, run.backbone_model) == ("scripted", "")
 
 
@@ -72,7 +72,7 @@ def test_the_look_around_the_region_is_an_option_of_the_run(owner: User) -> None
     form = forms.QueryForm(GOOD | {"surroundings": "dark"})
     assert form.is_valid(), form.errors
     run = form.save(owner)
-    assert run.options == {"data_set": "toybox", "surroundings": "dark"}
+    assert run.options == {"dataset": "toybox", "surroundings": "dark"}
     assert forms.like(run)["surroundings"] == "dark"
     assert "--surroundings dark" in forms.command_line(form.cleaned_data)
 
@@ -114,7 +114,7 @@ def test_a_limit_is_a_number(value: str) -> None:
         ({"layer": "logits", "unit": "bal"}, "unit", NO_BAL),
         ({"layer": "logits", "unit": "crane"}, "unit", TWO_CRANES),
         ({"layer": "logits", "unit": "ball (9)"}, "unit", "There is no unit 9: logits of toybox has units 0 to 3."),
-        ({"data_set": "birds"}, "data_set", "There is no dataset “birds”. Choose one of: toybox."),
+        ({"dataset": "birds"}, "dataset", "There is no dataset “birds”. Choose one of: toybox."),
     ],
 )
 def test_what_does_not_exist_is_named_with_what_does(changes: dict[str, str], field: str, words: str) -> None:
@@ -130,7 +130,7 @@ def test_a_class_is_picked_by_number_or_name_and_studied_as_a_logit(owner: User,
 
 
 def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_what_it_is(owner: User) -> None:
-    model = Model.objects.create(name="synthetic:toybox-eyes", revision="1")
+    model = VisionModelRow.objects.create(name="synthetic:toybox-eyes", revision="1")
     layer = Layer.objects.create(
         model=model, position=0, name="mono", path="mono", kind="concept", units=2, names=["a red ball", "a bus"]
     )
@@ -146,23 +146,23 @@ MISSING = {"available": False, "remedy": "It is not on this machine. Get it: hf 
 
 
 def test_what_is_not_here_yet_is_refused_with_the_command_that_gets_it() -> None:
-    Model.objects.create(name="hf:some/thing", **MISSING)
-    DataSet.objects.create(key="folder:/gone", label="gone", **MISSING)
-    ToolSet.objects.create(key="diffusion", label="Diffusion", **MISSING)
+    VisionModelRow.objects.create(name="hf:some/thing", **MISSING)
+    Dataset.objects.create(key="folder:/gone", label="gone", **MISSING)
+    Toolset.objects.create(key="diffusion", label="Diffusion", **MISSING)
     Backbone.objects.create(key="openai", label="A language model", available=False, remedy="Set OPENAI_API_KEY.")
-    found = errors(model="hf:some/thing", data_set="folder:/gone", tool_set="diffusion", backbone="openai")
+    found = errors(model="hf:some/thing", dataset="folder:/gone", toolset="diffusion", backbone="openai")
     assert {name: ["hf download some/thing" in each for each in told] for name, told in found.items()} == {
         "model": [True],
-        "data_set": [True],
-        "tool_set": [True],
+        "dataset": [True],
+        "toolset": [True],
         "backbone": [False],
     }
     assert "OPENAI_API_KEY" in found["backbone"][0]
 
 
 def test_the_scripted_scientist_is_refused_tools_it_knows_nothing_of() -> None:
-    ToolSet.objects.create(key="diffusion", label="Diffusion")
-    assert "knows toybox's concepts" in errors(tool_set="diffusion")["backbone"][0]
+    Toolset.objects.create(key="diffusion", label="Diffusion")
+    assert "knows toybox's concepts" in errors(toolset="diffusion")["backbone"][0]
 
 
 def test_a_backbone_is_asked_for_a_model_it_offers_the_first_by_default(owner: User) -> None:
@@ -184,26 +184,26 @@ def test_choices_and_seed_are_checked(changes: dict[str, str]) -> None:
 
 
 def test_the_form_starts_at_the_deepest_convolutional_layer_of_toybox_with_what_suits_it() -> None:
-    other = Model.objects.create(name="a-model", revision="1")
+    other = VisionModelRow.objects.create(name="a-model", revision="1")
     Layer.objects.create(model=other, position=0, name="fc", path="fc", kind="mlp", units=4)
-    suited = {"data_set": "toybox", "tool_set": "toybox", "backbone": "scripted", "backbone_model": ""}
+    suited = {"dataset": "toybox", "toolset": "toybox", "backbone": "scripted", "backbone_model": ""}
     assert forms.first_choice() == {"model": "toybox", "layer": "layer4", "unit": 0} | suited
     assert forms.first_choice("a-model")["layer"] == "fc"
     assert forms.first_choice("no such model")["model"] == "toybox"
 
 
 def test_a_model_of_photographs_gets_photographs_and_a_language_model_where_there_are_some() -> None:
-    alone = {"data_set": "toybox", "tool_set": "toybox", "backbone": "scripted", "backbone_model": ""}
+    alone = {"dataset": "toybox", "toolset": "toybox", "backbone": "scripted", "backbone_model": ""}
     assert compatibility.fitting("hf:microsoft/resnet-152") == alone
     for key in ("toybox", "diffusion"):
-        ToolSet.objects.create(key=key, label=key)
+        Toolset.objects.create(key=key, label=key)
     assert compatibility.fitting("hf:microsoft/resnet-152") == alone, "the scripted scientist cannot use the others"
     for key in ("scripted", "openai"):
         Backbone.objects.create(key=key, label=key)
-    DataSet.objects.create(key="folder:/photographs", label="photographs")
+    Dataset.objects.create(key="folder:/photographs", label="photographs")
     assert compatibility.fitting("hf:microsoft/resnet-152") == {
-        "data_set": "folder:/photographs",
-        "tool_set": "diffusion",
+        "dataset": "folder:/photographs",
+        "toolset": "diffusion",
         "backbone": "openai",
         "backbone_model": "",
     }
@@ -243,8 +243,8 @@ def test_the_command_line_asks_the_same_and_quotes_what_a_shell_would_read() -> 
         "python manage.py investigate --model toybox --layer layer4 --unit 7 --task bias --seed 4 --max-rounds 3 "
         "--max-tokens none --max-cost 0.5 --max-seconds 60 --question 'What'\"'\"'s; rm -rf / ?'"
     )
-    others = {"data_set": "folder:/a b", "tool_set": "diffusion", "backbone": "openai", "backbone_model": "gpt-4o"}
+    others = {"dataset": "folder:/a b", "toolset": "diffusion", "backbone": "openai", "backbone_model": "gpt-4o"}
     assert forms.command_line({"model": "toybox", "layer": "layer4", "unit": 7} | others) == (
-        "python manage.py investigate --model toybox --layer layer4 --unit 7 --data-set 'folder:/a b' "
-        "--tool-set diffusion --backbone openai --backbone-model gpt-4o"
+        "python manage.py investigate --model toybox --layer layer4 --unit 7 --dataset 'folder:/a b' "
+        "--toolset diffusion --backbone openai --backbone-model gpt-4o"
     )

@@ -169,16 +169,20 @@ def test_limits_that_somebody_changed_meanwhile_are_shown_before_they_are_change
 
 
 def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run: Run, owner: User) -> None:
-    from experiments.models import Layer, Model
+    from experiments.models import Layer, VisionModelRow
 
     Layer.objects.create(
-        model=Model.objects.create(name="toybox", available=True), position=0, name="layer4", kind="conv", units=96
+        model=VisionModelRow.objects.create(name="toybox", available=True),
+        position=0,
+        name="layer4",
+        kind="conv",
+        units=96,
     )
     page = as_owner.get(f"/query/?from={run.pk}").content.decode()
     assert f"Run {run.pk} again, with changes" in page
     assert "Nothing is changed yet." in page
     form = {"question": run.question, "task": "describe", "model": "toybox", "layer": "layer4", "unit": "7"}
-    form |= {"tool_set": "toybox", "backbone": "scripted", "seed": "3", "parent": str(run.pk)}
+    form |= {"toolset": "toybox", "backbone": "scripted", "seed": "3", "parent": str(run.pk)}
     form |= {"rounds": "25", "tokens": "1000000", "cost": "5", "seconds": "3600"}
     part = as_owner.get("/query/command/", form, headers=HX).content.decode()
     assert "<li>Seed <s>0</s> <b>3</b></li>" in part

@@ -163,7 +163,9 @@ def test_rounds_go_together_in_round_numbers() -> None:
 
 def test_a_hypothesis_is_followed_through_its_wordings_and_numbers() -> None:
     def listed(round_number: int, *told: tuple[int, str, str]) -> list[Hypothesis]:
-        return [Hypothesis(round=round_number, number=number, text=text, fate=fate) for number, text, fate in told]
+        return [
+            Hypothesis(round=round_number, number=number, text=text, status=status) for number, text, status in told
+        ]
 
     rows = hypotheses.traced(
         {
@@ -174,7 +176,7 @@ def test_a_hypothesis_is_followed_through_its_wordings_and_numbers() -> None:
     )
     assert [row.latest.text for row in rows] == ["Red balls on grass", "round things", "night skies"]
     assert [each.text for each in rows[0].wordings] == ["red balls"]
-    assert [(each.round, each.fate) for each in rows[1].turns] == [(2, "refuted")]
+    assert [(each.round, each.status) for each in rows[1].turns] == [(2, "refuted")]
 
 
 def test_what_bears_on_a_hypothesis_is_linked(as_owner: Client, run: Run) -> None:

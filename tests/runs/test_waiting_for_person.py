@@ -203,7 +203,7 @@ def test_an_image_that_a_content_filter_stops_is_the_agents_affair(owner: User) 
     assert run.cost == 0.25
 
 
-def test_a_backbone_that_does_not_see_leaves_it_to_the_tool_set(owner: User) -> None:
+def test_a_backbone_that_does_not_see_leaves_it_to_the_toolset(owner: User) -> None:
     class Blind(Seeing):
         sees = False
 

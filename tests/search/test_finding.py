@@ -7,14 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
 from experiments.core import transcript
-from experiments.core.search_index import postgres, sqlite, texts, words
+from experiments.core.search_index import sqlite, texts, words
 from experiments.core.search_index.texts import PIECE, passage_of
-from experiments.models import Gist, Image, Label, Layer, Model, Observation, Passage, Run, Unit
+from experiments.models import Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from experiments.models.search_text import Kind
 from experiments.search import finding, runs
 from tests.support.builders import as_json, experiment, make_run, replied, started
@@ -41,13 +40,13 @@ def run(owner: User) -> Run:
 def say(run: Run, *texts: str, kind: str = "title") -> list[int]:
     """Passages of one run, oldest first; their keys."""
     texts.write(passage_of(run, (kind, None, text), seq=1) for text in texts)
-    return list(Passage.objects.order_by("-pk").values_list("pk", flat=True)[: len(texts)])[::-1]
+    return list(SearchText.objects.order_by("-pk").values_list("pk", flat=True)[: len(texts)])[::-1]
 
 
 def said(typed: str, **scope: Any) -> list[str]:
     """Texts that a search gives, in its order."""
     found = finding.find(words.read(typed).terms, finding.Scope(**scope))
-    rows = Passage.objects.in_bulk(found.keys)
+    rows = SearchText.objects.in_bulk(found.keys)
     return [rows[key].text for key in found.keys]
 
 
@@ -91,24 +90,10 @@ def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> N
     whole_run(run)
     for typed, place in PLACES.items():
         (key,) = finding.find(words.read(typed).terms, finding.Scope()).keys
-        passage = Passage.objects.get(pk=key)
+        passage = SearchText.objects.get(pk=key)
         assert (passage.kind, passage.seq) == place, typed
     observation = Observation.objects.get()
-    assert Passage.objects.get(kind=Kind.TITLE).anchor == observation.pk
-
-
-def test_what_was_recorded_before_is_written_by_the_migration(run: Run) -> None:
-    whole_run(run)
-    fields = ("run", "kind", "seq", "anchor", "model", "layer", "unit", "text", "folded", "time")
-    before = list(Passage.objects.order_by("pk").values_list(*fields))
-    gists = list(Gist.objects.values_list())
-    Passage.objects.all().delete()
-    Gist.objects.all().delete()
-    migration = importlib.import_module("experiments.migrations.0003_search")
-    migration.write_passages(apps, SimpleNamespace(connection=connection))
-    assert list(Passage.objects.order_by("pk").values_list(*fields)) == before
-    assert list(Gist.objects.values_list()) == gists
-    assert said("otter") == ["an otter\nan otter asleep"]
+    assert SearchText.objects.get(kind=Kind.TITLE).anchor == observation.pk
 
 
 @pytest.mark.parametrize(
@@ -170,7 +155,7 @@ def test_all_words_must_occur_and_phrases_as_they_stand(way: str, run: Run) -> N
 def test_long_texts_are_found_to_their_end_and_across_their_pieces(way: str, run: Run) -> None:
     words = " ".join(f"word{number}" for number in range(2_000))
     transcript.append(run.pk, "reply", as_json(replied(prose=words)))
-    assert Passage.objects.filter(kind=Kind.REPLY).count() > len(words) / PIECE
+    assert SearchText.objects.filter(kind=Kind.REPLY).count() > len(words) / PIECE
     for number in range(0, 1_999, 53):
         assert said(f'"word{number} word{number + 1}"'), number
     assert said("word1999")
@@ -269,7 +254,9 @@ def test_a_scope_narrows_by_kind_system_and_run(way: str, owner: User, run: Run)
 
 
 def test_a_label_from_elsewhere_is_found_for_each_of_its_units() -> None:
-    layer = Layer.objects.create(model=Model.objects.create(name="toybox"), position=0, name="fc", path="fc", units=9)
+    layer = Layer.objects.create(
+        model=VisionModelRow.objects.create(name="toybox"), position=0, name="fc", path="fc", units=9
+    )
     label = Label.objects.create(text="striped snowmen", source="import")
     texts.keep_label(label, [Unit.objects.create(layer=layer, number=number) for number in (2, 5)])
     assert said("snowmen", unit=5) == ["striped snowmen"]
@@ -304,15 +291,19 @@ def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_numbe
     assert matching("%") == set()
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="it is about an extension of PostgreSQL")
-def test_where_the_extension_is_refused_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "EXTENSION", "CREATE EXTENSION no_such_extension")
-    with pytest.raises(DatabaseError, match=r"Have an administrator run `CREATE EXTENSION"):
-        postgres.create(connection)
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="it is about SQLite's FTS5")
-def test_where_sqlite_cannot_search_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "TABLES", {"other": "no_such_module(x)"})
-    with pytest.raises(DatabaseError, match=r"needs FTS5 with the trigram tokenizer.*or PostgreSQL"):
-        sqlite.create(connection)
+@pytest.mark.parametrize(
+    ("vendor", "statements", "remedy"),
+    [
+        ("postgresql", "POSTGRES_INDEX", r"Have an administrator run `CREATE EXTENSION"),
+        ("sqlite", "SQLITE_INDEX", r"needs FTS5 with the trigram tokenizer.*or PostgreSQL"),
+    ],
+)
+def test_where_a_database_cannot_search_the_remedy_is_told(
+    vendor: str, statements: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor != vendor:
+        pytest.skip(f"it is about {vendor}")
+    migration = importlib.import_module("experiments.migrations.0002_search_and_audit")
+    monkeypatch.setattr(migration, statements, ("CREATE EXTENSION no_such_extension",))
+    with pytest.raises(DatabaseError, match=remedy):
+        migration.make_search_index(None, SimpleNamespace(connection=connection))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from experiments.core import tagging, transcript
 from experiments.core.search_index import words
-from experiments.models import Comment, Observation, Opinions, Passage, Queue, Review, Run, Tag
+from experiments.models import Comment, ImportedOpinions, Observation, Review, ReviewQueue, Run, SearchText, Tag
 from experiments.models.review import State
 from experiments.models.search_text import Kind
 from experiments.reviews import adjudication
@@ -48,11 +44,11 @@ def second(db: None) -> User:
 
 def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:
     page = finding.find(words.read(typed).terms, finding.Scope(), viewer=viewer)
-    rows = Passage.objects.in_bulk(page.keys)
+    rows = SearchText.objects.in_bulk(page.keys)
     return [(rows[key].kind, rows[key].text) for key in page.keys]
 
 
-def give(queue: Queue, user: User, note: str, label: str = "") -> Review:
+def give(queue: ReviewQueue, user: User, note: str, label: str = "") -> Review:
     """A review submitted so long ago that it stands."""
     review = taken(queue, user)
     assert submit(review, user, note=note, corrected_label=label).done
@@ -60,7 +56,7 @@ def give(queue: Queue, user: User, note: str, label: str = "") -> Review:
     return review
 
 
-def settle(queue: Queue, user: User, label: str, reason: str) -> None:
+def settle(queue: ReviewQueue, user: User, label: str, reason: str) -> None:
     adjudication.adjudicate(queue.items.get().pk, user, "accept", label, reason)
 
 
@@ -114,7 +110,7 @@ def test_of_a_comment_the_newest_wording_is_found_and_nothing_once_deleted(owner
     assert (found(owner, "pangolin"), found(owner, "aardvark")) == ([], [("comment", "an aardvark")])
     as_owner.post(f"/comments/{said.pk}/delete/", headers={"HX-Request": "true"})
     assert found(owner, "aardvark") == []
-    assert not Passage.objects.filter(kind=Kind.COMMENT).exists(), "its words are kept nowhere"
+    assert not SearchText.objects.filter(kind=Kind.COMMENT).exists(), "its words are kept nowhere"
 
 
 def test_reviews_and_final_verdicts_lead_to_their_item(way: None, owner: User, first: User, as_owner: Client) -> None:
@@ -132,7 +128,7 @@ def test_what_came_with_an_import_is_found_among_its_comments(owner: User, as_ow
     thread = {"comments": [{"text": "a pangolin"}, {"text": ""}]}
     opinion = {"corrected_label": "narwhals", "note": "No ibex."}
     final = {"corrected_label": "", "reason": "As the lemur says."}
-    Opinions.objects.create(run=run, threads=[thread], reviews=[opinion], finals=[final])
+    ImportedOpinions.objects.create(run=run, threads=[thread], reviews=[opinion], finals=[final])
     kinds = {"pangolin": "comment", "narwhals": "review", "ibex": "review", "lemur": "final"}
     for typed, kind in kinds.items():
         assert places(as_owner, typed) == [(kind, f"/runs/{run.pk}/?tab=comments")]
@@ -147,7 +143,7 @@ def test_who_is_to_review_a_run_unseen_finds_nothing_said_of_it(
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     run = Run.objects.get()
     comment(run, as_owner, "surely pangolins")
-    Opinions.objects.create(run=run, reviews=[{"corrected_label": "old pangolins", "note": ""}])
+    ImportedOpinions.objects.create(run=run, reviews=[{"corrected_label": "old pangolins", "note": ""}])
     give(queue, first, "I say pangolins.")
     everything = [("comment", "surely pangolins"), ("review", "I say pangolins."), ("review", "old pangolins")]
     assert sorted(found(first, "pangolins")) == everything
@@ -185,27 +181,3 @@ def test_who_may_still_take_a_review_back_finds_no_opinion_of_others(owner: User
     assert len(found(second, "pangolins")) == 3
     review.refresh_from_db()
     assert review.opinions_shown, "from now on it stands"
-
-
-# --- what was there before ---
-
-
-def test_what_was_said_before_is_written_by_the_migration(owner: User, first: User, as_owner: Client) -> None:
-    run = full_run(owner)
-    transcript.append(make_run(owner).pk, "remark", as_json(Remarked(1, "owner", "a remark")))
-    comment(run, as_owner, "a comment")
-    for row in (run, run.experiments.get(), Observation.objects.filter(run=run).earliest("pk")):
-        tagging.put(row, "a tag")
-    queue = queue_of(owner, runs=1)
-    give(queue, first, "a note", "a label")
-    settle(queue, member("admin", "ADMIN"), "a final label", "a reason")
-    Opinions.objects.create(run=run, threads=[{"comments": [{"text": "brought"}]}])
-    fields = ("run", "kind", "seq", "anchor", "model", "layer", "unit", "text", "folded")
-    rows = Passage.objects.filter(kind__in=NEW)
-    before = sorted(map(str, rows.values_list(*fields)))
-    assert {kind for (kind,) in rows.values_list("kind")} == set(NEW)
-    rows.exclude(kind=Kind.REMARK).delete()
-    migration = importlib.import_module("experiments.migrations.0026_search_of_what_people_said")
-    migration.write_passages(apps, SimpleNamespace(connection=connection))
-    assert sorted(map(str, rows.all().values_list(*fields))) == before
-    assert found(owner, '"a remark"') == [("remark", "a remark")]

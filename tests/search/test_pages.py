@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from experiments.core import transcript
-from experiments.models import Contest, Image, Layer, Model, Passage, Run
+from experiments.models import Image, Layer, PairwiseTrial, Run, SearchText, VisionModelRow
 from experiments.search import finding
 from tests.conftest import member
 from tests.reviews.test_writing import queue_of
@@ -137,7 +137,7 @@ def test_the_number_of_queries_does_not_grow(
 
 
 def test_the_palette_leads_to_pages_runs_units_models_and_passages(as_owner: Client, run: Run) -> None:
-    model = Model.objects.create(name="hf:microsoft/resnet-152", label="ResNet-152")
+    model = VisionModelRow.objects.create(name="hf:microsoft/resnet-152", label="ResNet-152")
     Layer.objects.create(model=model, position=0, name="layer4", path="layer4", units=2048)
     say(run, "a quokka on snow")
     for typed, expected in {
@@ -166,7 +166,7 @@ def test_the_palette_answers_anything_that_is_typed(as_owner: Client, run: Run) 
 def test_a_new_question_is_found_at_once_and_once(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="Does it see umbrellas?")
     transcript.append(run.pk, "started", as_json(started()))
-    assert Passage.objects.filter(run=run).count() == 1
+    assert SearchText.objects.filter(run=run).count() == 1
     assert "<mark>umbrellas</mark>" in page(as_owner, q="umbrellas")
 
 
@@ -208,15 +208,15 @@ MACHINES, DOCS = ("/api/", "/admin/", "/sign-out/"), "/api/v1/docs"
 """What is not for reading; of the API, what is."""
 
 
-def test_queues_contests_and_agreement_are_offered_by_name(owner: User) -> None:
+def test_queues_trials_and_agreement_are_offered_by_name(owner: User) -> None:
     queue = queue_of(owner, runs=1, reviewers_per_item=2, name="Snow and ice")
-    contest = Contest.objects.create(name="Snow against MILAN", owner=owner, sources=[])
+    trial = PairwiseTrial.objects.create(name="Snow against MILAN", owner=owner, sources=[])
     client, reviewer = Client(), Client()
     client.force_login(member("boss", "ADMIN"))
     reviewer.force_login(member("other", "VIEWER"))
     text = jump(client, "snow")
     assert f'href="/review/{queue.pk}/"' in text
-    assert f'href="/choices/{contest.pk}/"' in text
+    assert f'href="/choices/{trial.pk}/"' in text
     assert f'href="/review/{queue.pk}/agreement/"' in jump(client, "agreement snow")
     assert "/agreement/" not in jump(reviewer, "agreement snow"), "hidden from them until the queue is closed"
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from experiments.models import Image, Item, Queue, Run
+from experiments.models import Image, ReviewItem, ReviewQueue, Run
 from experiments.sharing import shared_run
 from tests.conftest import member
 from tests.support.builders import make_run, replied
@@ -69,11 +69,11 @@ def test_names_and_comments_are_shown_where_they_were_asked_for(discussed: Run) 
 
 
 def test_comments_wait_until_a_blind_review_is_over(discussed: Run) -> None:
-    queue = Queue.objects.create(name="first", owner=discussed.owner)
-    Item.objects.create(queue=queue, run=discussed, position=1)
+    queue = ReviewQueue.objects.create(name="first", owner=discussed.owner)
+    ReviewItem.objects.create(queue=queue, run=discussed, position=1)
     path = link(discussed, **OPENLY).path
     assert "Too few" not in opened(path)
-    Queue.objects.update(closed=timezone.now())
+    ReviewQueue.objects.update(closed=timezone.now())
     assert "Too few" in opened(path)
 
 

@@ -16,20 +16,20 @@ from experiments.core import transcript
 from experiments.models import (
     ApiToken,
     Backbone,
-    Contest,
-    DataSet,
+    Dataset,
     Exemplar,
     Image,
     Job,
     Label,
     Layer,
-    Model,
-    Profile,
-    Queue,
+    PairwiseTrial,
+    ReviewQueue,
     Run,
     Thread,
-    ToolSet,
+    Toolset,
     Unit,
+    UnitProfile,
+    VisionModelRow,
 )
 from experiments.models.api_token import Scope
 from tests.support import builders
@@ -45,7 +45,7 @@ class World:
     layer: Layer
     label: Label
     job: Job
-    contest: Contest
+    trial: PairwiseTrial
     thread: Thread
 
     @property
@@ -59,30 +59,30 @@ def fill(owner: User) -> World:
     Image.objects.create(key=KEY, width=8, height=8, origin="generated")
     if not default_storage.exists(Image.path_of(KEY)):
         default_storage.save(Image.path_of(KEY), ContentFile(PNG))
-    model = Model.objects.create(name="toybox", label="Toybox net")
+    model = VisionModelRow.objects.create(name="toybox", label="Toybox net")
     layer = Layer.objects.create(
         model=model, position=0, name="layer4", path="net.layer4", kind="conv", units=64, names=[]
     )
     unit = Unit.objects.create(layer=layer, number=1)
-    data_set = DataSet.objects.create(key="toybox", label="Toybox", images=200)
-    profile = Profile.objects.create(unit=unit, data_set=data_set, written=timezone.now(), mean=0.5, maximum=2.0)
+    dataset = Dataset.objects.create(key="toybox", label="Toybox", images=200)
+    profile = UnitProfile.objects.create(unit=unit, dataset=dataset, written=timezone.now(), mean=0.5, maximum=2.0)
     Exemplar.objects.create(profile=profile, rank=1, activation=2.0, image_id=KEY, masked_id=KEY)
     Backbone.objects.create(key="scripted", label="Scripted scientist")
-    ToolSet.objects.create(key="toybox", label="Toybox")
+    Toolset.objects.create(key="toybox", label="Toybox")
     label = Label.objects.create(text="red balls", source="person")
     label.units.add(unit)
     job = Job.objects.create(kind="index", subject="toybox", options={"model": "toybox", "layers": ["layer4"]})
-    contest = Contest.objects.create(name="red", owner=owner, sources=["agent", "person"], closed=timezone.now())
+    trial = PairwiseTrial.objects.create(name="red", owner=owner, sources=["agent", "person"], closed=timezone.now())
     run = told_run(owner)
-    Queue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
+    ReviewQueue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
     thread = Thread.objects.create(run=run, on="run")
     thread.comments.create(author=owner, text="Too few.")
-    return World(run=run, layer=layer, label=label, job=job, contest=contest, thread=thread)
+    return World(run=run, layer=layer, label=label, job=job, trial=trial, thread=thread)
 
 
 def told_run(owner: User) -> Run:
     run = make_run(owner, unit=1)
-    hypothesis = {"number": 1, "text": "It likes red.", "fate": "open", "reason": ""}
+    hypothesis = {"number": 1, "text": "It likes red.", "status": "open", "reason": ""}
     reply = as_json(builders.replied()) | {"hypotheses": [hypothesis]}
     transcript.append(run.pk, "started", as_json(builders.started()))
     transcript.append(run.pk, "reply", reply)

@@ -55,10 +55,10 @@ def observed(shown: list[Seen], place: int, position: int) -> Seen:
 
 
 def round_of(number: int, images: list[Seen]) -> list[tuple[str, Payload]]:
-    fates = ("supported" if number > 3 else "open", "refuted" if number % 7 == 0 else "open")
+    statuses = ("supported" if number > 3 else "open", "refuted" if number % 7 == 0 else "open")
     hypotheses = (
-        events.Hypothesis(1, "red balls", fates[0], "9 of 9"),
-        events.Hypothesis(2, "round things of any colour", fates[1], "4.1 on a blue ball"),
+        events.Hypothesis(1, "red balls", statuses[0], "9 of 9"),
+        events.Hypothesis(2, "round things of any colour", statuses[1], "4.1 on a blue ball"),
     )
     reply = replied(
         number,

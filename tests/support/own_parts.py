@@ -37,7 +37,7 @@ def laboratory(tmp_path: Path, settings, db: None) -> Iterator[None]:
     """The laboratory of this process, with a state folder of its own and no provider."""
     settings.STATE = tmp_path / "state"
     settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""
-    settings.LAB_DATA_SET_IMAGES = 20
+    settings.LAB_DATASET_IMAGES = 20
     place.build_laboratory.cache_clear()
     yield
     place.build_laboratory.cache_clear()

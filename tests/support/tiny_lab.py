@@ -66,7 +66,7 @@ class TinyModel:
 
 
 class TinyPictures:
-    """A `DataSet`: squares, named as "red 0" (colour, corner)."""
+    """A `Dataset`: squares, named as "red 0" (colour, corner)."""
 
     name = "squares"
 

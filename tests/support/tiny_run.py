@@ -72,23 +72,23 @@ def install(monkeypatch: Any, settings: Any, state: Path) -> None:
     monkeypatch.setattr(describing, "AT_ONCE", 1)
     for table, name in {
         "VISION_MODELS": "model",
-        "DATA_SETS": "pictures",
+        "DATASETS": "pictures",
         "IMAGE_GENERATORS": "generator",
         "IMAGE_EDITORS": "editor",
         "DESCRIBERS": "describer",
     }.items():
         monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
-    monkeypatch.setattr(registry, "TOOL_SETS", {"tiny": ("Tiny tools", "tiny", "tiny", "tiny")})
+    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": ("Tiny tools", "tiny", "tiny", "tiny")})
     tiny = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
     monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | tiny)
-    settings.STATE, settings.LAB_DATA_SET = state, "tiny"
+    settings.STATE, settings.LAB_DATASET = state, "tiny"
     place.build_laboratory.cache_clear()
 
 
 def tiny_run(owner: User, backbone: Any, key: str = "tiny", **fields: Any) -> Run:
     """A run on the red unit; `key` names another backbone of the registry."""
     here["backbone"] = backbone
-    run = make_run(owner, model="tiny", layer="patches", unit=RED, tool_set="tiny", **fields)
+    run = make_run(owner, model="tiny", layer="patches", unit=RED, toolset="tiny", **fields)
     Run.objects.filter(pk=run.pk).update(backbone=key)
     return Run.objects.get(pk=run.pk)
 

@@ -52,7 +52,7 @@ class NoiseIndex:
 
 
 class NoiseImages:
-    """A `DataSet` of these images."""
+    """A `Dataset` of these images."""
 
     name = revision = "noise"
 

@@ -17,7 +17,7 @@ def toybox(tmp_path_factory):
     """The real plug-ins over 40 of the scenes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            registry, "DATA_SETS", {"toybox": ("Forty scenes", "tests.toybox.test_laboratory.load_forty_scenes")}
+            registry, "DATASETS", {"toybox": ("Forty scenes", "tests.toybox.test_laboratory.load_forty_scenes")}
         )
         yield Laboratory(LabSettings(tmp_path_factory.mktemp("state")))
 

@@ -87,9 +87,9 @@ def test_a_hypothesis_keeps_its_number_and_gets_a_figure(red_balls):
             assert texts.setdefault(hypothesis.number, hypothesis.text) == hypothesis.text
     last = {hypothesis.text: hypothesis for hypothesis in red_balls.of("reply")[-1].hypotheses}
     winner = last["the unit responds to red balls"]
-    assert winner.fate == "supported"
+    assert winner.status == "supported"
     assert "on average, n=" in winner.reason
-    assert {hypothesis.fate for hypothesis in last.values()} >= {"supported", "refuted"}
+    assert {hypothesis.status for hypothesis in last.values()} >= {"supported", "refuted"}
 
 
 def test_toybox_understands_every_prompt_it_writes(red_balls):
@@ -167,8 +167,8 @@ def test_it_goes_on_where_somebody_else_began():
     run.notebook.append("reply", Replied(1, "somebody", text, parsed.prose, parsed.hypotheses, parsed.code))
     run.play()
     listed = {hypothesis.number: hypothesis for hypothesis in run.of("reply")[-1].hypotheses}
-    assert (listed[1].text, listed[1].fate) == ("it likes round things", "open")
-    assert (listed[2].text, listed[2].fate) == ("blue things", "refuted")
+    assert (listed[1].text, listed[1].status) == ("it likes round things", "open")
+    assert (listed[2].text, listed[2].status) == ("blue things", "refuted")
     assert run.labels == ("red balls",)
 
 

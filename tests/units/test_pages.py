@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.system_names import Names
-from experiments.models import DataSet, Exemplar, Index, Label, Layer, Model, Profile, Run, Unit
+from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
 from experiments.units.addresses import decoded, encoded
 from experiments.units.distribution import distribution
 from experiments.units.evidence import content, holds
@@ -35,18 +35,18 @@ MARKUP = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def resnet() -> Model:
+def resnet() -> VisionModelRow:
     cache.clear()
-    model = Model.objects.create(name=RESNET, revision="1", label="ResNet-152")
+    model = VisionModelRow.objects.create(name=RESNET, revision="1", label="ResNet-152")
     for position, (name, units) in enumerate(LAYERS):
         names = [f"class {n}" for n in range(units)] if name == "logits" else []
         kind = "logit" if names else "conv"
         Layer.objects.create(model=model, position=position, name=name, path=name, kind=kind, units=units, names=names)
-    DataSet.objects.create(key="photos", label="Photographs", images=50_000)
+    Dataset.objects.create(key="photos", label="Photographs", images=50_000)
     return model
 
 
-def layer_of(model: Model, name: str = "layer4") -> Layer:
+def layer_of(model: VisionModelRow, name: str = "layer4") -> Layer:
     return model.layers.get(name=name)
 
 
@@ -76,14 +76,14 @@ def concluded(owner: User, number: int = 7) -> Run:
     return run
 
 
-def measured(unit: Unit, **fields: Any) -> Profile:
+def measured(unit: Unit, **fields: Any) -> UnitProfile:
     known = {
         "written": timezone.now(),
         "quantile": 0.5,
         "active": 0.1,
         "histogram": {"start": 0.0, "width": 0.5, "counts": [900, 40, 0, 3]},
     }
-    profile = Profile.objects.create(unit=unit, data_set=DataSet.objects.get(key="photos"), **(known | fields))
+    profile = UnitProfile.objects.create(unit=unit, dataset=Dataset.objects.get(key="photos"), **(known | fields))
     for rank, activation in enumerate((2.0, 1.0), 1):
         image, masked = stored("green"), stored("darkgreen")
         Exemplar.objects.create(profile=profile, rank=rank, activation=activation, image_id=image, masked_id=masked)
@@ -113,7 +113,7 @@ def test_no_name_has_two(part: str) -> None:
         decoded(part)
 
 
-def test_the_address_of_a_unit_is_stable(as_owner: Client, resnet: Model) -> None:
+def test_the_address_of_a_unit_is_stable(as_owner: Client, resnet: VisionModelRow) -> None:
     assert reverse("unit", args=[RESNET, "layer4", 122]) == "/units/hf:microsoft~2Fresnet-152/layer4/122/"
     for wrong in ("hf:microsoft/resnet-152/layer4/122", "hf:microsoft~2Fresnet-152/layer4/0122", "toybox/layer4/1"):
         assert as_owner.get(f"/units/{wrong}/").status_code == 404
@@ -126,7 +126,7 @@ def test_the_address_of_a_unit_is_stable(as_owner: Client, resnet: Model) -> Non
 # --- the network ----------------------------------------------------------------------------------------
 
 
-def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Model) -> None:
+def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: VisionModelRow) -> None:
     layer = layer_of(resnet)
     for status in ("failed", "concluded", "queued"):
         asked(owner, 1, status)
@@ -134,15 +134,15 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Mode
     asked(owner, 3, "waiting")
     labelled(layer, 3, "fur")
     asked(owner, 4, "cancelled")
-    photos, other = DataSet.objects.get(), DataSet.objects.create(key="toybox")
-    Index.objects.create(layer=layer, data_set=photos, dead=[4, 5, 6])
-    Index.objects.create(layer=layer, data_set=other, dead=[5])
+    photos, other = Dataset.objects.get(), Dataset.objects.create(key="toybox")
+    LayerIndex.objects.create(layer=layer, dataset=photos, dead=[4, 5, 6])
+    LayerIndex.objects.create(layer=layer, dataset=other, dead=[5])
     known = states(resnet, [layer], Names(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
     assert counted([layer], known) == {**dict.fromkeys(State, 1), State.NEW: 2043}
 
 
-def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resnet: Model) -> None:
+def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resnet: VisionModelRow) -> None:
     layer = layer_of(resnet)
     Unit.objects.bulk_create(Unit(layer=layer, number=n) for n in range(0, 2048, 3))
     label = Label.objects.create(text="something long that many units are called", source="import")
@@ -156,7 +156,9 @@ def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resne
     assert len(as_owner.get(reverse("units-layer", args=[RESNET, "layer4"])).content) < 200_000
 
 
-def test_units_are_found_by_number_name_and_label_and_filtered_by_state(as_owner: Client, resnet: Model) -> None:
+def test_units_are_found_by_number_name_and_label_and_filtered_by_state(
+    as_owner: Client, resnet: VisionModelRow
+) -> None:
     labelled(layer_of(resnet), 30, "A Dog's snout", "fur")
     labelled(layer_of(resnet, "layer1"), 31, f"dog {MARKUP}")
     address = reverse("units-model", args=[RESNET])
@@ -176,7 +178,7 @@ def test_units_are_found_by_number_name_and_label_and_filtered_by_state(as_owner
     assert "No unit has this number" in found(q="x" * 10_000)
 
 
-def test_a_layer_lists_every_unit_as_a_link(as_owner: Client, resnet: Model) -> None:
+def test_a_layer_lists_every_unit_as_a_link(as_owner: Client, resnet: VisionModelRow) -> None:
     labelled(layer_of(resnet), 5, MARKUP)
     text = as_owner.get(reverse("units-layer", args=[RESNET, "layer4"])).content.decode()
     assert len(re.findall(r'<a href="\d+/" class=', text)) == 2048
@@ -186,10 +188,10 @@ def test_a_layer_lists_every_unit_as_a_link(as_owner: Client, resnet: Model) -> 
     assert '<a href="999/" class="new">class 999</a>' in named
 
 
-def test_a_random_unit_is_one_that_nobody_knows(as_owner: Client, resnet: Model) -> None:
+def test_a_random_unit_is_one_that_nobody_knows(as_owner: Client, resnet: VisionModelRow) -> None:
     layer = Layer.objects.create(model=resnet, position=9, name="small", path="small", kind="conv", units=3)
     labelled(layer, 0, "fur")
-    Index.objects.create(layer=layer, data_set=DataSet.objects.get(), dead=[2])
+    LayerIndex.objects.create(layer=layer, dataset=Dataset.objects.get(), dead=[2])
     address = reverse("unit-random", args=[RESNET, "small"])
     assert as_owner.get(address)["Location"] == reverse("unit", args=[RESNET, "small", 1])
     labelled(layer, 1, "fur")
@@ -197,7 +199,7 @@ def test_a_random_unit_is_one_that_nobody_knows(as_owner: Client, resnet: Model)
 
 
 def test_the_number_of_queries_does_not_depend_on_how_much_there_is(
-    as_owner: Client, owner: User, resnet: Model, redis_url: str, django_assert_max_num_queries: Any
+    as_owner: Client, owner: User, resnet: VisionModelRow, redis_url: str, django_assert_max_num_queries: Any
 ) -> None:
     addresses = [
         reverse("units"),
@@ -211,7 +213,7 @@ def test_the_number_of_queries_does_not_depend_on_how_much_there_is(
         for n in range(size):
             concluded(owner)
             labelled(layer_of(resnet), 20 + n, "near")
-        Profile.objects.filter(pk=profile.pk).update(
+        UnitProfile.objects.filter(pk=profile.pk).update(
             neighbours={"measure": "overlap", "images": 2, "layers": 6, "same": near[:size], "others": near[:size]}
         )
         for address, most in zip(
@@ -225,36 +227,38 @@ def test_the_number_of_queries_does_not_depend_on_how_much_there_is(
 
 
 def test_a_unit_of_a_layer_that_is_not_indexed_waits_for_somebody_to_ask(
-    as_owner: Client, teammate: User, resnet: Model, redis_url: str
+    as_owner: Client, teammate: User, resnet: VisionModelRow, redis_url: str
 ) -> None:
     assert "layer4 is not indexed over Photographs" in page_of(as_owner)
-    assert not Profile.objects.exists()
+    assert not UnitProfile.objects.exists()
     assert waiting_in(redis_url, "long") == []
     address = reverse("unit-exemplars", args=[RESNET, "layer4", 7])
-    assert as_owner.post(address, {"data_set": "nothing"}).status_code == 404
-    assert as_owner.post(f"{address}?shown=raw", {"data_set": "photos"})["Location"].endswith("/7/?shown=raw")
+    assert as_owner.post(address, {"dataset": "nothing"}).status_code == 404
+    assert as_owner.post(f"{address}?shown=raw", {"dataset": "photos"})["Location"].endswith("/7/?shown=raw")
     text = page_of(as_owner)
     assert 'hx-trigger="every 1500ms"' in text
     as_owner.force_login(teammate)
     assert "Find the exemplars" not in page_of(as_owner, 8)
-    assert as_owner.post(address, {"data_set": "photos"}).status_code == 403
+    assert as_owner.post(address, {"dataset": "photos"}).status_code == 403
 
 
 def test_a_unit_of_an_indexed_layer_asks_a_worker_by_itself_and_once(
-    as_owner: Client, resnet: Model, redis_url: str, django_capture_on_commit_callbacks: Any
+    as_owner: Client, resnet: VisionModelRow, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
-    Index.objects.create(layer=layer_of(resnet), data_set=DataSet.objects.get())
+    LayerIndex.objects.create(layer=layer_of(resnet), dataset=Dataset.objects.get())
     with django_capture_on_commit_callbacks(execute=True):
         page_of(as_owner)
         page_of(as_owner)
-    assert waiting_in(redis_url, "long") == [f"({Profile.objects.get().pk},)"]
-    Profile.objects.update(problem=f"No {MARKUP}. Run `make run`.")
+    assert waiting_in(redis_url, "long") == [f"({UnitProfile.objects.get().pk},)"]
+    UnitProfile.objects.update(problem=f"No {MARKUP}. Run `make run`.")
     text = page_of(as_owner)
     assert "Try again" in text
     assert MARKUP not in text
 
 
-def test_the_page_shows_exemplars_histogram_and_neighbours(as_owner: Client, resnet: Model, redis_url: str) -> None:
+def test_the_page_shows_exemplars_histogram_and_neighbours(
+    as_owner: Client, resnet: VisionModelRow, redis_url: str
+) -> None:
     profile = measured(labelled(layer_of(resnet), 7, "fur"))
     text = page_of(as_owner)
     assert "mean 1.50" in text
@@ -265,7 +269,7 @@ def test_the_page_shows_exemplars_histogram_and_neighbours(as_owner: Client, res
     layer1 = layer_of(resnet, "layer1")
     measured(labelled(layer1, 9, "stripes"), compared=timezone.now())
     told = {"measure": "correlation", "images": 500, "layers": 2, "same": [], "others": [[layer1.pk, 9, 0.8123, 4]]}
-    Profile.objects.filter(pk=profile.pk).update(compared=timezone.now(), neighbours=told)
+    UnitProfile.objects.filter(pk=profile.pk).update(compared=timezone.now(), neighbours=told)
     text = page_of(as_owner, shown="raw")
     assert "correlation of activations over 500 images, evenly taken from Photographs" in text
     assert reverse("unit", args=[RESNET, "layer1", 9]) in text
@@ -276,7 +280,7 @@ def test_the_page_shows_exemplars_histogram_and_neighbours(as_owner: Client, res
     assert f'data-masked="/images/{masked}.png"' in page_of(as_owner)
 
 
-def test_a_class_says_what_its_activation_is(as_owner: Client, resnet: Model, redis_url: str) -> None:
+def test_a_class_says_what_its_activation_is(as_owner: Client, resnet: VisionModelRow, redis_url: str) -> None:
     resnet.layers.filter(name="logits").update(scale="sigmoid")
     measured(labelled(layer_of(resnet, "logits"), 7, "day"))
     text = page_of(as_owner, layer="logits")
@@ -286,19 +290,21 @@ def test_a_class_says_what_its_activation_is(as_owner: Client, resnet: Model, re
     assert "by itself" not in page_of(as_owner)
 
 
-def test_a_dead_unit_says_so_and_an_unknown_data_set_too(as_owner: Client, resnet: Model, redis_url: str) -> None:
+def test_a_dead_unit_says_so_and_an_unknown_dataset_too(
+    as_owner: Client, resnet: VisionModelRow, redis_url: str
+) -> None:
     profile = measured(labelled(layer_of(resnet), 7))
     profile.exemplars.all().delete()
-    Index.objects.create(layer=layer_of(resnet), data_set=DataSet.objects.get(), dead=[7])
-    Profile.objects.update(histogram={}, compared=timezone.now(), neighbours={"problem": "gone"})
+    LayerIndex.objects.create(layer=layer_of(resnet), dataset=Dataset.objects.get(), dead=[7])
+    UnitProfile.objects.update(histogram={}, compared=timezone.now(), neighbours={"problem": "gone"})
     text = page_of(as_owner)
     assert "No image of Photographs activates this unit at all" in text
     assert "Dead" in text
-    assert "There is no such dataset here." in page_of(as_owner, data_set="nowhere")
+    assert "There is no such dataset here." in page_of(as_owner, dataset="nowhere")
 
 
 def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_nothing(
-    as_owner: Client, owner: User, resnet: Model
+    as_owner: Client, owner: User, resnet: VisionModelRow
 ) -> None:
     run = concluded(owner)
     text = page_of(as_owner)
@@ -322,7 +328,7 @@ def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_n
 
 
 def test_of_many_runs_and_labels_the_newest_are_shown_and_the_others_are_a_click_away(
-    as_owner: Client, owner: User, resnet: Model, redis_url: str
+    as_owner: Client, owner: User, resnet: VisionModelRow, redis_url: str
 ) -> None:
     old = asked(owner, 7, "concluded")
     runs = [asked(owner, 7, "failed") for _ in range(RUNS + 1)]
@@ -341,17 +347,17 @@ def test_of_many_runs_and_labels_the_newest_are_shown_and_the_others_are_a_click
     assert f"1\N{EN DASH}{RUNS + 2} of {RUNS + 2}" in all_runs.content.decode()
 
 
-def test_the_end_of_a_run_labels_a_unit_that_had_no_row_yet(owner: User, resnet: Model) -> None:
+def test_the_end_of_a_run_labels_a_unit_that_had_no_row_yet(owner: User, resnet: VisionModelRow) -> None:
     concluded(owner, 11)
     assert list(Unit.objects.get(number=11).labels.values_list("text", flat=True)) == ["red balls"]
 
 
-def test_neighbouring_numbers_and_a_new_query_are_one_step_away(as_owner: Client, resnet: Model) -> None:
+def test_neighbouring_numbers_and_a_new_query_are_one_step_away(as_owner: Client, resnet: VisionModelRow) -> None:
     first, last = page_of(as_owner, 0), page_of(as_owner, 2047)
     assert 'rel="prev"' not in first
     assert 'rel="next"' in first
     assert 'rel="next"' not in last
-    assert "/query/?model=hf%3Amicrosoft%2Fresnet-152&amp;layer=layer4&amp;unit=0&amp;data_set=photos" in first
+    assert "/query/?model=hf%3Amicrosoft%2Fresnet-152&amp;layer=layer4&amp;unit=0&amp;dataset=photos" in first
     assert "class 5" in page_of(as_owner, 5, "logits")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.models import Index, Profile, Unit
+from experiments.models import LayerIndex, Unit, UnitProfile
 from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from tests.support.tiny_lab import GREEN, RED, TinyModel, TinyPictures
 from workers.jobs import long, registration
@@ -90,10 +90,10 @@ def test_the_sample_is_even_and_bounded() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("laboratory")
 def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
-    model, data_set = registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
-    registration.index_layers(data_set, model.name, ["layer1", "layer2"], lambda *_: None)
+    model, dataset = registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
+    registration.index_layers(dataset, model.name, ["layer1", "layer2"], lambda *_: None)
     layer = model.layers.get(name="layer2")
-    profile = Profile.objects.create(unit=Unit.objects.create(layer=layer, number=2), data_set=data_set)
+    profile = UnitProfile.objects.create(unit=Unit.objects.create(layer=layer, number=2), dataset=dataset)
     long.write_neighbours(profile.pk)
     profile.refresh_from_db()
     assert profile.compared
@@ -101,17 +101,17 @@ def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photograp
     assert (told["measure"], told["layers"]) == ("overlap", 2)
     assert {row[0] for row in told["same"]} <= {layer.pk}
     assert {row[0] for row in told["others"]} <= {model.layers.get(name="layer1").pk}
-    assert all(isinstance(each, list) for each in Index.objects.values_list("dead", flat=True))
+    assert all(isinstance(each, list) for each in LayerIndex.objects.values_list("dead", flat=True))
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("laboratory")
 def test_without_an_index_a_worker_says_so_and_makes_none(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
-    model, data_set = registration.model(str(checkpoint)), registration.data_set(f"folder:{photographs}")
+    model, dataset = registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
     unit = Unit.objects.create(layer=model.layers.get(name="layer2"), number=2)
-    profile = Profile.objects.create(unit=unit, data_set=data_set)
+    profile = UnitProfile.objects.create(unit=unit, dataset=dataset)
     long.write_neighbours(profile.pk)
     profile.refresh_from_db()
     assert "is not indexed over photographs" in profile.neighbours["problem"]
-    assert not Index.objects.exists()
+    assert not LayerIndex.objects.exists()
     long.write_neighbours(999_999)

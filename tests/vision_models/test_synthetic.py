@@ -289,11 +289,9 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
             "DETECTORS",
             {"corners": ("Colours in corners", "tests.vision_models.test_synthetic.load_corners")},
         )
-        patch.setattr(
-            registry, "DATA_SETS", {"squares": ("Squares", "tests.vision_models.test_synthetic.load_squares")}
-        )
+        patch.setattr(registry, "DATASETS", {"squares": ("Squares", "tests.vision_models.test_synthetic.load_squares")})
         patch.setattr(synthetic, "TABLES", {"corners": TABLE})
-        yield Laboratory(LabSettings(tmp_path, data_set="squares", batch_size=4))
+        yield Laboratory(LabSettings(tmp_path, dataset="squares", batch_size=4))
 
 
 def spec(layer: str, unit: int, kind: str = "synthetic") -> SystemSpec:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from workers.agent.blocks import CONCLUDING, THINKING, cut
 from workers.agent.programs import find_program
-from workers.record.events import Conclusion, Fate, Hypothesis
+from workers.record.events import Conclusion, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20
@@ -33,7 +33,7 @@ _ITEMS = (
     re.compile(r"[*_]{0,2}([0-9]{1,4})[.):][*_]{0,2}() (.*)"),
     re.compile(r"[-*+•]()() (.*)"),
 )
-"""The forms of a line of a list: number, fate, words. The first line of a list decides the form of all its lines."""
+"""The forms of a line of a list: number, status, words. The first line of a list decides the form of all its lines."""
 
 _FATE = re.compile(
     r"(?P<square>\[)\s?(?:(?:supported|refuted)\b|open\s?(?=[\]:;,.\u2013\u2014-]|$))"
@@ -171,9 +171,9 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
         before, after = _clean(after), ""
     word = _WORD.search(mark.group())
     assert word
-    fate: Fate = word.group().lower()  # type: ignore[assignment]  # the expression allows these three alone
+    status: HypothesisStatus = word.group().lower()  # type: ignore[assignment]  # the expression allows these three alone
     reason = "; ".join(part for part in (inside.strip(" :,;-\u2013\u2014*_"), after) if part)
-    return Hypothesis(number, before, fate, reason)
+    return Hypothesis(number, before, status, reason)
 
 
 def _end_of_mark(text: str, mark: re.Match[str]) -> int:
@@ -197,7 +197,7 @@ def _numbered(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
     for each in hypotheses[:MOST_HYPOTHESES]:
         number = each.number if each.number and each.number not in taken else max(taken, default=0) + 1
         taken.add(number)
-        numbered.append(Hypothesis(number, each.text, each.fate, each.reason))
+        numbered.append(Hypothesis(number, each.text, each.status, each.reason))
     return tuple(numbered)
 
 

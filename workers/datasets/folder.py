@@ -54,14 +54,14 @@ def load(settings: LabSettings, path: str) -> FolderOfImages:
 
 
 class FolderOfImages:
-    """The dataset "folder:PATH". See `protocols.DataSet`. Safe for threads."""
+    """The dataset "folder:PATH". See `protocols.Dataset`. Safe for threads."""
 
     def __init__(self, root: Path, settings: LabSettings) -> None:
         self.name = root.name or "root"
         self._root = root
-        self._limit = settings.data_set_images
+        self._limit = settings.dataset_images
         digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-        self._kept = settings.state / "data_sets" / f"folder-{digest}.npz"
+        self._kept = settings.state / "datasets" / f"folder-{digest}.npz"
         self._lock = threading.Lock()
         self._known: Listing | None = None
 

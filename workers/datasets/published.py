@@ -54,7 +54,7 @@ def load(settings: LabSettings, path: str) -> PublishedExemplars:
 
 
 class PublishedExemplars:
-    """The dataset "published:PATH". See `protocols.PublishedDataSet`. Safe for threads."""
+    """The dataset "published:PATH". See `protocols.PublishedDataset`. Safe for threads."""
 
     def __init__(self, root: Path) -> None:
         self.name = f"published {root.name}"

@@ -48,11 +48,11 @@ def load(settings: LabSettings, path: str) -> SavedImages:
         found = found[split]
     elif split:
         raise UnknownName(f"{str(folder)!r} has no splits, so {split!r} is none of them. Leave out #{split}.")
-    return SavedImages(folder.resolve().name, found, settings.data_set_images)
+    return SavedImages(folder.resolve().name, found, settings.dataset_images)
 
 
 class SavedImages:
-    """The dataset "saved:PATH". See `protocols.DataSet`. Safe for threads."""
+    """The dataset "saved:PATH". See `protocols.Dataset`. Safe for threads."""
 
     def __init__(self, name: str, table: Any, limit: int = 0) -> None:
         column = _column(table, datasets.Image)

@@ -19,14 +19,14 @@ from workers.protocols import SystemSpec, figure
 
 def vocabulary_of(run: Run) -> str:
     """What the run's generator can draw, in a sentence; "" if it draws whatever is said."""
-    generator = registry.TOOL_SETS[run.tool_set][1]
+    generator = registry.TOOLSETS[run.toolset][1]
     return str(getattr(laboratory().generator(generator), "vocabulary", ""))
 
 
 def changes_of(run: Run) -> str:
     """Which changes the run's editor can make, in a sentence; "" if it tries whatever is said, or is not there."""
     with suppress(MissingPart):
-        return str(getattr(laboratory().editor(registry.TOOL_SETS[run.tool_set][2]), "vocabulary", ""))
+        return str(getattr(laboratory().editor(registry.TOOLSETS[run.toolset][2]), "vocabulary", ""))
     return ""
 
 

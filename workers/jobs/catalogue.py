@@ -1,6 +1,6 @@
 """What a worker finds when it looks at the plug-ins, written down for the pages. Fetches nothing from anywhere.
 
-Used by `long` when a worker starts, by `chores` for what somebody adds, by the commands `models` and `data_sets`.
+Used by `long` when a worker starts, by `chores` for what somebody adds, by the commands `models` and `datasets`.
 A plug-in that fails stops no other: its row says why.
 """
 
@@ -14,11 +14,11 @@ from typing import Any
 from django import conf
 from django.db import transaction
 
-from experiments.models import Backbone, DataSet, Index, Layer, Model, Profile, Run, ToolSet
+from experiments.models import Backbone, Dataset, Layer, LayerIndex, Run, Toolset, UnitProfile, VisionModelRow
 from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
-from workers.protocols import DataSet as DataSetOfImages
+from workers.protocols import Dataset as DatasetOfImages
 from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, silent
 
 log = logging.getLogger(__name__)
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 def write_all(progress: Progress = silent) -> None:
     """Look at every plug-in of the registry, and at everything that was added. Raises only what `progress` raises."""
     work: list[tuple[str, Callable[[str], None]]] = [
-        *((key, write_data_set) for key in data_set_keys()),
+        *((key, write_dataset) for key in dataset_keys()),
         *((key, write_backbone) for key in registry.BACKBONES),
-        *((key, write_tool_set) for key in registry.TOOL_SETS),
+        *((key, write_toolset) for key in registry.TOOLSETS),
         *((key, write_model) for key in model_keys()),
     ]
     for done, (key, write) in enumerate(work):
@@ -41,13 +41,13 @@ def write_all(progress: Progress = silent) -> None:
 def model_keys() -> list[str]:
     """The models with a name in the registry, then those that were added."""
     named = [key for key, _ in registry.choices(registry.VISION_MODELS)]
-    return merged([named, Model.objects.values_list("name", flat=True)])
+    return merged([named, VisionModelRow.objects.values_list("name", flat=True)])
 
 
-def data_set_keys() -> list[str]:
+def dataset_keys() -> list[str]:
     """The datasets with a name in the registry, that of the settings, then those that were added."""
-    named = [key for key, _ in registry.choices(registry.DATA_SETS)]
-    return merged([named, [conf.settings.LAB_DATA_SET], DataSet.objects.values_list("key", flat=True)])
+    named = [key for key, _ in registry.choices(registry.DATASETS)]
+    return merged([named, [conf.settings.LAB_DATASET], Dataset.objects.values_list("key", flat=True)])
 
 
 def called(plugins: registry.Plugins, key: str) -> str:
@@ -68,24 +68,24 @@ def write_model(key: str) -> None:
     if remedy := trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
         label = called(registry.VISION_MODELS, key)
-        Model.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
+        VisionModelRow.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
-def look_at_model(key: str, **added: Any) -> Model:
+def look_at_model(key: str, **added: Any) -> VisionModelRow:
     """Write a model down; one whose layers are known is not loaded. Raises MissingPart, UnknownName.
 
     `added` are fields of the row that hold if it is new: who added it, and when.
     """
     require(registry.VISION_MODELS, key)
     model = laboratory().model(key)
-    known = Model.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
+    known = VisionModelRow.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
     known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
     layers = [] if known else list(model.layers())
     here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
     if not known:
         here["about"] = about(model)
     with transaction.atomic():
-        row, _ = Model.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
+        row, _ = VisionModelRow.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
         if not known:
             write_layers(row, model, layers)
     return row
@@ -97,7 +97,7 @@ def about(model: VisionModel) -> str:
     return tell() if tell else ""
 
 
-def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
+def write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
     """Layers that stay keep their rows, which units and labels hang on; what other weights gave is out of date."""
     kept, layers = [], list(layers)
     rename_layers(row, layers)
@@ -107,12 +107,12 @@ def write_layers(row: Model, model: VisionModel, layers: Iterable[LayerInfo]) ->
         kept.append(Layer.objects.update_or_create(model=row, name=layer.name, defaults=known)[0].pk)
     row.layers.exclude(pk__in=kept).delete()
     if row.revision != model.revision:
-        Profile.objects.filter(unit__layer__model=row).delete()
-        Index.objects.filter(layer__model=row).delete()
-        Model.objects.filter(pk=row.pk).update(revision=model.revision)
+        UnitProfile.objects.filter(unit__layer__model=row).delete()
+        LayerIndex.objects.filter(layer__model=row).delete()
+        VisionModelRow.objects.filter(pk=row.pk).update(revision=model.revision)
 
 
-def rename_layers(row: Model, layers: Iterable[LayerInfo]) -> None:
+def rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
     """A place in the network that has another name now takes its units, labels and runs along."""
     there = {known.path: known for known in row.layers.all()}
     taken = {known.name for known in there.values()}
@@ -126,35 +126,35 @@ def rename_layers(row: Model, layers: Iterable[LayerInfo]) -> None:
 # --- datasets --------------------------------------------------------------------------------------
 
 
-def write_data_set(key: str) -> None:
+def write_dataset(key: str) -> None:
     """The row of a dataset; of one that fails, with the reason."""
-    if remedy := trouble(key, lambda: look_at_data_set(key)):
+    if remedy := trouble(key, lambda: look_at_dataset(key)):
         lacks = {"available": False, "remedy": remedy}
-        label = called(registry.DATA_SETS, key)
-        DataSet.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
+        label = called(registry.DATASETS, key)
+        Dataset.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
-def look_at_data_set(key: str, **added: Any) -> DataSet:
+def look_at_dataset(key: str, **added: Any) -> Dataset:
     """Write a dataset down; its images are counted, not read. Raises MissingPart, UnknownName, as `look_at_model`."""
-    require(registry.DATA_SETS, key)
-    data_set = laboratory().data_set(key)
+    require(registry.DATASETS, key)
+    dataset = laboratory().dataset(key)
     named = {"label": label} if (label := added.pop("label", "")) else {}
-    here = {"available": True, "remedy": "", "images": counted(data_set)} | named
-    fresh = {"label": called(registry.DATA_SETS, key), "revision": data_set.revision} | added
+    here = {"available": True, "remedy": "", "images": counted(dataset)} | named
+    fresh = {"label": called(registry.DATASETS, key), "revision": dataset.revision} | added
     with transaction.atomic():
-        row, _ = DataSet.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
-        if row.revision != data_set.revision:  # other images: what was measured is out of date
+        row, _ = Dataset.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
+        if row.revision != dataset.revision:  # other images: what was measured is out of date
             row.profiles.all().delete()
             row.indexes.all().delete()
-            row.revision, row.broken, row.broken_count = data_set.revision, [], 0
+            row.revision, row.broken, row.broken_count = dataset.revision, [], 0
             row.save(update_fields=["revision", "broken", "broken_count"])
     return row
 
 
-def counted(data_set: DataSetOfImages) -> int:
+def counted(dataset: DatasetOfImages) -> int:
     """How many images it has, as far as that can be told without reading them."""
-    count: Callable[[], int] | None = getattr(data_set, "count", None)
-    return count() if count else len(data_set)
+    count: Callable[[], int] | None = getattr(dataset, "count", None)
+    return count() if count else len(dataset)
 
 
 # --- backbones and toolsets ------------------------------------------------------------------------
@@ -172,14 +172,14 @@ def write_backbone(key: str) -> None:
     Backbone.objects.update_or_create(key=key, defaults=found)
 
 
-def write_tool_set(key: str) -> None:
-    label, generator, editor, describer = registry.TOOL_SETS[key]
+def write_toolset(key: str) -> None:
+    label, generator, editor, describer = registry.TOOLSETS[key]
     parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
     remedies = [lack(*part) for part in parts]
     remedy = "\n".join(dict.fromkeys(each for each in remedies if each))
     found = {"label": label, "available": not remedy, "remedy": remedy}
     found["model_names"] = [] if remedy else merged(registry.offered(*part, settings()) for part in parts)
-    ToolSet.objects.update_or_create(key=key, defaults=found)
+    Toolset.objects.update_or_create(key=key, defaults=found)
 
 
 # --- what is missing --------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Export, Import, Job, Run
-from experiments.models.exchange import NOUNS, Brought, Format, What
+from experiments.models.exchange import NOUNS, Format, ImportKind, What
 from experiments.models.job import MOVING, JobStatus
 from workers import registry
 from workers.errors import ToolMisuse
@@ -128,7 +128,7 @@ def take_import(job: Job, progress: Progress) -> str:
         raise Refused("The file is not here any more: it was read, or stopped, before. Bring it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
-        return take(row.path, Brought(row.kind), Source(row.name, owner, row), job.options, progress)
+        return take(row.path, ImportKind(row.kind), Source(row.name, owner, row), job.options, progress)
     finally:
         if not still_wanted(job):
             row.path.unlink(missing_ok=True)
@@ -141,14 +141,14 @@ def still_wanted(job: Job) -> bool:
     return lease.stopping.is_set() and not Job.objects.filter(pk=job.pk, stop_requested=True).exists()
 
 
-def take(path: Path, kind: Brought, source: Source, options: dict[str, Any], progress: Progress) -> str:
+def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
     """Take a file in. Raises RequestError; then nothing of it was kept, but for runs that stood before the bad one."""
-    if kind == Brought.LABELS:
+    if kind == ImportKind.LABELS:
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
         return import_labels.take(
             path, str(options["model"]), str(options["source"]), progress, layer=layer, first=first
         )
-    if kind == Brought.HISTORY:
+    if kind == ImportKind.HISTORY:
         taken = told([maia_history.take(path, source, options, laboratory(), progress)])
         return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
     return told(import_bundle.bundle(path, source, laboratory(), progress))

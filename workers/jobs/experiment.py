@@ -16,7 +16,7 @@ def run_program(
     *,
     seed: int,
     seconds: float,
-    tool_set: str,
+    toolset: str,
     progress: Callable[[str, int, int], None],
     stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def run_program(
     """
     from workers.sandbox.program import dialect
 
-    bench = laboratory().bench(spec, ImagesInMemory(), seed, tool_set=tool_set, progress=progress)
+    bench = laboratory().bench(spec, ImagesInMemory(), seed, toolset=toolset, progress=progress)
     result = sandbox().run(
         program,
         bench.calls(dialect(program)),

@@ -13,7 +13,7 @@ from threading import Event as Flag
 
 from experiments.core import notify, transcript
 from experiments.core.display_name import person
-from experiments.models import DataSet, Model, Run
+from experiments.models import Dataset, Run, VisionModelRow
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.console import Console, ConsoleNotebook
@@ -32,11 +32,11 @@ def look_at(run: Run) -> None:
     """Have the catalogue know what a run is about, where no worker has written that down."""
     from workers.jobs import catalogue
 
-    if not Model.objects.filter(name=run.model, available=True).exists():
+    if not VisionModelRow.objects.filter(name=run.model, available=True).exists():
         catalogue.write_model(run.model)
-    data_set = run.options.get("data_set")
-    if data_set and not DataSet.objects.filter(key=data_set, available=True).exists():
-        catalogue.write_data_set(data_set)
+    dataset = run.options.get("dataset")
+    if dataset and not Dataset.objects.filter(key=dataset, available=True).exists():
+        catalogue.write_dataset(dataset)
 
 
 def investigate(run: Run, console: Console) -> Run:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 from experiments.core.display_name import person
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.models.human_reply import What
 from workers.protocols import Backbone
 
@@ -28,7 +28,7 @@ MISREAD = (
 )
 
 Listed = tuple[int, str, str, str]
-"""A hypothesis: number, text, fate, the figure that decides it."""
+"""A hypothesis: number, text, status, the figure that decides it."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ def with_reply(backbone: Backbone, run: Run) -> Backbone:
     """The backbone with the reply of the next round, where a person has sent it."""
     from workers.backbones.person import Person
 
-    sent = run.turns.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
+    sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
     return Person(person(sent.author), text_of(sent)) if sent else backbone
 
 
-def text_of(turn: Turn) -> str:
+def text_of(turn: HumanReply) -> str:
     """The reply in the grammar that every backbone writes."""
     return "\n\n".join(blocks(written(turn)))
 
 
-def written(turn: Turn) -> Written:
+def written(turn: HumanReply) -> Written:
     """What of a turn is sent: a program or a conclusion, never both."""
     about = Written(
         prose=tidy(turn.prose),
         hypotheses=tuple(
-            (each["number"], in_line(each["text"]), each["fate"], in_line(each["reason"])) for each in turn.hypotheses
+            (each["number"], in_line(each["text"]), each["status"], in_line(each["reason"])) for each in turn.hypotheses
         ),
     )
     if turn.what == What.EXPERIMENT:
@@ -86,14 +86,14 @@ def blocks(reply: Written) -> Iterator[str]:
     yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))
 
 
-def line(number: int, text: str, fate: str, reason: str) -> str:
-    return f"Hypothesis_{number}: {text} [{fate}: {reason}]" if reason else f"Hypothesis_{number}: {text} [{fate}]"
+def line(number: int, text: str, status: str, reason: str) -> str:
+    return f"Hypothesis_{number}: {text} [{status}: {reason}]" if reason else f"Hypothesis_{number}: {text} [{status}]"
 
 
 # --- what would be misread --------------------------------------------------------------------------
 
 
-def problems(turn: Turn) -> dict[str, str]:
+def problems(turn: HumanReply) -> dict[str, str]:
     """What keeps a turn from being sent: the name of a field -> why. Empty if it reads as it was written."""
     reply = written(turn)
     if turn.what == What.EXPERIMENT and not reply.program:
@@ -122,7 +122,7 @@ def comes_back(reply: Written) -> bool:
 
     found = parse("\n\n".join(blocks(reply)))
     conclusion = found.conclusion
-    listed = tuple((each.number, each.text, each.fate, each.reason) for each in found.hypotheses)
+    listed = tuple((each.number, each.text, each.status, each.reason) for each in found.hypotheses)
     told = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
     reasons = conclusion.reasoning if conclusion else reply.reasoning  # reasoning alone concludes nothing
     return (
@@ -137,8 +137,8 @@ def comes_back(reply: Written) -> bool:
 
 
 def same(listed: Listed) -> Listed:
-    number, text, fate, reason = listed
-    return number, bare(text), fate, bare(reason)
+    number, text, status, reason = listed
+    return number, bare(text), status, bare(reason)
 
 
 def meant(labels: tuple[str, ...]) -> list[str]:

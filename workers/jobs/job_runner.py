@@ -50,7 +50,7 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
 
     does = {
         JobKind.MODEL: registration.add_model,
-        JobKind.DATA_SET: registration.add_data_set,
+        JobKind.DATASET: registration.add_dataset,
         JobKind.INDEX: registration.index,
         JobKind.EXPORT: exchange.write_export,
         JobKind.IMPORT: exchange.take_import,

@@ -1,6 +1,6 @@
-"""A backbone as the judge of a contest: a fresh conversation for each pair, its answer saved at once.
+"""A backbone as the judge of a trial: a fresh conversation for each pair, its answer saved at once.
 
-Called by `chores` for a job that somebody asked for on the page of a contest. Stopped, failed or at the end of its
+Called by `chores` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
 allowance it keeps what it has, and goes on there when it is asked again.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from experiments.models import Choice, Contest, Job, Judge, Pair
+from experiments.models import Job, Judge, Pair, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer
 from experiments.pairwise import evidence, judging
 from workers.errors import ContentRefused, RequestError
@@ -42,24 +42,24 @@ class Sitting:
     total: int
 
     @property
-    def contest(self) -> Contest:
-        return self.judge.contest
+    def trial(self) -> PairwiseTrial:
+        return self.judge.trial
 
 
 def judge(job: Job, progress: Progress) -> str:
     """Have the backbone judge every pair that it has not judged. Returns what it did, in words.
 
-    Raises RequestError if it cannot look or the contest is closed, Cancelled, and what the backbone raises.
+    Raises RequestError if it cannot look or the trial is closed, Cancelled, and what the backbone raises.
     """
-    found = Judge.objects.select_related("contest").filter(job=job).first()
+    found = Judge.objects.select_related("trial").filter(job=job).first()
     if found is None:
-        raise RequestError("This work was asked for again elsewhere: the page of its contest has the newer one.")
+        raise RequestError("This work was asked for again elsewhere: the page of its trial has the newer one.")
     backbone = laboratory().backbone(found.backbone, found.backbone_model)
     if not backbone.sees:
         raise RequestError(BLIND.format(label=backbone.label))
     if not backbone.price_known and not found.unpriced:
         raise RequestError(PRICELESS.format(label=backbone.label))
-    sitting = Sitting(found, backbone, progress, found.contest.pairs.count())
+    sitting = Sitting(found, backbone, progress, found.trial.pairs.count())
     return sit(sitting)
 
 
@@ -78,8 +78,8 @@ def sit(sitting: Sitting) -> str:
 
 
 def pending(sitting: Sitting) -> QuerySet[Pair]:
-    done = Choice.objects.filter(judge=sitting.judge).values("pair")
-    return sitting.contest.pairs.exclude(pk__in=done).order_by("position")
+    done = Vote.objects.filter(judge=sitting.judge).values("pair")
+    return sitting.trial.pairs.exclude(pk__in=done).order_by("position")
 
 
 def pairs(sitting: Sitting) -> Iterator[Pair]:
@@ -96,11 +96,11 @@ def consider(sitting: Sitting, pair: Pair) -> None:
         sitting.progress("Judging", done, sitting.total)
 
     emit("")
-    swapped = judging.is_swapped(sitting.contest, pair, key_of(sitting.judge))
+    swapped = judging.is_swapped(sitting.trial, pair, key_of(sitting.judge))
     began = time.monotonic()
     messages = conversation(pair, swapped)
     for attempt in range(ATTEMPTS):
-        reply = ask(sitting.backbone, messages, emit, sitting.contest.seed + attempt)
+        reply = ask(sitting.backbone, messages, emit, sitting.trial.seed + attempt)
         said = two_way.read(reply.text)
         if said or attempt == ATTEMPTS - 1:
             answer = judging.in_the_pair(said, swapped) if said else Answer.UNREAD
@@ -133,15 +133,15 @@ def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> R
 
 @transaction.atomic
 def keep(sitting: Sitting, pair: Pair, answer: Answer, swapped: bool, seconds: float, reply: Reply) -> None:
-    """The answer, unless the contest was closed meanwhile. Raises RequestError then."""
+    """The answer, unless the trial was closed meanwhile. Raises RequestError then."""
     try:
-        judging.open_contest(sitting.contest.pk)
+        judging.open_trial(sitting.trial.pk)
     except judging.Refused as error:
         raise RequestError(str(error)) from None
     known = {"answer": answer, "swapped": swapped, "seconds": seconds, "reply": reply.text}
-    Choice.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
+    Vote.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
     spend(sitting.judge, reply.usage)
-    judging.tell(sitting.contest.pk)
+    judging.tell(sitting.trial.pk)
 
 
 def spend(judge: Judge, usage: Usage) -> None:

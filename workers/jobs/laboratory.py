@@ -32,7 +32,7 @@ def lab_settings() -> LabSettings:
         precision=cast("Precision", settings.LAB_PRECISION),
         shelf=Shelf(int(settings.LAB_MEMORY_GB * (1 << 30)), device),
         provider=provider(),
-        data_set=settings.LAB_DATA_SET,
+        dataset=settings.LAB_DATASET,
         generator=settings.LAB_GENERATOR,
         editor=settings.LAB_EDITOR,
         image_batch=settings.LAB_IMAGE_BATCH,
@@ -43,7 +43,7 @@ def lab_settings() -> LabSettings:
         edit_guidance=settings.LAB_EDIT_GUIDANCE,
         edit_size=settings.LAB_EDIT_SIZE,
         batch_size=settings.LAB_BATCH_SIZE,
-        data_set_images=settings.LAB_DATA_SET_IMAGES,
+        dataset_images=settings.LAB_DATASET_IMAGES,
         surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )

@@ -8,7 +8,7 @@ import time
 from celery import shared_task
 
 from experiments.core import notify
-from experiments.models import Profile
+from experiments.models import UnitProfile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
 from workers.protocols import Progress
@@ -37,7 +37,7 @@ def write_exemplars(profile_id: int) -> None:
     """Write the exemplars of one unit over one dataset, raw and masked; the index is built if need be."""
     from workers.jobs.unit_profiles import write
 
-    profile = Profile.objects.filter(pk=profile_id, written=None).first()
+    profile = UnitProfile.objects.filter(pk=profile_id, written=None).first()
     if profile is None:
         return
     try:
@@ -45,9 +45,9 @@ def write_exemplars(profile_id: int) -> None:
     except Cancelled:
         return
     except MaiaError as error:
-        Profile.objects.filter(pk=profile_id).update(problem=str(error))
+        UnitProfile.objects.filter(pk=profile_id).update(problem=str(error))
     except Exception as error:
-        Profile.objects.filter(pk=profile_id).update(problem=f"{type(error).__name__}: {error}")
+        UnitProfile.objects.filter(pk=profile_id).update(problem=f"{type(error).__name__}: {error}")
         raise
 
 
@@ -56,7 +56,7 @@ def write_neighbours(profile_id: int) -> None:
     """Write down which units are most like one, over one dataset. Takes a moment: the index knows it all."""
     from workers.jobs import similar_units
 
-    if profile := Profile.objects.select_related("unit__layer__model", "data_set").filter(pk=profile_id).first():
+    if profile := UnitProfile.objects.select_related("unit__layer__model", "dataset").filter(pk=profile_id).first():
         similar_units.write(profile)
 
 

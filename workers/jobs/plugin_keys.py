@@ -7,7 +7,7 @@ from pathlib import Path
 from workers import registry
 from workers.errors import UnknownName
 
-LONGEST_MODEL, LONGEST_DATA_SET = 200, 500
+LONGEST_MODEL, LONGEST_DATASET = 200, 500
 """Characters that a row can hold."""
 SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
 """Files that the library `datasets` leaves at the top of what it saves."""
@@ -28,16 +28,16 @@ def model_key(written: str) -> str:
     return checked("model", absolute(f"hf:{text}"), LONGEST_MODEL)
 
 
-def data_set_key(written: str) -> str:
+def dataset_key(written: str) -> str:
     """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName."""
     text = written.strip()
-    if names_plugin(registry.DATA_SETS, text):
-        return checked("dataset", absolute(text), LONGEST_DATA_SET)
+    if names_plugin(registry.DATASETS, text):
+        return checked("dataset", absolute(text), LONGEST_DATASET)
     folder, split = parted(text)
     if not text or not folder.is_dir():
         where = folder.absolute() if text else "without a name"
         raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved dataset.")
-    return checked("dataset", f"{family(folder)}:{folder.absolute()}{split}", LONGEST_DATA_SET)
+    return checked("dataset", f"{family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
 
 
 def family(folder: Path) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from experiments.models import DataSet, Job, Layer, Model
+from experiments.models import Dataset, Job, Layer, VisionModelRow
 from workers import registry
 from workers.errors import MissingPart, UnknownName
 from workers.jobs import catalogue, plugin_keys
 from workers.jobs.laboratory import laboratory
-from workers.jobs.systems import find_data_set
+from workers.jobs.systems import find_dataset
 from workers.jobs.unit_profiles import note_index
 from workers.protocols import Progress
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workers.lab.index_files import Skipped
 
 
-def model(written: str, by: User | None = None) -> Model:
+def model(written: str, by: User | None = None) -> VisionModelRow:
     """The row of a model, from then on offered by the form; loaded once, to list its layers.
 
     Raises UnknownName if there is no such model, MissingPart, with the command that gets it, if it is not here.
@@ -30,9 +30,9 @@ def model(written: str, by: User | None = None) -> Model:
     return catalogue.look_at_model(key, **signed(key in registry.VISION_MODELS, by))
 
 
-def data_set(key: str, label: str = "", by: User | None = None) -> DataSet:
+def dataset(key: str, label: str = "", by: User | None = None) -> Dataset:
     """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart."""
-    return catalogue.look_at_data_set(key, label=label.strip(), **signed(key in registry.DATA_SETS, by))
+    return catalogue.look_at_dataset(key, label=label.strip(), **signed(key in registry.DATASETS, by))
 
 
 def signed(named: bool, by: User | None) -> dict[str, Any]:
@@ -47,13 +47,13 @@ def add_model(job: Job, progress: Progress) -> str:
     return f"{row.name} has {row.layers.count()} layers and is in the New query form."
 
 
-def add_data_set(job: Job, progress: Progress) -> str:
-    """What a job of kind "data_set" does."""
+def add_dataset(job: Job, progress: Progress) -> str:
+    """What a job of kind "dataset" does."""
     written = job.subject.strip()
-    if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATA_SETS, written):
+    if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATASETS, written):
         raise UnknownName(f"{written!r} is no full path. Write it from the top, as /data/photographs.")
     progress(f"Counting the images of {written}", 0, 1)
-    row = data_set(plugin_keys.data_set_key(written), str(job.options.get("label", "")), job.asked_by)
+    row = dataset(plugin_keys.dataset_key(written), str(job.options.get("label", "")), job.asked_by)
     return f"{row.label} has {row.images:,} images. Index it for a model here, or let the first query do so."
 
 
@@ -61,21 +61,19 @@ def index(job: Job, progress: Progress) -> str:
     """Index what the job names; what an earlier attempt has done is not done again."""
     model, names = str(job.options.get("model", "")), list(job.options.get("layers", []))
     insist = bool(job.options.get("insist"))
-    return index_layers(known_data_set(job.subject), model, names, progress, insist=insist)
+    return index_layers(known_dataset(job.subject), model, names, progress, insist=insist)
 
 
-def known_data_set(name: str) -> DataSet:
+def known_dataset(name: str) -> Dataset:
     """The row of a dataset by its key, its name or its path. Raises UnknownName, listing what there is."""
-    if row := find_data_set(name):
+    if row := find_dataset(name):
         return row
-    there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "none yet"
-    raise UnknownName(
-        f"There is no dataset {name!r}. Choose one of: {there}. Or add it: manage.py data_sets add {name}"
-    )
+    there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "none yet"
+    raise UnknownName(f"There is no dataset {name!r}. Choose one of: {there}. Or add it: manage.py datasets add {name}")
 
 
 def index_layers(
-    data_set: DataSet, model_name: str, names: Sequence[str], progress: Progress, *, insist: bool = False
+    dataset: Dataset, model_name: str, names: Sequence[str], progress: Progress, *, insist: bool = False
 ) -> str:
     """Index these layers, all of the model's if none is named. Returns a sentence on what is there now.
 
@@ -84,43 +82,43 @@ def index_layers(
     Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then goes on where it was.
     """
     row = catalogue.look_at_model(plugin_keys.model_key(model_name))
-    layers, left = published_of(data_set, named_layers(row, names))
-    made = laboratory().index(row.name, data_set.key)
+    layers, left = published_of(dataset, named_layers(row, names))
+    made = laboratory().index(row.name, dataset.key)
     made.prepare([layer.name for layer in layers], progress, insist=insist)
-    note_index(data_set, layers)
+    note_index(dataset, layers)
     skipped = made.skipped()
-    note_skipped(data_set, skipped)
+    note_skipped(dataset, skipped)
     rest = f" {skipped.count:,} could not be read and are left out." if skipped.count else ""
     rest += f" Nothing was published of {', '.join(layer.name for layer in left)}, so that is left out." if left else ""
     notes = dict.fromkeys(note for layer in layers if (note := made.note(layer.name)))
-    told = f"{row.name} {', '.join(layer.name for layer in layers)}: {data_set.images:,} images indexed.{rest}"
+    told = f"{row.name} {', '.join(layer.name for layer in layers)}: {dataset.images:,} images indexed.{rest}"
     return " ".join([told, *notes])
 
 
-def published_of(data_set: DataSet, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
+def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
     """Of layers, those that a dataset can be indexed for, and the rest; one of plain images can be for all.
 
     Raises MissingPart if published exemplars are of none of them.
     """
-    there: Sequence[str] | None = getattr(laboratory().data_set(data_set.key), "layer_names", None)
+    there: Sequence[str] | None = getattr(laboratory().dataset(dataset.key), "layer_names", None)
     if there is None:
         return layers, []
     if not any(layer.name in there for layer in layers):
         named = ", ".join(layer.name for layer in layers)
-        raise MissingPart(f"{data_set.label} has no exemplars of {named}, only of: {', '.join(there)}.")
+        raise MissingPart(f"{dataset.label} has no exemplars of {named}, only of: {', '.join(there)}.")
     return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
 
 
-def note_skipped(data_set: DataSet, skipped: Skipped) -> None:
+def note_skipped(dataset: Dataset, skipped: Skipped) -> None:
     """Write down which images an index left out."""
-    data_set.broken_count = skipped.count
-    data_set.broken = [
+    dataset.broken_count = skipped.count
+    dataset.broken = [
         {"file": each.file, "reason": each.reason.removeprefix(f"{each.file}: ")} for each in skipped.first
     ]
-    data_set.save(update_fields=["broken_count", "broken"])
+    dataset.save(update_fields=["broken_count", "broken"])
 
 
-def named_layers(model: Model, names: Iterable[str]) -> list[Layer]:
+def named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
     """Raises UnknownName for a layer that the model does not have."""
     layers = {layer.name: layer for layer in model.layers.all()}
     if unknown := [name for name in names if name not in layers]:

@@ -116,7 +116,7 @@ class Runner:
             spec_of(self.run),
             self.images,
             seed=self.run.seed,
-            tool_set=self.run.tool_set,
+            toolset=self.run.toolset,
             describer=describer,
             earlier=self.notebook.entries(),
             progress=stop.progress,
@@ -181,15 +181,15 @@ def parts(run: Run) -> dict[str, str]:
     backbone = lab.backbone(run.backbone, run.backbone_model)
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
-    lab.equipment(run.tool_set)  # raises UnknownName
-    _, generator, editor, describer = registry.TOOL_SETS[run.tool_set]
-    data_set = str(run.options.get("data_set") or lab.settings.data_set)
+    lab.equipment(run.toolset)  # raises UnknownName
+    _, generator, editor, describer = registry.TOOLSETS[run.toolset]
+    dataset = str(run.options.get("dataset") or lab.settings.dataset)
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
         "agent": backbone.label,
         "model": named(run.model, lab.model(run.model)),
-        "dataset": named(data_set, lab.data_set(data_set)),
-        "toolset": run.tool_set,
+        "dataset": named(dataset, lab.dataset(dataset)),
+        "toolset": run.toolset,
         "generator": named(generator, lab.generator(generator)),
         "editor": named(editor, lab.editor(editor)),
         "describer": backbone.label if backbone.sees else describer,

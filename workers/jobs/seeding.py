@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib import import_module
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -17,8 +18,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from experiments.core.search_index import backend, texts
-from experiments.core.search_index.normalize import fold
-from experiments.models import Experiment, Image, Label, Layer, Model, Observation, Passage, Run, Unit
+from experiments.core.search_index.normalize import normalize
+from experiments.models import Experiment, Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from experiments.models.search_text import Kind
 from workers.jobs import bulk, seeded_stories
 from workers.jobs.seeded_images import draw_images
@@ -41,7 +42,7 @@ OBSERVED = (
     *("id", "run_id", "experiment_id", "position", "title", "activation", "image_id", "masked_id", "origin"),
     *("prompt", "seed", "original", "change"),
 )
-WRITTEN = ("run_id", "model", "layer", "unit", "kind", "seq", "anchor", "time", "text", "folded", "id")
+WRITTEN = ("run_id", "model", "layer", "unit", "kind", "seq", "anchor", "time", "text", "normalized", "id")
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,7 @@ def seed(observations: int, runs: int, progress: Progress) -> Seeded:
     bulk.hurry()
     images = draw_images()
     systems = list(systems_of(catalogue()))
-    index = backend.of(connection.vendor)
-    if connection.vendor == "postgresql":
-        index.drop(connection)  # made anew at the end, which is much quicker
+    without_indexes()
     asked = make_runs(runs, observations, systems, chance)
     made = make_experiments(asked)
     done = 0
@@ -75,20 +74,35 @@ def seed(observations: int, runs: int, progress: Progress) -> Seeded:
     settle_figures(asked)
     with transaction.atomic():
         keep([passage for run in asked for passage in seeded_stories.passages(run)])
-        texts.keep_gists(asked)
-    bulk.renumber(Observation, Passage)
-    if connection.vendor == "postgresql":
-        index.create(connection)
+        texts.keep_summaries(asked)
+    bulk.renumber(Observation, SearchText)
+    make_indexes()
     seeded_stories.tell(asked)
     bulk.settle()
     return Seeded(len(asked), done)
+
+
+def without_indexes() -> None:
+    """PostgreSQL's indexes for search are made anew at the end, which is much quicker."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("DROP INDEX search_texts_trigrams, search_texts_ngrams")
+
+
+def make_indexes() -> None:
+    if connection.vendor == "postgresql":
+        migration = import_module("experiments.migrations.0002_search_and_audit")
+        with connection.cursor() as cursor:
+            for statement in migration.POSTGRES_INDEX:
+                if statement.startswith("CREATE INDEX"):
+                    cursor.execute(statement)
 
 
 def catalogue() -> list[Layer]:
     """The layers that runs are about; rows that workers have written stay."""
     found = []
     for name, layers in MODELS.items():
-        model, _ = Model.objects.get_or_create(name=name, defaults={"label": name, "available": False})
+        model, _ = VisionModelRow.objects.get_or_create(name=name, defaults={"label": name, "available": False})
         for position, (layer, units) in enumerate(layers.items()):
             known = {"position": position, "path": layer, "kind": "conv", "units": units}
             found.append(Layer.objects.get_or_create(model=model, name=layer, defaults=known)[0])
@@ -185,13 +199,13 @@ def title_passage(row: Sequence, runs: dict[int, Run]) -> tuple[Run, str, int, d
 
 def keep(passages: Sequence[tuple[Run, str, int | None, datetime, str]]) -> None:
     """Write passages (run, kind, anchor, time, text) and have them found."""
-    first = bulk.next_key(Passage)
+    first = bulk.next_key(SearchText)
     rows = []
     for key, (run, kind, anchor, time, text) in enumerate(passages, first):
         moment = connection.ops.adapt_datetimefield_value(time)
         system = (run.pk, run.model, run.layer, run.unit)
-        rows.append((*system, str(kind), 0, anchor, moment, text, fold(text), key))
-    bulk.insert(Passage, WRITTEN, rows)
+        rows.append((*system, str(kind), 0, anchor, moment, text, normalize(text), key))
+    bulk.insert(SearchText, WRITTEN, rows)
     backend.index([(row[-1], row[-2]) for row in rows])
 
 

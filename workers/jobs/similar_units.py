@@ -6,12 +6,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from experiments.models import Index, Profile
+from experiments.models import LayerIndex, UnitProfile
 from workers.errors import MaiaError
 from workers.jobs.laboratory import laboratory
 
 
-def write(profile: Profile) -> None:
+def write(profile: UnitProfile) -> None:
     """What cannot be compared says why; asked again, it is looked at again."""
     began = timezone.now()
     try:
@@ -22,16 +22,18 @@ def write(profile: Profile) -> None:
     profile.save(update_fields=["neighbours", "compared"])
 
 
-def compared(profile: Profile) -> dict[str, Any]:
+def compared(profile: UnitProfile) -> dict[str, Any]:
     """The comparison as JSON: neighbours are [id of the layer, number, likeness, exemplars shared]."""
     from workers.lab.similar_units import Neighbour, compare
 
     layer, model = profile.unit.layer, profile.unit.layer.model
-    indexes = Index.objects.filter(data_set=profile.data_set, layer__model=model).values_list("layer__name", "layer_id")
+    indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model).values_list(
+        "layer__name", "layer_id"
+    )
     ids = dict(indexes)
-    known = laboratory().index(model.name, profile.data_set.key).known(list(ids))
+    known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
     if layer.name not in known:
-        return {"problem": f"{layer.name} is not indexed over {profile.data_set.label} any more."}
+        return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}
     found = compare(known, layer.name, profile.unit.number)
 
     def rows(neighbours: list[Neighbour]) -> list[list[float]]:

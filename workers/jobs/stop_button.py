@@ -15,7 +15,7 @@ class StopButton:
 
     def __init__(self, run: Run, number: int, notebook: DatabaseNotebook) -> None:
         round_number = run.experiments.filter(number=number).values("round")[:1]
-        self.turn = run.turns.filter(sent__isnull=False, round=round_number).first()
+        self.turn = run.human_replies.filter(sent__isnull=False, round=round_number).first()
         self.notebook = notebook
         self.who = ""
         """Who stopped it; empty while nobody has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.core.unit_names import unit_number
-from experiments.models import DataSet
+from experiments.models import Dataset
 from workers import registry
 from workers.errors import RequestError, UnknownName
 from workers.jobs import plugin_keys
@@ -11,7 +11,7 @@ from workers.jobs.laboratory import laboratory
 from workers.protocols import LayerInfo, SystemSpec
 
 
-def system_named(model: str, layer: str, unit: str, data_set: str = "") -> SystemSpec:
+def system_named(model: str, layer: str, unit: str, dataset: str = "") -> SystemSpec:
     """The system; what kind it is follows from its layer. Raises RequestError if something does not exist."""
     key = plugin_keys.absolute(model)
     layers = {info.name: info for info in laboratory().layers(key)}
@@ -19,7 +19,7 @@ def system_named(model: str, layer: str, unit: str, data_set: str = "") -> Syste
         raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")
     info = layers[layer]
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
-    options = {"data_set": data_set_named(data_set)} if data_set else {}
+    options = {"dataset": dataset_named(dataset)} if dataset else {}
     return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
 
 
@@ -35,19 +35,19 @@ def name_of(spec: SystemSpec) -> str:
     return names[spec.unit] if spec.unit < len(names) else ""
 
 
-def data_set_named(name: str) -> str:
+def dataset_named(name: str) -> str:
     """The key of a dataset, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
-    if row := find_data_set(name):
+    if row := find_dataset(name):
         return row.key
     try:
-        return plugin_keys.data_set_key(name)
+        return plugin_keys.dataset_key(name)
     except RequestError:
-        there = ", ".join(DataSet.objects.values_list("key", flat=True)) or "toybox"
+        there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "toybox"
         raise UnknownName(f"There is no dataset or folder {name!r}. Choose one of: {there}.") from None
 
 
-def find_data_set(name: str) -> DataSet | None:
+def find_dataset(name: str) -> Dataset | None:
     """The row of a dataset that was added, by its key, its path or its name."""
-    rows = DataSet.objects.all()
+    rows = Dataset.objects.all()
     paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", "saved", "published")])
     return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

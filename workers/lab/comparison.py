@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workers.lab.imaging import bright
-from workers.protocols import DataSet, Progress, Published, VisionModel, part_seen
+from workers.protocols import Dataset, Progress, Published, VisionModel, part_seen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def compare(
     found: Published,
     layer: str,
     model: VisionModel,
-    data_set: DataSet,
+    dataset: Dataset,
     batch_size: int,
     progress: Progress,
 ) -> Comparison | None:
@@ -87,7 +87,7 @@ def compare(
         return None
     published = found.activations[:, units].T.astype(float)  # (units, images)
     positions = found.positions[:, units].T
-    measured, overlaps = _measured(positions, units, layer, model, data_set, found.thresholds, batch_size, progress)
+    measured, overlaps = _measured(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)
     own = np.stack([measured[row, row] for row in range(len(units))])  # (units, images)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = own / published
@@ -111,19 +111,19 @@ def _measured(
     units: NDArray[np.integer],
     layer: str,
     model: VisionModel,
-    data_set: DataSet,
+    dataset: Dataset,
     thresholds: NDArray[np.float64] | None,
     batch_size: int,
     progress: Progress,
 ) -> tuple[NDArray[np.float64], list[float]]:
     """Activations (units whose images they are, units, images); of each image, how its masks for its unit overlap."""
-    masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(data_set, "mask", None)
+    masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(dataset, "mask", None)
     order, size = positions.ravel(), positions.shape[1]
     activations, overlaps = np.empty((len(units), len(units), size)), []
     for start in range(0, len(order), batch_size):
         progress(f"Comparing published exemplars of {layer} with {model.name}", start, len(order))
         some = range(start, min(start + batch_size, len(order)))
-        images = [data_set[int(order[at])].image for at in some]
+        images = [dataset[int(order[at])].image for at in some]
         maps = model.maps(images, [layer])[layer][:, units.tolist()].numpy(force=True)
         for at, image, each in zip(some, images, maps, strict=True):
             row, rank = divmod(at, size)

@@ -36,7 +36,7 @@ from workers.lab.index_files import (
     with_published,
 )
 from workers.lab.indexing import Pass, Work, named
-from workers.protocols import DataSet, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
+from workers.protocols import Dataset, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,16 +48,16 @@ _LONGEST = 100  # characters of a file name
 class ExemplarIndex:
     """The index of one model over one dataset. Safe for threads."""
 
-    def __init__(self, settings: LabSettings, model: VisionModel, data_set: DataSet) -> None:
+    def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset) -> None:
         self._settings = settings
         self._model = model
-        self._data_set = data_set
+        self._dataset = dataset
         self._layers: dict[str, LayerStatistics] = {}
 
     @cached_property
     def folder(self) -> Path:
         """Where it lies."""
-        names = (f"{each.name}-{each.revision}" for each in (self._model, self._data_set))
+        names = (f"{each.name}-{each.revision}" for each in (self._model, self._dataset))
         return self._settings.state.joinpath("index", *(_file_name(name) for name in names))
 
     def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord:
@@ -72,8 +72,8 @@ class ExemplarIndex:
 
     def picture(self, position: int) -> Picture:
         """The dataset's image at a position; one that was published for other weights carries a remark."""
-        layer_of: Callable[[int], str] | None = getattr(self._data_set, "layer_of", None)
-        picture, note = self._data_set[position], self.note(layer_of(position)) if layer_of else ""
+        layer_of: Callable[[int], str] | None = getattr(self._dataset, "layer_of", None)
+        picture, note = self._dataset[position], self.note(layer_of(position)) if layer_of else ""
         return replace(picture, remark=note) if note else picture
 
     def note(self, layer: str) -> str:
@@ -101,10 +101,10 @@ class ExemplarIndex:
         """
         if all(layer in self._layers for layer in layers):
             return
-        _ask(self._data_set, "list_files", progress)
+        _ask(self._dataset, "list_files", progress)
         if self._missing(layers):
             what = f"Waiting for the index of {self._model.name} {named(layers)}"
-            with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._data_set))):
+            with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._dataset))):
                 missing = self._missing(layers)
                 if missing:
                     self._compute(missing, progress, insist)
@@ -120,7 +120,7 @@ class ExemplarIndex:
         return [infos[layer] for layer in layers if layer not in self._layers]
 
     def _compute(self, layers: Sequence[LayerInfo], progress: Progress, insist: bool) -> None:
-        _ask(self._data_set, "prepare", progress)
+        _ask(self._dataset, "prepare", progress)
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
         published = {info.name: found for info in layers if (found := self._published(info))}
@@ -132,9 +132,9 @@ class ExemplarIndex:
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
             checkpoint = self.folder / "checkpoint.npz"
-            self._finish(Pass(self._settings, self._model, self._data_set, checkpoint).run(rest, progress), published)
+            self._finish(Pass(self._settings, self._model, self._dataset, checkpoint).run(rest, progress), published)
             checkpoint.unlink(missing_ok=True)
-        progress(f"Indexing {self._model.name} {named([info.name for info in layers])}", *[len(self._data_set)] * 2)
+        progress(f"Indexing {self._model.name} {named([info.name for info in layers])}", *[len(self._dataset)] * 2)
 
     def _finish(self, work: Work, published: dict[str, Published]) -> None:
         with whole(self.folder / "skipped.json") as file:
@@ -150,13 +150,13 @@ class ExemplarIndex:
 
         Raises MissingPart if there is nothing, or it does not fit the model; it may say nothing of the last units.
         """
-        ask: Callable[[str], Published] | None = getattr(self._data_set, "published", None)
+        ask: Callable[[str], Published] | None = getattr(self._dataset, "published", None)
         if ask is None:
             return None
         found = ask(info.name)
         if found.activations.shape[1] > info.units:
             raise MissingPart(
-                f"{self._data_set.name} has exemplars of {found.activations.shape[1]} units of {info.name}, but "
+                f"{self._dataset.name} has exemplars of {found.activations.shape[1]} units of {info.name}, but "
                 f"{self._model.name} has {info.units} there. Take those of the same model."
             )
         most = self._settings.exemplars
@@ -164,13 +164,13 @@ class ExemplarIndex:
 
     def _compare(self, layer: str, found: Published, progress: Progress, insist: bool) -> None:
         """Refuse exemplars of other weights, or note that they are; who insisted once need not do so again."""
-        made = compare(found, layer, self._model, self._data_set, self._settings.batch_size, progress)
+        made = compare(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
         if made is None or not made.differs:
             return
         if not insist and not self.note(layer):
             raise MissingPart(
-                f"{self._data_set.name} is of other weights than {self._model.name}: {made}. Take the model that it is "
-                "of, or insist, and they are marked: manage.py data_sets index … --insist"
+                f"{self._dataset.name} is of other weights than {self._model.name}: {made}. Take the model that it is "
+                "of, or insist, and they are marked: manage.py datasets index … --insist"
             )
         notes = self._notes() | {layer: f"Published for other weights: {made}."}
         with whole(self.folder / "published.json") as file:
@@ -193,7 +193,7 @@ class ExemplarIndex:
 
     def _stamp(self) -> NDArray[np.float64]:
         """What a saved index must agree with beside its name."""
-        return np.array([len(self._data_set), self._settings.exemplars, self._settings.mask_quantile])
+        return np.array([len(self._dataset), self._settings.exemplars, self._settings.mask_quantile])
 
     def _write(self, layer: str, statistics: LayerStatistics) -> None:
         with whole(self._path(layer)) as file:
@@ -211,9 +211,9 @@ class ExemplarIndex:
         return found if fits else None
 
 
-def _ask(data_set: DataSet, ability: str, progress: Progress) -> None:
+def _ask(dataset: Dataset, ability: str, progress: Progress) -> None:
     """Let the dataset do what only some of them can."""
-    do: Callable[[Progress], None] | None = getattr(data_set, ability, None)
+    do: Callable[[Progress], None] | None = getattr(dataset, ability, None)
     if do:
         do(progress)
 

@@ -23,7 +23,7 @@ import numpy as np
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
 from workers.lab.index_files import Problem, Skipped, whole
 from workers.lab.running_stats import Tally
-from workers.protocols import DataSet, LabSettings, LayerInfo, Progress, VisionModel, probabilities
+from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -62,10 +62,10 @@ class Seen:
 class Pass:
     """A pass under the settings; `checkpoint` is the file that it is saved in."""
 
-    def __init__(self, settings: LabSettings, model: VisionModel, data_set: DataSet, checkpoint: Path) -> None:
+    def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset, checkpoint: Path) -> None:
         self._settings = settings
         self._model = model
-        self._data_set = data_set
+        self._dataset = dataset
         self._checkpoint = checkpoint
         self._scales = {info.name: info.scale for info in model.layers()}
 
@@ -77,7 +77,7 @@ class Pass:
         """
         work = self._resumed(layers) or Work({info.name: self._tally(info) for info in layers})
         what = f"Indexing {self._model.name} {named(list(work.tallies))}"
-        total, began, first, saving = len(self._data_set), time.monotonic(), work.done, _Rarely(SAVE_EVERY)
+        total, began, first, saving = len(self._dataset), time.monotonic(), work.done, _Rarely(SAVE_EVERY)
 
         def report() -> None:
             pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
@@ -103,13 +103,13 @@ class Pass:
         return work
 
     def _tally(self, info: LayerInfo) -> Tally:
-        return Tally(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._data_set))
+        return Tally(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
     def _ahead(self, layers: Sequence[str], first: int) -> Generator[Future[Seen]]:
         """The batches in order, `AHEAD` of them under way."""
         readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
         waiting: deque[Future[Seen]] = deque()
-        total, size = len(self._data_set), self._settings.batch_size
+        total, size = len(self._dataset), self._settings.batch_size
 
         def look(batch: range) -> Seen:
             return self._look(batch, list(readers.map(self._read, batch)), layers)
@@ -127,7 +127,7 @@ class Pass:
 
     def _read(self, position: int) -> Image | Problem:
         try:
-            return self._data_set[position].image
+            return self._dataset[position].image
         except BrokenImage as error:
             return Problem(position, self._source(position), str(error))
 
@@ -163,19 +163,19 @@ class Pass:
         )
 
     def _check(self, work: Work) -> None:
-        if work.skipped.count == len(self._data_set):
+        if work.skipped.count == len(self._dataset):
             first = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
             raise MissingPart(
-                f"The dataset {self._data_set.name} has {len(self._data_set):,} files, and none is an image that can "
+                f"The dataset {self._dataset.name} has {len(self._dataset):,} files, and none is an image that can "
                 f"be read.{first} Put images there, or choose another dataset."
             )
 
     def _source(self, position: int) -> str:
-        source: Callable[[int], str] | None = getattr(self._data_set, "source", None)
+        source: Callable[[int], str] | None = getattr(self._dataset, "source", None)
         return source(position) if source else f"image {position}"
 
     def _stamp(self) -> list[float]:
-        return [len(self._data_set), self._settings.exemplars, self._settings.mask_quantile]
+        return [len(self._dataset), self._settings.exemplars, self._settings.mask_quantile]
 
     def _save(self, work: Work) -> None:
         """Write the checkpoint; the one before stays whole until then."""

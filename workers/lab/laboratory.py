@@ -21,7 +21,7 @@ from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import (
     Backbone,
-    DataSet,
+    Dataset,
     Describer,
     ImageEditor,
     ImageGenerator,
@@ -76,9 +76,9 @@ class Laboratory:
         """The layers of a model."""
         return self.model(key).layers()
 
-    def data_set(self, key: str) -> DataSet:
-        data_set: DataSet = self._plugin("dataset", registry.DATA_SETS, key)
-        return data_set
+    def dataset(self, key: str) -> Dataset:
+        dataset: Dataset = self._plugin("dataset", registry.DATASETS, key)
+        return dataset
 
     def generator(self, key: str) -> ImageGenerator:
         generator: ImageGenerator = self._plugin("generator", registry.IMAGE_GENERATORS, key)
@@ -98,23 +98,23 @@ class Laboratory:
         backbone: Backbone = self._once(("backbone", key, model), lambda: load(self.settings, model))
         return backbone
 
-    def equipment(self, tool_set: str, describer: Describer | None = None) -> Equipment:
+    def equipment(self, toolset: str, describer: Describer | None = None) -> Equipment:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""
-        if tool_set not in registry.TOOL_SETS:
-            raise UnknownName(f"There is no toolset {tool_set!r}. Choose one of: {', '.join(registry.TOOL_SETS)}.")
-        _, generator, editor, own = registry.TOOL_SETS[tool_set]
+        if toolset not in registry.TOOLSETS:
+            raise UnknownName(f"There is no toolset {toolset!r}. Choose one of: {', '.join(registry.TOOLSETS)}.")
+        _, generator, editor, own = registry.TOOLSETS[toolset]
         describe = partial(self.describer, own) if describer is None else lambda: describer
         return Equipment(partial(self.generator, generator), partial(self.editor, editor), describe)
 
-    def index(self, model: str, data_set: str) -> ExemplarIndex:
+    def index(self, model: str, dataset: str) -> ExemplarIndex:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
-        load = partial(ExemplarIndex, self.settings, self.model(model), self.data_set(data_set))
-        index: ExemplarIndex = self._once(("index", model, data_set), load)
+        load = partial(ExemplarIndex, self.settings, self.model(model), self.dataset(dataset))
+        index: ExemplarIndex = self._once(("index", model, dataset), load)
         return index
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
-        """The index of the system's model over its dataset: the option "data_set", else that of the settings."""
-        return self.index(spec.model, str(spec.options.get("data_set") or self.settings.data_set))
+        """The index of the system's model over its dataset: the option "dataset", else that of the settings."""
+        return self.index(spec.model, str(spec.options.get("dataset") or self.settings.dataset))
 
     def check(self, spec: SystemSpec) -> None:
         """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
@@ -129,7 +129,7 @@ class Laboratory:
             )
 
     def subject(self, spec: SystemSpec) -> Subject:
-        """The system that `spec` names. Its dataset is the option "data_set", else that of the settings.
+        """The system that `spec` names. Its dataset is the option "dataset", else that of the settings.
 
         Raises UnknownName. Nothing is measured yet.
         """
@@ -150,7 +150,7 @@ class Laboratory:
         memory: ImageMemory,
         seed: int,
         *,
-        tool_set: str = "toybox",
+        toolset: str = "toybox",
         describer: Describer | None = None,
         earlier: Sequence[LogEntry] = (),
         progress: Progress = silent,
@@ -161,7 +161,7 @@ class Laboratory:
         """
         subject = self.subject(spec)
         subject.exemplars(progress)
-        equipment = self.equipment(tool_set, describer)
+        equipment = self.equipment(toolset, describer)
         system = System(subject, memory)
         studio = Studio(equipment, memory, Seeds(seed, earlier), progress)
         return Bench(system, Tools(system, memory, studio, earlier, progress))

@@ -131,7 +131,7 @@ class Detector(Protocol):
         ...
 
 
-class DataSet(Protocol):
+class Dataset(Protocol):
     """Images in a fixed order. Safe for threads.
 
     It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
@@ -160,7 +160,7 @@ class Published:
     """(units,): above this, a unit's map is bright. None if nobody says."""
 
 
-class PublishedDataSet(DataSet, Protocol):
+class PublishedDataset(Dataset, Protocol):
     """A dataset that knows which of its images are whose exemplars.
 
     It may have `mask(position)`: what was published as bright of an image, (height, width), or None.

@@ -47,7 +47,7 @@ class LabSettings:
     shelf: Shelf = field(default_factory=Shelf, compare=False)
     """Keeps the loaded weights of this process within its memory budget."""
     provider: Provider = Provider()
-    data_set: str = "toybox"
+    dataset: str = "toybox"
     """Key of the dataset that exemplars come from where a query names none."""
     generator: str = "stable-diffusion-v1-5/stable-diffusion-v1-5"
     """Text-to-image pipeline of the toolset "diffusion": hub id or folder."""
@@ -68,7 +68,7 @@ class LabSettings:
     edit_size: int = 0
     """Side in pixels of a square as large as what an edit is worked on at; 0 means what the network was trained at."""
     batch_size: int = 64
-    data_set_images: int = 0
+    dataset_images: int = 0
     """Images of a dataset that are used, from its first on; 0 means all. A few make a quick trial."""
     exemplars: int = 15
     """Exemplars kept for each unit (paper, section 3.2)."""

@@ -20,7 +20,7 @@ import msgspec
 
 from workers.protocols import ExperimentStatus, Json, LogEntry, Ordinary, SystemSpec, ToolCall, Usage
 
-Fate = Literal["open", "supported", "refuted"]
+HypothesisStatus = Literal["open", "supported", "refuted"]
 Task = Literal["describe", "bias", "spurious", "free"]
 
 
@@ -40,7 +40,7 @@ class Limits:
 class Hypothesis:
     number: int
     text: str
-    fate: Fate = "open"
+    status: HypothesisStatus = "open"
     reason: str = ""
     """The figure that decides it, in the agent's words."""
 

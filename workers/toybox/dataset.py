@@ -20,11 +20,11 @@ LENGTH = 3_000
 
 def load(settings: LabSettings) -> ToyboxScenes:
     """The dataset; nothing is drawn yet."""
-    return ToyboxScenes(settings.state, min(settings.data_set_images or LENGTH, LENGTH))
+    return ToyboxScenes(settings.state, min(settings.dataset_images or LENGTH, LENGTH))
 
 
 class ToyboxScenes:
-    """The dataset "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.DataSet`."""
+    """The dataset "toybox": pictures of 224 x 224 pixels with the scenes behind them. See `protocols.Dataset`."""
 
     name = "toybox"
 

@@ -6,34 +6,25 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from django.db import connection
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
 from experiments.core.search_index import postgres, sqlite
-from experiments.models import Passage
+from experiments.models import SearchText
 
 
 class Backend(Protocol):
     """The index is a hint: every passage it names is compared with the terms again."""
 
-    def create(self, database: BaseDatabaseWrapper) -> None:
-        """Make the index, in a migration. Raises DatabaseError with a remedy where the database cannot."""
-        ...
-
-    def drop(self, database: BaseDatabaseWrapper) -> None:
-        """Undo that."""
-        ...
-
     def hints(self, texts: Sequence[str]) -> Sequence[str]:
-        """What `index` needs of folded texts beside them: worked out before anything is locked."""
+        """What `index` needs of normalized texts beside them: worked out before anything is locked."""
         ...
 
     def index(self, rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
-        """Have passages (key, folded text) found from now on; hints of the texts that are worked out are used."""
+        """Have passages (key, normalized text) found from now on; hints of the texts that are worked out are used."""
         ...
 
     def newest(
-        self, passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int
+        self, passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
     ) -> tuple[list[int], int | None]:
         """Keys of the newest of these passages below `before`, at most `limit`; `passages` compares the terms itself.
 
@@ -41,7 +32,7 @@ class Backend(Protocol):
         """
         ...
 
-    def named(self, passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+    def named(self, passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
         """All of these passages that the index names for the terms, for a subquery."""
         ...
 
@@ -54,11 +45,13 @@ def index(rows: Sequence[tuple[int, str]], worked_out: Sequence[str] | None = No
     of(connection.vendor).index(rows, worked_out=worked_out)
 
 
-def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
+def newest(
+    passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
+) -> tuple[list[int], int | None]:
     return of(connection.vendor).newest(passages, terms, before, limit)
 
 
-def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+def named(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     return of(connection.vendor).named(passages, terms)
 
 

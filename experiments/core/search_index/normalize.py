@@ -1,7 +1,7 @@
-"""Folding: what two spellings of the same word have in common. Both databases compare folded text, so they agree.
+"""Normalizing: what two spellings of the same word have in common. Both databases compare such text, so they agree.
 
 Capitals, accents and width do not matter, white space of any kind is one space. Marks that make another letter rather
-than an accent (of Indic scripts, of Japanese syllables) stay. Also the grams that queries of one or two characters use.
+than an accent (of Indic scripts, of Japanese syllables) stay. Also the ngrams that queries of one or two characters use.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ PLAIN = str.maketrans({"ø": "o", "đ": "d", "ħ": "h", "ł": "l", "\u0131": "i"
 """Letters with a stroke, which Unicode does not take apart."""
 
 
-def fold(text: str) -> str:
+def normalize(text: str) -> str:
     """The text as it is compared."""
     if text.isascii():
         return " ".join(text.translate(PLAIN).lower().split())
     return "".join(part for part, _ in parts(text)).strip()
 
 
-def folded_with_places(text: str) -> tuple[str, list[int]]:
-    """The folded text (a space may stand before and after it), and for each of its characters where it comes from.
+def normalized_with_places(text: str) -> tuple[str, list[int]]:
+    """The normalized text (a space may stand before and after it), and for each of its characters where it comes from.
 
     One place more than there are characters: the end of the text.
     """
@@ -43,11 +43,11 @@ def ascii_with_places(text: str) -> tuple[str, list[int]]:
     places: list[int] = []
     for word in WORD.finditer(text):
         places += range(word.start(), word.end() + 1)
-    return fold(text), [*places[:-1], len(text)]
+    return normalize(text), [*places[:-1], len(text)]
 
 
 def parts(text: str) -> Iterator[tuple[str, int]]:
-    """Each letter with its marks, folded, with where it begins; white space as one space."""
+    """Each letter with its marks, normalized, with where it begins; white space as one space."""
     after_space = False
     for start, end in letters(text):
         part = fold_letter(text[start:end])
@@ -75,6 +75,6 @@ def fold_letter(letter: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(PLAIN).replace("\u00a0", " ")
 
 
-def grams(folded: str) -> set[str]:
-    """Every character of a folded text, and every two that stand together; none with a space."""
-    return {gram for gram in {*folded, *map("".join, pairwise(folded))} if " " not in gram}
+def ngrams(normalized: str) -> set[str]:
+    """Every character of a normalized text, and every two that stand together; none with a space."""
+    return {gram for gram in {*normalized, *map("".join, pairwise(normalized))} if " " not in gram}

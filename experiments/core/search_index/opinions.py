@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from experiments.core.search_index.texts import in_pieces, write
-from experiments.models import Adjudication, Comment, Experiment, Observation, Opinions, Passage, Review, Run
+from experiments.models import Adjudication, Comment, Experiment, ImportedOpinions, Observation, Review, Run, SearchText
 from experiments.models.review import State
 from experiments.models.search_text import Kind
 
@@ -29,14 +29,14 @@ def forget(opinion: Opinion) -> None:
     held(opinion).delete()
 
 
-def keep_brought(brought: Opinions) -> None:
+def keep_brought(brought: ImportedOpinions) -> None:
     """Have what came with an imported run found."""
-    replace(Passage.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), of_brought(brought))
+    replace(SearchText.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), of_brought(brought))
 
 
 def keep_tags(row: Tagged) -> None:
     """Have the tags found that a run, all experiments of a run, or an image has."""
-    tags = Passage.objects.filter(kind=Kind.TAG, run=run_of(row))
+    tags = SearchText.objects.filter(kind=Kind.TAG, run=run_of(row))
     if isinstance(row, Run):
         replace(tags.filter(seq=0), of_run_tags(row))
     elif isinstance(row, Experiment):
@@ -47,7 +47,7 @@ def keep_tags(row: Tagged) -> None:
 
 def keep_tags_within(run: Run) -> None:
     """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
-    tags = Passage.objects.filter(kind=Kind.TAG, run=run.pk, seq__gt=0)
+    tags = SearchText.objects.filter(kind=Kind.TAG, run=run.pk, seq__gt=0)
     replace(tags, [*of_experiment_tags(run), *of_tags_of_images(run)])
 
 
@@ -56,13 +56,13 @@ def run_of(row: Tagged) -> int:
 
 
 @transaction.atomic
-def replace(old: QuerySet[Passage], new: Iterable[Passage]) -> None:
+def replace(old: QuerySet[SearchText], new: Iterable[SearchText]) -> None:
     old.delete()
     write(new)
 
 
-def held(opinion: Opinion) -> QuerySet[Passage]:
-    return Passage.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
+def held(opinion: Opinion) -> QuerySet[SearchText]:
+    return SearchText.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
 
 
 def kind_of(opinion: Opinion) -> Kind:
@@ -71,7 +71,7 @@ def kind_of(opinion: Opinion) -> Kind:
     return Kind.REVIEW if isinstance(opinion, Review) else Kind.FINAL
 
 
-def of(opinion: Opinion) -> list[Passage]:
+def of(opinion: Opinion) -> list[SearchText]:
     if isinstance(opinion, Comment):
         return of_comment(opinion)
     return of_review(opinion) if isinstance(opinion, Review) else of_final(opinion)
@@ -80,14 +80,14 @@ def of(opinion: Opinion) -> list[Passage]:
 # --- rows, not saved; a migration hands rows of its own -------------------------------------------------
 
 
-def of_comment(comment: Any) -> list[Passage]:
+def of_comment(comment: Any) -> list[SearchText]:
     """None of one that was deleted: its text is empty."""
     thread = comment.thread
     texts = [(Kind.COMMENT, comment.pk, comment.text)]
     return in_pieces(thread.run, texts, seq=thread.seq or 0, time=comment.edited or comment.created)
 
 
-def of_review(review: Any) -> list[Passage]:
+def of_review(review: Any) -> list[SearchText]:
     """None of a draft, which is its writer's alone, and none of why an item was declined."""
     if review.state != State.SUBMITTED:
         return []
@@ -95,7 +95,7 @@ def of_review(review: Any) -> list[Passage]:
     return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
 
 
-def of_final(final: Any) -> list[Passage]:
+def of_final(final: Any) -> list[SearchText]:
     texts = [(Kind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
     return in_pieces(final.item.run, texts, time=final.created)
 
@@ -103,7 +103,7 @@ def of_final(final: Any) -> list[Passage]:
 BROUGHT = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
 
 
-def of_brought(brought: Any) -> list[Passage]:
+def of_brought(brought: Any) -> list[SearchText]:
     """What stands in the file, without anchors: there are no rows for it."""
     texts = [(Kind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
     for each in brought.reviews:
@@ -113,11 +113,11 @@ def of_brought(brought: Any) -> list[Passage]:
     return in_pieces(brought.run, texts)
 
 
-def of_run_tags(run: Any) -> list[Passage]:
+def of_run_tags(run: Any) -> list[SearchText]:
     return in_pieces(run, [(Kind.TAG, None, tag.name) for tag in run.tags.all()])
 
 
-def of_experiment_tags(run: Any) -> list[Passage]:
+def of_experiment_tags(run: Any) -> list[SearchText]:
     """Of all experiments of the run."""
     rows = run.experiments.filter(tags__isnull=False).distinct().defer("state").prefetch_related("tags")
     return [
@@ -128,11 +128,11 @@ def of_experiment_tags(run: Any) -> list[Passage]:
     ]
 
 
-def of_image_tags(row: Any) -> list[Passage]:
+def of_image_tags(row: Any) -> list[SearchText]:
     return in_pieces(row.run, [(Kind.TAG, row.pk, tag.name) for tag in row.tags.all()], seq=row.experiment.seq)
 
 
-def of_tags_of_images(run: Any) -> list[Passage]:
+def of_tags_of_images(run: Any) -> list[SearchText]:
     """Of all images of the run."""
     rows = run.observations.filter(tags__isnull=False).distinct().order_by("pk").prefetch_related("tags")
     seqs = dict(run.experiments.values_list("pk", "seq"))

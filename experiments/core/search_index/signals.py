@@ -9,7 +9,7 @@ from django.dispatch import receiver
 
 from experiments.core.search_index import opinions
 from experiments.core.search_index.texts import keep_questions
-from experiments.models import Adjudication, Comment, Opinions, Passage, Review, Run, Tag
+from experiments.models import Adjudication, Comment, ImportedOpinions, Review, Run, SearchText, Tag
 from experiments.models.search_text import Kind
 
 OPINIONS = [Comment, Review, Adjudication]
@@ -37,8 +37,8 @@ for model in OPINIONS:
     post_delete.connect(forget_opinion, sender=model)
 
 
-@receiver(post_save, sender=Opinions)
-def note_brought(instance: Opinions, *, raw: bool, **_: Any) -> None:
+@receiver(post_save, sender=ImportedOpinions)
+def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
     if not raw:
         opinions.keep_brought(instance)
 
@@ -55,4 +55,4 @@ def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set
 
 @receiver(post_delete, sender=Tag)
 def forget_tag(instance: Tag, **_: Any) -> None:
-    Passage.objects.filter(kind=Kind.TAG, text=instance.name).delete()
+    SearchText.objects.filter(kind=Kind.TAG, text=instance.name).delete()

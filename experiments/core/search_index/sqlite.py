@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import OperationalError, connection
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
-from experiments.core.search_index.normalize import grams
-from experiments.models import Passage
+from experiments.core.search_index.normalize import ngrams
+from experiments.models import SearchText
 
-OPTIONS = "content='', detail=none, columnsize=0"
-TRIGRAMS, GRAMS = "experiments_trigrams", "experiments_grams"
-TABLES = {
-    TRIGRAMS: f"fts5(folded, {OPTIONS}, tokenize='trigram case_sensitive 1')",
-    GRAMS: f"fts5(grams, {OPTIONS}, tokenize='ascii')",
-}
+TRIGRAMS, NGRAMS = "experiments_trigrams", "experiments_ngrams"
 AT_ONCE, MOST = 2_000, 10_000
 """Candidates looked up at once, and in all for one page."""
 NAMED = "SELECT rowid FROM {table} WHERE {table} MATCH %s"
@@ -30,29 +25,9 @@ MOST_TRIGRAMS = 24
 """Of a long term so many are enough to find few candidates."""
 
 
-def create(database: BaseDatabaseWrapper) -> None:
-    """Make the tables of the index. Raises OperationalError with a remedy where SQLite cannot."""
-    with database.cursor() as cursor:
-        for name, definition in TABLES.items():
-            try:
-                cursor.execute(f"CREATE VIRTUAL TABLE {name} USING {definition}")
-            except OperationalError as error:
-                raise OperationalError(
-                    f"This SQLite cannot search ({error}): it needs FTS5 with the trigram tokenizer, which SQLite has "
-                    "since 3.34. Use a Python that brings a newer SQLite, or PostgreSQL (MAIA_DATABASE_URL)."
-                ) from error
-
-
-def drop(database: BaseDatabaseWrapper) -> None:
-    """Undo `create`."""
-    with database.cursor() as cursor:
-        for name in TABLES:
-            cursor.execute(f"DROP TABLE {name}")
-
-
 def hints(texts: Sequence[str]) -> list[str]:
     """The characters and pairs of each text, as the second table takes them."""
-    return [" ".join(map(token, sorted(grams(folded)))) for folded in texts]
+    return [" ".join(map(token, sorted(ngrams(normalized)))) for normalized in texts]
 
 
 def index(
@@ -61,14 +36,16 @@ def index(
     worked_out: Sequence[str] | None = None,
 ) -> None:
     """Have passages found from now on."""
-    found = hints([folded for _, folded in rows]) if worked_out is None else worked_out
+    found = hints([normalized for _, normalized in rows]) if worked_out is None else worked_out
     keyed = [(key, hint) for (key, _), hint in zip(rows, found, strict=True)]
     with database.cursor() as cursor:
-        cursor.executemany("INSERT INTO experiments_trigrams (rowid, folded) VALUES (%s, %s)", rows)
-        cursor.executemany("INSERT INTO experiments_grams (rowid, grams) VALUES (%s, %s)", keyed)
+        cursor.executemany("INSERT INTO experiments_trigrams (rowid, normalized) VALUES (%s, %s)", rows)
+        cursor.executemany("INSERT INTO experiments_ngrams (rowid, ngrams) VALUES (%s, %s)", keyed)
 
 
-def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit: int) -> tuple[list[int], int | None]:
+def newest(
+    passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
+) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
     found: list[int] = []
     for _ in range(MOST // AT_ONCE):
@@ -81,7 +58,7 @@ def newest(passages: QuerySet[Passage], terms: Sequence[str], before: int, limit
     return found, before
 
 
-def named(passages: QuerySet[Passage], terms: Sequence[str]) -> QuerySet[Passage]:
+def named(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
     table, match = asked(terms)
     return passages.filter(pk__in=RawSQL(NAMED.format(table=table), [match]))  # noqa: S611 - a table of ours
@@ -98,7 +75,7 @@ def candidates(terms: Sequence[str], before: int) -> list[int]:
 def asked(terms: Sequence[str]) -> tuple[str, str]:
     """The table to ask, and for what: all trigrams of the terms; if all are short, their characters and pairs."""
     long = [term for term in terms if len(term) >= 3]
-    table, tokens = (TRIGRAMS, trigrams(long)) if long else (GRAMS, [token(term) for term in terms])
+    table, tokens = (TRIGRAMS, trigrams(long)) if long else (NGRAMS, [token(term) for term in terms])
     return table, " AND ".join('"{}"'.format(each.replace('"', '""')) for each in tokens)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from experiments.core.search_index import backend
-from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.normalize import normalize
 from experiments.core.search_index.words import LONGEST
-from experiments.models import Event, Gist, Label, Observation, Passage, Run, Unit
+from experiments.models import Event, Label, Observation, Run, RunSummary, SearchText, Unit
 from experiments.models.insertion import Prepared
 from experiments.models.search_text import Kind
 
@@ -33,9 +33,9 @@ class Passages(Protocol):
         """The titles of the images that an experiment logged."""
         ...
 
-    def add_passages(self, rows: Sequence[Passage]) -> None: ...
+    def add_passages(self, rows: Sequence[SearchText]) -> None: ...
 
-    def set_gist(self, folded: str) -> None: ...
+    def set_summary(self, normalized: str) -> None: ...
 
 
 class Written:
@@ -45,16 +45,16 @@ class Written:
         self.run = run
 
     def said(self) -> set[str]:
-        return set(Passage.objects.filter(run=self.run, kind=Kind.HYPOTHESIS).values_list("text", flat=True))
+        return set(SearchText.objects.filter(run=self.run, kind=Kind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
         return titles(Observation, self.run, number)
 
-    def add_passages(self, rows: Sequence[Passage]) -> None:
+    def add_passages(self, rows: Sequence[SearchText]) -> None:
         write(rows)
 
-    def set_gist(self, folded: str) -> None:
-        Gist.objects.update_or_create(run=self.run, defaults={"folded": folded})
+    def set_summary(self, normalized: str) -> None:
+        RunSummary.objects.update_or_create(run=self.run, defaults={"normalized": normalized})
 
 
 def keep(run: Run, event: Event, rows: Passages) -> None:
@@ -67,19 +67,19 @@ def keep(run: Run, event: Event, rows: Passages) -> None:
         texts += rows.titles(event.payload["number"])
     rows.add_passages(of_event(run, event, texts))
     if any(kind in CONCLUDED for kind, _, _ in texts):
-        rows.set_gist(gist(run))
+        rows.set_summary(summary(run))
 
 
 def keep_questions(runs: Iterable[Run]) -> None:
     """Write the questions of new runs, so that they are found before a worker has begun."""
     asked = list(runs)
     write(map(question, asked))
-    keep_gists(asked)
+    keep_summaries(asked)
 
 
-def keep_gists(runs: Iterable[Run]) -> None:
-    """Write the gists of new runs."""
-    Gist.objects.bulk_create((Gist(run=run, folded=gist(run)) for run in runs), batch_size=AT_ONCE)
+def keep_summaries(runs: Iterable[Run]) -> None:
+    """Write the summaries of new runs."""
+    RunSummary.objects.bulk_create((RunSummary(run=run, normalized=summary(run)) for run in runs), batch_size=AT_ONCE)
 
 
 def keep_label(label: Label, units: Iterable[Unit]) -> None:
@@ -87,17 +87,17 @@ def keep_label(label: Label, units: Iterable[Unit]) -> None:
     write(label_of(label, unit) for unit in units)
 
 
-def question(run: Run) -> Passage:
+def question(run: Run) -> SearchText:
     return passage_of(run, (Kind.QUESTION, None, run.question), time=run.created)
 
 
-def gist(run: Run) -> str:
+def summary(run: Run) -> str:
     """A line for each text, so that no phrase is found across two."""
     said = [text for _, _, text in texts_of(run.status, {"conclusion": run.conclusion})] if run.conclusion else []
-    return "\n".join(map(fold, [run.question, f"{run.model} {run.layer}", *said]))
+    return "\n".join(map(normalize, [run.question, f"{run.model} {run.layer}", *said]))
 
 
-def label_of(label: Label, unit: Unit) -> Passage:
+def label_of(label: Label, unit: Unit) -> SearchText:
     system = Run(model=unit.layer.model.name, layer=unit.layer.name, unit=unit.number)
     return passage_of(system, (Kind.LABEL, label.pk, label.text))
 
@@ -139,15 +139,15 @@ def titles(observations: type[Observation], run: Run, number: int) -> list[Text]
 
 
 def title_of(title: str, prompt: str) -> str:
-    return title if fold(prompt) in fold(title) else f"{title}\n{prompt}"
+    return title if normalize(prompt) in normalize(title) else f"{title}\n{prompt}"
 
 
-def of_event(run: Run, event: Event, texts: Iterable[Text]) -> list[Passage]:
+def of_event(run: Run, event: Event, texts: Iterable[Text]) -> list[SearchText]:
     """Its passages, not saved."""
     return in_pieces(run, texts, seq=event.seq, time=event.time)
 
 
-def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[Passage]:
+def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:
     """Passages, not saved; of a long text several, each of which begins with the last words of the one before."""
     return [
         passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
@@ -157,32 +157,34 @@ def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[Passage]:
     ]
 
 
-def passage_of(run: Run, text: Text, **fields: Any) -> Passage:
+def passage_of(run: Run, text: Text, **fields: Any) -> SearchText:
     """A passage about the system of this run, which is not saved where there is none."""
     kind, anchor, words = text
     system = {"model": run.model, "layer": run.layer, "unit": run.unit}
-    return Passage(run_id=run.pk, kind=kind, anchor=anchor, text=words, folded=fold(words), **system, **fields)
+    return SearchText(
+        run_id=run.pk, kind=kind, anchor=anchor, text=words, normalized=normalize(words), **system, **fields
+    )
 
 
-def write(passages: Iterable[Passage]) -> None:
+def write(passages: Iterable[SearchText]) -> None:
     """Save passages and have them found, in the transaction under way."""
-    rows = Passage.objects.bulk_create(passages, batch_size=AT_ONCE)
-    backend.index([(row.pk, row.folded) for row in rows])
+    rows = SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)
+    backend.index([(row.pk, row.normalized) for row in rows])
 
 
 class Ready:
     """Passages of a run that need not be saved yet, ready to be written and found. Their anchors are as in `Bulk`:
     a title's is the place of its image among those of the run."""
 
-    def __init__(self, rows: Sequence[Passage]) -> None:
-        self.rows = Prepared(Passage, rows, ["run_id", "anchor"])
+    def __init__(self, rows: Sequence[SearchText]) -> None:
+        self.rows = Prepared(SearchText, rows, ["run_id", "anchor"])
         self.anchors = [(row.kind == Kind.TITLE, row.anchor) for row in rows]
-        self.texts = [row.folded for row in rows]
+        self.texts = [row.normalized for row in rows]
         self.hints = backend.hints(self.texts)
 
     def write(self, run: int, images: Sequence[int]) -> None:
         """In the transaction under way; `images` are the keys of the run's images by their places."""
         anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
         self.rows.insert([run] * len(anchors), anchors)
-        newest = Passage.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
+        newest = SearchText.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
         backend.index(list(zip(list(newest)[::-1], self.texts, strict=True)), self.hints)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.core.search_index.normalize import fold
+from experiments.core.search_index.normalize import normalize
 
 LONGEST = 200
 """Characters of a query; passages overlap by as many, so that no phrase falls between two."""
@@ -17,7 +17,7 @@ PART = re.compile(r'"([^"]+)"|(\S+)')
 
 @dataclass(frozen=True)
 class Words:
-    """`terms` are folded, none is part of another. `problem` says why nothing is looked for, and what to do."""
+    """`terms` are normalized, none is part of another. `problem` says why nothing is looked for, and what to do."""
 
     terms: Sequence[str]
     problem: str = ""
@@ -37,11 +37,11 @@ def read(typed: str) -> Words:
             f"“{typed.strip()}” alone finds nothing: wildcards are ordinary characters here, since a part of a word "
             "is found anyway. Write a part of a word.",
         )
-    terms = {fold(phrase or word) for phrase, word in PART.findall(typed)} - {""}
+    terms = {normalize(phrase or word) for phrase, word in PART.findall(typed)} - {""}
     if len(terms) > MOST_TERMS:
         return Words((), f"The query has {len(terms)} words, at most {MOST_TERMS} are possible: leave some out.", True)
     if not terms:
         return Words((), "These are accents alone. Write a word, or a part of one.")
-    folded = fold(typed)
+    normalized = normalize(typed)
     apart = [term for term in terms if not any(term in other for other in terms - {term})]
-    return Words(tuple(sorted(apart, key=lambda term: (folded.find(term), term))))
+    return Words(tuple(sorted(apart, key=lambda term: (normalized.find(term), term))))

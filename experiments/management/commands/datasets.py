@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.core import notify
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
-from experiments.models import DataSet
+from experiments.models import Dataset
 from workers import registry
 from workers.errors import Cancelled, MaiaError
 
@@ -48,7 +48,7 @@ def added(options: dict[str, Any]) -> str:
     """Raises RequestError if there is no dataset at this place."""
     from workers.jobs import plugin_keys, registration
 
-    row = registration.data_set(plugin_keys.data_set_key(options["place"]), label=options["name"])
+    row = registration.dataset(plugin_keys.dataset_key(options["place"]), label=options["name"])
     return f"{row.key}: {row.images:,} images, called {row.label}."
 
 
@@ -59,7 +59,7 @@ def indexed(options: dict[str, Any]) -> str:
     line = ProgressLine()
     try:
         with line.until_ctrl_c():
-            row = registration.known_data_set(options["name"])
+            row = registration.known_dataset(options["name"])
             told = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     except Cancelled:
         raise CommandError("Stopped. What is done is kept; the same command goes on.", returncode=130) from None
@@ -71,7 +71,7 @@ def removed(options: dict[str, Any]) -> str:
     """Raises RequestError, CommandError if it is one of the registry or of the settings."""
     from workers.jobs import registration
 
-    row = registration.known_data_set(options["name"])
+    row = registration.known_dataset(options["name"])
     if row.added is None:
         raise CommandError(f"{row.key} belongs to the installation and stays.")
     row.delete()
@@ -82,16 +82,16 @@ def listed(as_json: bool) -> str:
     """What workers and people wrote down, checked anew."""
     from workers.jobs import catalogue
 
-    for key in catalogue.data_set_keys():
-        catalogue.write_data_set(key)
-    found = [told(row) for row in DataSet.objects.prefetch_related("indexes__layer__model")]
+    for key in catalogue.dataset_keys():
+        catalogue.write_dataset(key)
+    found = [told(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
     return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(in_words(each) for each in found)
 
 
-def told(row: DataSet) -> dict[str, Any]:
+def told(row: Dataset) -> dict[str, Any]:
     return {
         "key": row.key,
-        "label": row.label or registry.label(registry.DATA_SETS, row.key),
+        "label": row.label or registry.label(registry.DATASETS, row.key),
         "available": row.available,
         "remedy": row.remedy,
         "images": row.images,

@@ -41,9 +41,9 @@ class Command(FetchingCommand):
         program, line = text_of(options["file"]), ProgressLine()
         try:
             spec = choices.system_of(options)
-            if advice := compatibility.advice(spec.model, options["tool_set"]):
+            if advice := compatibility.advice(spec.model, options["toolset"]):
                 self.stderr.write(advice)
-            named = {name: options[name] for name in ("seed", "seconds", "tool_set")}
+            named = {name: options[name] for name in ("seed", "seconds", "toolset")}
             with line.until_ctrl_c():
                 told = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
         except Cancelled:

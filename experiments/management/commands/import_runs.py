@@ -12,11 +12,11 @@ from experiments.core import notify
 from experiments.exchange import form
 from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
-from experiments.models.exchange import Brought
+from experiments.models.exchange import ImportKind
 from workers.errors import Cancelled, MaiaError
 
-KINDS = {".zip": Brought.BUNDLE, ".json": Brought.HISTORY, ".csv": Brought.LABELS, ".tsv": Brought.LABELS}
-NEEDED = {**form.NEEDED, Brought.HISTORY: ("model", "layer", "unit")}
+KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY, ".csv": ImportKind.LABELS, ".tsv": ImportKind.LABELS}
+NEEDED = {**form.NEEDED, ImportKind.HISTORY: ("model", "layer", "unit")}
 NAMES = ("model", "layer", "unit", "question", "agent", "source", "units_from")
 STOPPED = 130
 """What the shell is told of Ctrl+C."""
@@ -81,14 +81,14 @@ def importer(name: str | None) -> User:
     return user
 
 
-def about(path: Path, told: dict[str, str]) -> tuple[Brought, dict[str, str]]:
+def about(path: Path, told: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
         raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")
     kind = KINDS.get(path.suffix.lower())
-    if kind == Brought.HISTORY and told["source"]:
-        kind = Brought.LABELS
+    if kind == ImportKind.HISTORY and told["source"]:
+        kind = ImportKind.LABELS
     if kind is None:
         raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
     said = form.completed(kind, path.name, told)

@@ -92,7 +92,7 @@ class Command(FetchingCommand):
         if options["fork"] is not None:
             return forked(options)
         run = asked(options)
-        if advice := compatibility.advice(run.model, run.tool_set):
+        if advice := compatibility.advice(run.model, run.toolset):
             self.stderr.write(advice)
         return run
 
@@ -125,7 +125,7 @@ def asked(options: dict[str, Any]) -> Run:
     from workers.jobs import foreground
 
     spec = choices.system_of(options)
-    if problem := compatibility.misfit(options["backbone"], options["tool_set"]):
+    if problem := compatibility.misfit(options["backbone"], options["toolset"]):
         raise CommandError(problem)
     question = options["question"]
     run = Run(
@@ -137,7 +137,7 @@ def asked(options: dict[str, Any]) -> Run:
         layer=spec.layer,
         unit=spec.unit,
         options=spec.options,
-        **{name: options[name] for name in ("task", "tool_set", "backbone", "backbone_model", "seed")},
+        **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
     foreground.check(run)
     foreground.look_at(run)
@@ -172,7 +172,7 @@ def existing(run_id: int) -> Run:
 def last_hypotheses(run: Run) -> list[dict[str, Any]]:
     """The agent's latest list."""
     rows = list(run.hypotheses.order_by("-round", "number"))
-    names = ("number", "text", "fate", "reason")
+    names = ("number", "text", "status", "reason")
     return [{name: getattr(each, name) for name in names} for each in rows if each.round == rows[0].round]
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
 from experiments.management.prepared import FetchingCommand
-from experiments.models import Layer, Model
+from experiments.models import Layer, VisionModelRow
 from workers import registry
 from workers.errors import MaiaError
 
@@ -41,7 +41,7 @@ def listed() -> list[dict[str, Any]]:
     """Every model with a name, and those that were added; loads none."""
     from workers.jobs import catalogue
 
-    layers = dict(Model.objects.annotate(count=Count("layers")).values_list("name", "count"))
+    layers = dict(VisionModelRow.objects.annotate(count=Count("layers")).values_list("name", "count"))
     return [
         {
             "name": key,
@@ -65,7 +65,9 @@ def removed(name: str) -> str:
     """Raises CommandError for a model that nobody added."""
     from workers.jobs import plugin_keys
 
-    row = Model.objects.filter(name__in=[name, plugin_keys.absolute(name), f"hf:{name}"], added__isnull=False).first()
+    row = VisionModelRow.objects.filter(
+        name__in=[name, plugin_keys.absolute(name), f"hf:{name}"], added__isnull=False
+    ).first()
     if row is None:
         raise CommandError(f"No model {name!r} was added. Those of the registry stay; manage.py models lists all.")
     row.delete()

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
 
-from experiments.models import Item, Review
+from experiments.models import Review, ReviewItem
 from experiments.models.review import Verdict
 from experiments.reviews import rubric
 from experiments.reviews.overview import Row
@@ -40,13 +40,13 @@ def items(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
 
 def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[Row]:
     """These items with all opinions on each, side by side; two queries."""
-    rows = {item.pk: item for item in Item.objects.filter(pk__in=ids).select_related("run", "queue")}
+    rows = {item.pk: item for item in ReviewItem.objects.filter(pk__in=ids).select_related("run", "queue")}
     of_item: dict[int, list[Review]] = {}
     for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
         of_item.setdefault(review.item_id, []).append(review)
     return [row(rows[pk], of_item.get(pk, [])) for pk in ids if pk in rows]
 
 
-def row(item: Item, opinions: Sequence[Review]) -> Row:
+def row(item: ReviewItem, opinions: Sequence[Review]) -> Row:
     """The item as the queue's table has it; who declined is not told here."""
     return Row(item=item, reviews=opinions, opinions=opinions, mine=None, hears=False)

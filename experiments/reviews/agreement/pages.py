@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access, blindness
-from experiments.models import Queue
+from experiments.models import ReviewQueue
 from experiments.reviews.agreement import disagreements, permissions
 
 PER_PAGE = 20
@@ -27,7 +27,7 @@ FIGURES = "figures"
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """The disagreements; the figures follow, or stand there at once with ?figures=now, for browsers without scripts."""
     user = access.require(request)
-    queue = get_object_or_404(Queue, pk=pk)
+    queue = get_object_or_404(ReviewQueue, pk=pk)
     way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]
     context: dict[str, Any] = {"queue": queue, "crumbs": way}
     if not permissions.may_see(user, queue):
@@ -46,7 +46,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
 
 
-def figures(user: User, queue: Queue, line: str) -> dict[str, Any]:
+def figures(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
     from experiments.reviews.agreement import measures, summary
     from experiments.reviews.agreement.ratings import LINES, ratings
 

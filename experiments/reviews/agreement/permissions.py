@@ -11,13 +11,13 @@ from django.db.models import QuerySet
 
 from experiments.core import blindness
 from experiments.core.access import role_of
-from experiments.models import Queue, Review
+from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
 from experiments.reviews import reservation
 
 
-def may_see(user: User, queue: Queue) -> bool:
+def may_see(user: User, queue: ReviewQueue) -> bool:
     """Whether this person may see the agreement of a queue now."""
     if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
         return True
@@ -25,7 +25,7 @@ def may_see(user: User, queue: Queue) -> bool:
     return mine.exists() and not blindness.blinded_runs(user).filter(queue=queue).exists()
 
 
-def reviews(user: User, queue: Queue) -> QuerySet[Review]:
+def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     """The submitted reviews that count for this person, who may see the agreement."""
     sees_all = role_of(user) == Role.ADMIN and not may_review(user, queue)
     unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
@@ -33,10 +33,10 @@ def reviews(user: User, queue: Queue) -> QuerySet[Review]:
     return rows.filter(item__queue=queue, state=State.SUBMITTED)
 
 
-def left_out(user: User, queue: Queue) -> int:
+def left_out(user: User, queue: ReviewQueue) -> int:
     """Opinions that are submitted and not counted for this person, since they may still review what they are of."""
     return Review.objects.filter(item__queue=queue, state=State.SUBMITTED).count() - reviews(user, queue).count()
 
 
-def may_review(user: User, queue: Queue) -> bool:
+def may_review(user: User, queue: ReviewQueue) -> bool:
     return reservation.queues_of(user).filter(pk=queue.pk).exists()

@@ -44,11 +44,11 @@ class RunIn(Body):
     layer: Text = Field(examples=["layer4"])
     unit: Annotated[int, Field(ge=0)] | Text = Field(description="number or name", examples=[7])
     task: Literal["describe", "bias", "spurious", "free"] = "describe"
-    data_set: Text = Field("", description="its key; empty for that of the settings")
+    dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark"] = Field(
         "", description="look of masked images outside the bright region; empty for that of the settings"
     )
-    tool_set: Text = forms.COMMAND_DEFAULTS["tool_set"]
+    toolset: Text = forms.COMMAND_DEFAULTS["toolset"]
     backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
     backbone_model: Text = ""
     limits: Limits = Limits()

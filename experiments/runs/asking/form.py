@@ -16,7 +16,7 @@ from django.core.exceptions import ValidationError
 
 from experiments.core import catalogue, compatibility, unit_names
 from experiments.core.catalogue import listed
-from experiments.models import Backbone, DataSet, Layer, Model, Run, ToolSet
+from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from experiments.models.run import LIMITS, QUESTION_CHARS
 from workers import registry
 from workers.errors import UnknownName
@@ -45,12 +45,12 @@ OF_A_CONCEPT = {
     "free": "Which change to an image lowers this neuron's activation the most?",
 }
 """For synthetic neurons: their layers and names would tell the agent what to find."""
-OPTIONS = ("data_set", "surroundings")
+OPTIONS = ("dataset", "surroundings")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
     "task": "describe",
-    "data_set": settings.LAB_DATA_SET,
-    "tool_set": compatibility.TOYBOX,
+    "dataset": settings.LAB_DATASET,
+    "toolset": compatibility.TOYBOX,
     "backbone": compatibility.SCRIPTED,
     "backbone_model": "",
     "seed": "0",
@@ -79,8 +79,8 @@ class QueryForm(forms.Form):
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
     unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
-    data_set = forms.CharField(max_length=500, required=False)
-    tool_set = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOL_SETS.items()])
+    dataset = forms.CharField(max_length=500, required=False)
+    toolset = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
     backbone_model = forms.CharField(max_length=200, required=False)
     rounds = forms.IntegerField(required=False, initial=LIMITS["rounds"], max_value=10**6)
@@ -122,29 +122,29 @@ class QueryForm(forms.Form):
             raise ValidationError(ABOVE_ZERO)
         return value
 
-    def clean_data_set(self) -> str:
-        return str(self._available(DataSet, "data_set"))
+    def clean_dataset(self) -> str:
+        return str(self._available(Dataset, "dataset"))
 
-    def clean_tool_set(self) -> str:
-        return str(self._available(ToolSet, "tool_set"))
+    def clean_toolset(self) -> str:
+        return str(self._available(Toolset, "toolset"))
 
     def clean_backbone(self) -> str:
         return str(self._available(Backbone, "backbone"))
 
-    def _available(self, kind: type[DataSet | ToolSet | Backbone], name: str) -> Any:
+    def _available(self, kind: type[Dataset | Toolset | Backbone], name: str) -> Any:
         """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
         key = self.cleaned_data[name]
         row: Any = kind.objects.filter(key=key).first()
         if row and not row.available:
             raise ValidationError(f"{row.label} cannot be used yet. {row.remedy}")
-        if kind is DataSet and row is None and (problem := catalogue.unknown_data_set(key)):
+        if kind is Dataset and row is None and (problem := catalogue.unknown_dataset(key)):
             raise ValidationError(problem)
         return key
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         self._find_unit(data)
-        problem = compatibility.misfit(data.get("backbone", ""), data.get("tool_set", compatibility.TOYBOX))
+        problem = compatibility.misfit(data.get("backbone", ""), data.get("toolset", compatibility.TOYBOX))
         if problem:
             self.add_error("backbone", problem)
         data["backbone_model"] = compatibility.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
@@ -174,7 +174,7 @@ class QueryForm(forms.Form):
     def save(self, owner: User) -> Run:
         """A queued run. The caller enqueues it."""
         data = self.cleaned_data
-        known = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
+        known = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
         return Run.objects.create(
             owner=owner,
             system_kind=self.system_kind,
@@ -195,7 +195,7 @@ class Wrong(Exception):
 
 def find_layer(model: str, layer: str) -> Layer:
     """A layer of a model that can be used. Raises Wrong."""
-    found = Model.objects.filter(name=model).first()
+    found = VisionModelRow.objects.filter(name=model).first()
     if found is None:
         raise Wrong("model", catalogue.no_model(model))
     if not found.available:
@@ -260,7 +260,7 @@ def first_choice(model: str = "") -> dict[str, Any]:
 
 def like(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
-    names = ("question", "task", "model", "layer", "unit", "tool_set", "backbone", "backbone_model", "seed")
+    names = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
     limits = {name: run.limits.get(name) for name in LIMITS}
     return {name: getattr(run, name) for name in names} | limits | {name: run.options.get(name, "") for name in OPTIONS}
 
@@ -273,7 +273,7 @@ def command_line(values: dict[str, Any]) -> str:
     toy = compatibility.is_toybox(str(values.get("model") or compatibility.TOYBOX))
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
-        if value != default or (not toy and name in ("data_set", "tool_set")):
+        if value != default or (not toy and name in ("dataset", "toolset")):
             words += [f"--{name.replace('_', '-')}", value]
     for name, limit in LIMITS.items():
         value = values.get(name, limit)

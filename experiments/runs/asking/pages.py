@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from experiments.api import example
 from experiments.core import access, audit, compatibility, notify, queue, unit_names, worker_status
 from experiments.core.system_names import Names
-from experiments.models import Backbone, DataSet, Layer, Model, Profile, Run, ToolSet, Unit
+from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs.asking import form as forms
 from experiments.runs.forks import relatives
@@ -51,7 +51,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     if run := run_named(request.GET.get("like", "")):
         return like(run, request)
     values = forms.first_choice(request.GET.get("model", ""))
-    named = ("model", "layer", "unit", "task", "data_set", "tool_set", "backbone", "backbone_model")
+    named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
         task = values.get("task") if values.get("task") in forms.SUGGESTIONS else "describe"
@@ -153,7 +153,7 @@ def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
 
 def said(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
-    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "tool_set", "backbone"))
+    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
     stray = forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))
     return {"advice": compatibility.misfit(backbone, tools) or compatibility.advice(model, tools, backbone) or stray}
@@ -161,7 +161,7 @@ def said(values: Any) -> dict[str, str]:
 
 def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
     """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
-    models = list(Model.objects.all())
+    models = list(VisionModelRow.objects.all())
     if not any(each.available for each in models):
         return {"models": [], "waiting": worker_status.is_here(), "looking": notify.reported("catalogue")}
     there = [each for each in models if each.available]
@@ -175,7 +175,7 @@ def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
     }
     offered = parts(chosen.name, values)
     context |= {"layers": layers, "layer": layer, **offered}
-    context |= numbered(layer, values.get("unit"), offered["data_set"], bool(values.get("again")))
+    context |= numbered(layer, values.get("unit"), offered["dataset"], bool(values.get("again")))
     if layer and "number" in context:
         context["earlier"] = earlier(layer, context["number"], names)
     return context
@@ -185,18 +185,18 @@ def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
     """The datasets, toolsets and backbones, and those chosen; where nobody chose, what suits the model."""
     fitting = compatibility.fitting(model)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
-    data_sets = list(DataSet.objects.all())
+    datasets = list(Dataset.objects.all())
     return {
-        "data_sets": data_sets,
-        "data_set": next((each for each in data_sets if each.key == chosen["data_set"]), None),
-        "tool_sets": list(ToolSet.objects.all()),
+        "datasets": datasets,
+        "dataset": next((each for each in datasets if each.key == chosen["dataset"]), None),
+        "toolsets": list(Toolset.objects.all()),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
         **said({"model": model, **chosen}),
     }
 
 
-def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again: bool) -> dict[str, Any]:
+def numbered(layer: Layer | None, written: Any, dataset: Dataset | None, again: bool) -> dict[str, Any]:
     """The unit that is meant, or what is wrong with it."""
     text = str(written if written is not None else "")
     if layer is None:
@@ -207,10 +207,10 @@ def numbered(layer: Layer | None, written: Any, data_set: DataSet | None, again:
         return {"written": text, "problem": str(wrong)}
     written_as = unit_names.called(number, layer.names)
     context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
-    if data_set is None or not data_set.available:
-        lack = f"{data_set.label}: {data_set.remedy}" if data_set else "The worker has not looked at the datasets yet."
+    if dataset is None or not dataset.available:
+        lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
-    return context | profiled(layer, number, data_set, again)
+    return context | profiled(layer, number, dataset, again)
 
 
 def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
@@ -219,10 +219,10 @@ def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
     return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
 
 
-def profiled(layer: Layer, number: int, data_set: DataSet, again: bool) -> dict[str, Any]:
+def profiled(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
     """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
-    profile, _ = Profile.objects.get_or_create(unit=found, data_set=data_set)
+    profile, _ = UnitProfile.objects.get_or_create(unit=found, dataset=dataset)
     if again and profile.problem:
         profile.problem = ""
         profile.save(update_fields=["problem"])

@@ -17,7 +17,7 @@ from experiments.runs.forks import relatives
 from experiments.runs.steering.actions import MOST_CHARS
 
 MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
-GONE = ("model", "layer", "unit", "data_set", "surroundings", "tool_set", "task")
+GONE = ("model", "layer", "unit", "dataset", "surroundings", "toolset", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
 
@@ -67,7 +67,7 @@ class ForkForm(QueryForm):
     def save(self, owner: User) -> Run:
         """A queued run, which copies the rounds as soon as a worker takes it. The caller enqueues it."""
         data, parent = self.cleaned_data, self.source
-        kept = ("task", "system_kind", "model", "layer", "unit", "options", "tool_set")
+        kept = ("task", "system_kind", "model", "layer", "unit", "options", "toolset")
         run = Run(
             owner=owner,
             parent=parent,

@@ -22,8 +22,8 @@ NAMES = {
     "model": "model",
     "layer": "layer",
     "unit": "unit",
-    "data_set": "dataset",
-    "tool_set": "tools",
+    "dataset": "dataset",
+    "toolset": "tools",
     "backbone": "agent",
     "backbone_model": "model of the agent",
     "seed": "seed",
@@ -95,8 +95,8 @@ def changes(before: Run, after: Run, names: Names) -> dict[str, str]:
         "task": (registry.TASKS.get(before.task, before.task), registry.TASKS.get(after.task, after.task)),
         "system": (names.of(before), names.of(after)),
         "agent": (agent(before), agent(after)),
-        "tools": (before.tool_set, after.tool_set),
-        "dataset": (str(before.options.get("data_set", "")), str(after.options.get("data_set", ""))),
+        "tools": (before.toolset, after.toolset),
+        "dataset": (str(before.options.get("dataset", "")), str(after.options.get("dataset", ""))),
         "seed": (str(before.seed), str(after.seed)),
     }
     found = {name: new or "none" for name, (old, new) in told.items() if old != new}

@@ -17,7 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
 from experiments.core import audit, transcript
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.runs.api import RunOut, read, router
@@ -26,7 +26,7 @@ from experiments.runs.human.drafts import Refused, Unfit
 from experiments.runs.human.handover import REMARK_CHARS
 
 Long = Annotated[str, Field(max_length=20_000, pattern=NO_NUL)]
-Fate = Literal["open", "supported", "refuted"]
+HypothesisStatus = Literal["open", "supported", "refuted"]
 
 
 class HypothesisIn(Body):
@@ -34,7 +34,7 @@ class HypothesisIn(Body):
 
     number: int = Field(ge=1, le=999)
     text: str = Field(min_length=1, max_length=content.HYPOTHESIS_CHARS, pattern=NO_NUL)
-    fate: Fate = "open"
+    status: HypothesisStatus = "open"
     reason: str = Field(
         "", max_length=content.HYPOTHESIS_CHARS, pattern=NO_NUL, description="the figure that decides it"
     )
@@ -56,7 +56,7 @@ class TurnIn(Body):
 class HypothesisKept(Schema):
     number: int
     text: str
-    fate: str
+    status: str
     reason: str
 
 
@@ -85,7 +85,7 @@ class HandIn(Body):
     remark: str = Field("", max_length=REMARK_CHARS, pattern=NO_NUL)
 
 
-def turn_out(run: Run, turn: Turn) -> TurnOut:
+def turn_out(run: Run, turn: HumanReply) -> TurnOut:
     same = ("round", "what", "prose", "hypotheses", "program", "description", "reasoning", "bias", "version", "sent")
     lines = [line for line in turn.labels.split("\n") if line.strip()]
     due = turn.sent is None and turn.round == run.rounds + 1

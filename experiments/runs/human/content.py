@@ -8,7 +8,7 @@ from typing import Any
 from django.http import QueryDict
 
 from experiments.core import transcript
-from experiments.models import Turn
+from experiments.models import HumanReply
 from experiments.models.human_reply import What
 
 TEXTS = {
@@ -21,11 +21,11 @@ TEXTS = {
 }
 """Texts of a turn -> the most characters that are kept of each."""
 FIELDS = ("what", "hypotheses", *TEXTS)
-FATES = ("open", "supported", "refuted")
+STATUSES = ("open", "supported", "refuted")
 MOST_HYPOTHESES, HYPOTHESIS_CHARS = 50, 2_000
 
 Values = dict[str, Any]
-"""Name of a field of a `Turn` -> its value."""
+"""Name of a field of a `HumanReply` -> its value."""
 
 
 def from_form(data: QueryDict) -> Values:
@@ -33,7 +33,7 @@ def from_form(data: QueryDict) -> Values:
     texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
     what = data.get("what", "")
     values: Values = {"what": what if what in What.values else What.EXPERIMENT.value, **texts}
-    rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "fate", "reason")]
+    rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "status", "reason")]
     values["hypotheses"] = numbered([row for row in zip(*rows, strict=False) if row[1].strip()])
     found: Values = transcript.storable(values)
     return found
@@ -43,15 +43,17 @@ def numbered(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Hypotheses with numbers of their own: those they came with, else the next."""
     taken: set[int] = set()
     listed = []
-    for number, text, fate, reason in rows:
+    for number, text, status, reason in rows:
         wanted = int(number) if number.isascii() and number.isdigit() and 0 < len(number) < 4 else 0
         own = wanted if wanted and wanted not in taken else max(taken, default=0) + 1
         taken.add(own)
-        listed.append({"number": own, "text": text, "fate": fate if fate in FATES else "open", "reason": reason})
+        listed.append(
+            {"number": own, "text": text, "status": status if status in STATUSES else "open", "reason": reason}
+        )
     return listed
 
 
-def of(turn: Turn) -> Values:
+def of(turn: HumanReply) -> Values:
     """What a turn holds."""
     return {name: getattr(turn, name) for name in FIELDS}
 

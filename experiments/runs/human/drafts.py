@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.runs.human import content
 from experiments.runs.human.content import Values
 
@@ -20,7 +20,7 @@ class Refused(Exception):
 class Stale(Refused):
     """The draft has been changed elsewhere since this copy of it was read. `turn` is the draft as it is kept."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: HumanReply) -> None:
         super().__init__("This draft was changed elsewhere, in another tab or window of yours.")
         self.turn = turn
 
@@ -41,27 +41,27 @@ class Unfit(Refused):
         self.problems = problems
 
 
-def current(run: Run, user: User) -> Turn:
+def current(run: Run, user: User) -> HumanReply:
     """This person's draft of the next round; one that is not saved yet, with what carries over, if there is none."""
-    kept = run.turns.filter(round=run.rounds + 1, author=user).first()
-    return kept or Turn(run=run, round=run.rounds + 1, author=user, **beginning(run))
+    kept = run.human_replies.filter(round=run.rounds + 1, author=user).first()
+    return kept or HumanReply(run=run, round=run.rounds + 1, author=user, **beginning(run))
 
 
 def beginning(run: Run) -> dict[str, Any]:
     """What carries over: the hypotheses of the latest list, and a program that failed, to be put right."""
     latest = run.hypotheses.order_by("-round").values_list("round", flat=True).first()
-    rows = run.hypotheses.filter(round=latest).values("number", "text", "fate", "reason") if latest else []
+    rows = run.hypotheses.filter(round=latest).values("number", "text", "status", "reason") if latest else []
     last = run.experiments.order_by("-number").values("status", "code", "round").first()
     failed = last is not None and last["status"] not in {"ok", "running"} and last["round"] == run.rounds
     return {"hypotheses": list(rows), "program": last["code"] if last and failed else ""}
 
 
-def left_over(run: Run, user: User) -> Turn | None:
+def left_over(run: Run, user: User) -> HumanReply | None:
     """This person's draft of the latest round, which they did not send because somebody else was first."""
-    return run.turns.filter(author=user, sent=None, version__gt=0, round=run.rounds).first()
+    return run.human_replies.filter(author=user, sent=None, version__gt=0, round=run.rounds).first()
 
 
-def save(run_id: int, user: User, round_number: int, version: int, values: Values) -> Turn:
+def save(run_id: int, user: User, round_number: int, version: int, values: Values) -> HumanReply:
     """Keep what a person has written. `version` is that of the copy they wrote on, 0 for a fresh one.
 
     Raises Stale, Sent, NoSuchRound, Unfit; then nothing is changed.
@@ -70,13 +70,13 @@ def save(run_id: int, user: User, round_number: int, version: int, values: Value
         raise Unfit(problems)
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)  # two tabs save one after the other
-        turn = run.turns.filter(round=round_number, author=user).first()
+        turn = run.human_replies.filter(round=round_number, author=user).first()
         if turn is None and round_number not in {
             run.rounds,
             run.rounds + 1,
         }:  # one that was just sent by another counts
             raise NoSuchRound(f"Round {round_number} is not the next one any more, and you have no draft of it.")
-        turn = turn or Turn(run=run, round=round_number, author=user)
+        turn = turn or HumanReply(run=run, round=round_number, author=user)
         if turn.sent:
             raise Sent(f"You have sent round {round_number} already.")
         if turn.pk and content.of(turn) == values:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from experiments.core import access, transcript
 from experiments.core.display_name import person
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.models.member import Role
 from experiments.runs.human import content, drafts, examples, reference, sending
 from experiments.runs.human.content import Values
@@ -32,7 +32,7 @@ NAMES = {
     "bias": ("Bias", "Each setting or subset, the mean activation there and elsewhere, how many images."),
     "reasoning": ("Reasoning", "Why, with the figures."),
 }
-BLANK = {"number": "", "text": "", "fate": "open", "reason": ""}
+BLANK = {"number": "", "text": "", "status": "open", "reason": ""}
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Desk:
     """What the section under the transcript shows to one person. Without a `turn` it only tells what happened."""
 
     run: Run
-    turn: Turn | None = None
-    under_way: Turn | None = None
+    turn: HumanReply | None = None
+    under_way: HumanReply | None = None
     """What was sent and is being played."""
     late: str = ""
     """Who was first, where this person's draft was not sent."""
-    left_over: Turn | None = None
+    left_over: HumanReply | None = None
     """A draft of an earlier round that can still be taken up."""
     last_words: bool = False
     failure: Failure | None = None
@@ -80,7 +80,7 @@ class Desk:
     """The draft as another tab left it, where the form shows what this one holds."""
     examples: Sequence[examples.Example] = examples.EXAMPLES
 
-    fates: Sequence[str] = content.FATES
+    statuses: Sequence[str] = content.STATUSES
 
     @property
     def hypotheses(self) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ def after_refusal(run: Run, user: User, refusal: Refused, values: Values) -> Des
     return replace(found, turn=filled(found.turn, values), kept=kept)
 
 
-def filled(turn: Turn, values: Values) -> Turn:
+def filled(turn: HumanReply, values: Values) -> HumanReply:
     """The draft with other values, not saved."""
     for name, value in values.items():
         setattr(turn, name, value)
@@ -146,15 +146,19 @@ def filled(turn: Turn, values: Values) -> Turn:
 
 def named(values: Values) -> list[tuple[str, str]]:
     """What somebody wrote, by the names of the fields."""
-    lines = "\n".join(f"{each['text']} [{each['fate']}] {each['reason']}".strip() for each in values["hypotheses"])
+    lines = "\n".join(f"{each['text']} [{each['status']}] {each['reason']}".strip() for each in values["hypotheses"])
     texts = {"Hypotheses": lines} | {name.capitalize(): values[name] for name in content.TEXTS}
     return [(name, text) for name, text in texts.items() if text.strip()]
 
 
 def late(run: Run, user: User) -> str:
     """Who sent the latest round, if this person has a draft of it that was not sent."""
-    mine = drafts.left_over(run, user) or run.turns.filter(author=user, round=run.rounds + 1, sent=None).first()
-    first = run.turns.filter(round=mine.round, sent__isnull=False).select_related("author").first() if mine else None
+    mine = drafts.left_over(run, user) or run.human_replies.filter(author=user, round=run.rounds + 1, sent=None).first()
+    first = (
+        run.human_replies.filter(round=mine.round, sent__isnull=False).select_related("author").first()
+        if mine
+        else None
+    )
     return f"{person(first.author)} sent round {first.round} first." if first else ""
 
 

@@ -47,7 +47,7 @@ def author(run: Run, key: str, model: str) -> Author:
         raise Refused(f"There is no agent “{key}” here. Choose one of: {', '.join(row.key for row in agents())}.")
     if not row.available:
         raise Refused(f"{row.label} cannot be used yet. {row.remedy}")
-    if problem := compatibility.misfit(key, run.tool_set):
+    if problem := compatibility.misfit(key, run.toolset):
         raise Refused(problem)
     if model and model not in row.model_names:
         raise Refused(f"{row.label} offers no model “{model}”. Choose one of: {', '.join(row.model_names) or 'none'}.")

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit
 from experiments.display.window import number
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.models.member import Role
 from experiments.runs.human import content, drafts, editor, handover, sending
 from experiments.runs.human.content import Values
@@ -43,14 +43,14 @@ def show(request: HttpRequest, run: Run, found: editor.Desk | None, status: int 
     return render(request, "runs/human.html", context, status=status)
 
 
-def send(request: HttpRequest, run: Run, turn: Turn) -> None:
+def send(request: HttpRequest, run: Run, turn: HumanReply) -> None:
     """Send a saved draft, and record who did. Raises Refused."""
     with transaction.atomic():
         sending.send(turn)
         audit.record(request, "turn.sent", run, round=turn.round, what=turn.what)
 
 
-def saved(request: HttpRequest, run: Run, values: Values) -> Turn:
+def saved(request: HttpRequest, run: Run, values: Values) -> HumanReply:
     """What the form holds, kept as this person's draft. Raises Refused, Http404 for a form without a round."""
     round_number, version = number(request.POST, "round"), number(request.POST, "version")
     if round_number is None or version is None:

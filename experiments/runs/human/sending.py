@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from experiments.core import queue, transcript
 from experiments.core.display_name import person
-from experiments.models import Run, Turn
+from experiments.models import HumanReply, Run
 from experiments.models.human_reply import What
 from experiments.models.run import ACTIVE
 from experiments.runs.human.drafts import Refused, Unfit
@@ -23,14 +23,14 @@ class NotDue(Refused):
     """The run does not wait for a person at this moment."""
 
 
-def send(turn: Turn) -> None:
+def send(turn: HumanReply) -> None:
     """Make a saved draft the reply of its round, and have a worker play it.
 
     Raises Late, NotDue or Unfit; the draft is then kept as it is.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=turn.run_id)  # of two people who send, one is first
-        first = run.turns.filter(round=turn.round, sent__isnull=False).select_related("author").first()
+        first = run.human_replies.filter(round=turn.round, sent__isnull=False).select_related("author").first()
         if first is not None:
             raise Late(f"{person(first.author)} has sent round {turn.round} already. Your draft is kept.")
         if turn.round != run.rounds + 1 or not transcript.awaits_reply(run):
@@ -46,22 +46,22 @@ def send(turn: Turn) -> None:
         queue.enqueue(run.pk)
 
 
-def under_way(run: Run) -> Turn | None:
+def under_way(run: Run) -> HumanReply | None:
     """The turn whose program waits for a worker or runs at this moment."""
     if run.has_ended or run.status not in ACTIVE:
         return None
-    rows = run.turns.filter(what=What.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1))
+    rows = run.human_replies.filter(what=What.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1))
     turn = rows.select_related("author").order_by("-round").first()
     done = run.experiments.filter(round=run.rounds).exclude(status="running").exists()
     return None if turn is None or (turn.round == run.rounds and done) else turn
 
 
-def stop(run: Run, user: User) -> Turn:
+def stop(run: Run, user: User) -> HumanReply:
     """End the program that a person sent; its run goes on. Raises Refused if there is none."""
     turn = under_way(run)
     if turn is None:
         raise Refused("No program of a person is running.")
-    Turn.objects.filter(pk=turn.pk, stopped_by="").update(stopped_by=person(user)[:150])
+    HumanReply.objects.filter(pk=turn.pk, stopped_by="").update(stopped_by=person(user)[:150])
     return turn
 
 

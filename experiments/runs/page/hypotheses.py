@@ -48,8 +48,8 @@ class Row:
     def turns(self) -> list[Hypothesis]:
         """Where the agent changed its mind, from open on."""
         told = [each for _, each in sorted(self.told.items())]
-        fates = ["open", *(each.fate for each in told)]
-        return [each for before, each in zip(fates, told, strict=False) if each.fate != before][-TURNS:]
+        statuses = ["open", *(each.status for each in told)]
+        return [each for before, each in zip(statuses, told, strict=False) if each.status != before][-TURNS:]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
     before: list[tuple[str, str]] = []
     found: list[int] = []
     for place, told in lists.items():
-        now = [(plain(each.text), each.fate) for each in told]
+        now = [(plain(each.text), each.status) for each in told]
         if now != before:
             found.append(place)
         before = now
@@ -144,5 +144,5 @@ def with_evidence(run: Run, rows: Sequence[Row], columns: Sequence[int], last: i
 
 def counted(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """How many stand how, by the last word on each."""
-    fates = [row.latest.fate for row in rows]
-    return [(fate, fates.count(fate)) for fate in ("supported", "refuted", "open") if fate in fates]
+    statuses = [row.latest.status for row in rows]
+    return [(status, statuses.count(status)) for status in ("supported", "refuted", "open") if status in statuses]

@@ -160,9 +160,9 @@ def _hypotheses(view: View, known: Concept) -> list[Hypothesis]:
     for found in suspects(view, known):
         text = f"{'weaker' if found.size < 0 else 'stronger'} for {_said(known, found.context)}"
         tested = len(found.edited) >= _ENOUGH
-        fate = "open" if not tested else "supported" if found.confirmed else "refuted"
+        status = "open" if not tested else "supported" if found.confirmed else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = Hypothesis(number, text, fate, _figures(found))
+        listed[text] = Hypothesis(number, text, status, _figures(found))
     return list(listed.values())
 
 

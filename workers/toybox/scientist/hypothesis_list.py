@@ -45,8 +45,8 @@ def _judged(hypothesis: Hypothesis, evidence: Evidence) -> Hypothesis:
         return hypothesis
     found = evidence.measure(label)
     if idle := _idle(label, evidence):
-        return replace(hypothesis, fate="refuted", reason=idle)
-    return replace(hypothesis, fate=fate(found), reason=figures(found) if found.count else "")
+        return replace(hypothesis, status="refuted", reason=idle)
+    return replace(hypothesis, status=status(found), reason=figures(found) if found.count else "")
 
 
 def _idle(label: Label, evidence: Evidence) -> str:
@@ -62,7 +62,7 @@ def _idle(label: Label, evidence: Evidence) -> str:
     return ""
 
 
-def fate(found: Measure) -> str:
+def status(found: Measure) -> str:
     """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
     if found.count < ENOUGH or found.others < ENOUGH:
         return "open"
@@ -83,6 +83,6 @@ def listed(hypotheses: Sequence[Hypothesis]) -> str:
     """The list as a reply has it."""
     lines = []
     for each in hypotheses:
-        mark = f"{each.fate}: {each.reason}" if each.reason else each.fate
+        mark = f"{each.status}: {each.reason}" if each.reason else each.status
         lines.append(f"Hypothesis_{each.number}: {each.text} [{mark}]")
     return "\n".join(lines)

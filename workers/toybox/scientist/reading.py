@@ -51,7 +51,7 @@ class Hypothesis:
 
     number: int
     text: str
-    fate: str = "open"
+    status: str = "open"
     reason: str = ""
 
 
@@ -124,8 +124,8 @@ def _last_part(message: Message) -> str:
 
 
 def _hypotheses(text: str) -> Iterator[Hypothesis]:
-    for number, words, fate, reason in _HYPOTHESIS.findall(text):
-        yield Hypothesis(int(number), words.strip(), fate or "open", reason)
+    for number, words, status, reason in _HYPOTHESIS.findall(text):
+        yield Hypothesis(int(number), words.strip(), status or "open", reason)
 
 
 def _report(text: str, step: str) -> Report | None:

@@ -144,10 +144,10 @@ def _signs(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str])
 
 def _hypotheses(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str]) -> list[Hypothesis]:
     signs = _signs(table, own, nouns, grounds)
-    fate, other = ("refuted", "supported") if signs else ("supported", "refuted")
+    status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        Hypothesis(1, f"the system is selective for {plural(own)}", fate, reason),
+        Hypothesis(1, f"the system is selective for {plural(own)}", status, reason),
         Hypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 

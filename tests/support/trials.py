@@ -1,4 +1,4 @@
-"""Units with labels of several sources, and contests between them."""
+"""Units with labels of several sources, and trials between them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from experiments.models import Contest, DataSet, Exemplar, Image, Label, Layer, Model, Profile, Run, Unit
+from experiments.models import (
+    Dataset,
+    Exemplar,
+    Image,
+    Label,
+    Layer,
+    PairwiseTrial,
+    Run,
+    Unit,
+    UnitProfile,
+    VisionModelRow,
+)
 from experiments.models.pairwise import Kind
 from experiments.pairwise import sources
-from experiments.pairwise.form import NewContest, drafted, make
+from experiments.pairwise.form import NewTrial, drafted, make
 from tests.conftest import member
 from tests.support.builders import make_run
 
@@ -22,7 +33,7 @@ AGENT, MILAN = "agent", "import:milan"
 
 def layer(kind: str = "conv", names: tuple[str, ...] = ()) -> Layer:
     name = "synthetic:toybox-eyes" if names else "toybox"
-    model, _ = Model.objects.get_or_create(name=name)
+    model, _ = VisionModelRow.objects.get_or_create(name=name)
     known = {"position": 0, "path": "layer4", "kind": kind, "units": 64, "names": list(names)}
     return Layer.objects.get_or_create(model=model, name="toys" if names else "layer4", defaults=known)[0]
 
@@ -31,10 +42,10 @@ def unit(number: int, of: Layer | None = None) -> Unit:
     return Unit.objects.create(layer=of or layer(), number=number)
 
 
-def exemplars(of: Unit, *keys: str) -> Profile:
+def exemplars(of: Unit, *keys: str) -> UnitProfile:
     """A written profile whose exemplars are these images, each also its own masked one."""
-    data_set, _ = DataSet.objects.get_or_create(key="toybox", defaults={"label": "Toybox"})
-    profile = Profile.objects.create(unit=of, data_set=data_set, written=timezone.now())
+    dataset, _ = Dataset.objects.get_or_create(key="toybox", defaults={"label": "Toybox"})
+    profile = UnitProfile.objects.create(unit=of, dataset=dataset, written=timezone.now())
     for rank, key in enumerate(keys, 1):
         Image.objects.get_or_create(key=key, defaults={"width": 8, "height": 8, "origin": "exemplar"})
         Exemplar.objects.create(profile=profile, rank=rank, activation=9.0 - rank, image_id=key, masked_id=key)
@@ -59,26 +70,26 @@ def labelled(owner: User, count: int = 12) -> list[Unit]:
     return found
 
 
-def form(**fields: Any) -> NewContest:
+def form(**fields: Any) -> NewTrial:
     """The form, filled in as a browser sends it."""
     sent = QueryDict(mutable=True)
     known = {"name": "Agent against MILAN", "most": "100", "repeats": "25", "gold": "25", "seed": "3"}
     sent.update({name: str(value) for name, value in (known | fields).items() if name != "source"})
     sent.setlist("source", fields.get("source", [AGENT, MILAN]))
-    return NewContest(sent, sources.listed())
+    return NewTrial(sent, sources.listed())
 
 
-def contest(owner: User, **fields: Any) -> Contest:
+def trial(owner: User, **fields: Any) -> PairwiseTrial:
     filled = form(**fields)
     assert filled.is_valid(), filled.problems
     return make(filled, drafted(filled), owner, "")
 
 
-def judged(client: Any, contest: Contest, prefer: str) -> None:
+def judged(client: Any, trial: PairwiseTrial, prefer: str) -> None:
     """Judge everything: the label of a source, in gold pairs the right one, in repeated ones the same as before."""
-    for pair in contest.pairs.all():
+    for pair in trial.pairs.all():
         right = "a" if pair.kind == Kind.GOLD or pair.source_a == prefer else "b"
-        client.post(f"/choices/{contest.pk}/answer/", {"pair": pair.pk, "answer": on_screen(client, pair.pk, right)})
+        client.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": on_screen(client, pair.pk, right)})
 
 
 def on_screen(client: Any, pair: int, wanted: str) -> str:
@@ -86,9 +97,9 @@ def on_screen(client: Any, pair: int, wanted: str) -> str:
     from experiments.models import Pair
     from experiments.pairwise import judging
 
-    row = Pair.objects.select_related("contest").get(pk=pair)
+    row = Pair.objects.select_related("trial").get(pk=pair)
     user = User.objects.get(pk=client.session["_auth_user_id"])
-    swapped = judging.is_swapped(row.contest, row, judging.key_of(user))
+    swapped = judging.is_swapped(row.trial, row, judging.key_of(user))
     return "first" if (wanted == "a") != swapped else "second"
 
 
