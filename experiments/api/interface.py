@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -18,27 +19,11 @@ from django.views.generic import RedirectView
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
-from experiments.accounts import api as me
 from experiments.api import docs, document, parameters, problems, rates
 from experiments.api.entry import Session, Token, allow
 from experiments.api.versions import tag
-from experiments.comments import api as comments
-from experiments.comments import notifications_api
 from experiments.core import bodies
-from experiments.exchange import export_api, import_api
 from experiments.exchange.safe_zip import UPLOAD
-from experiments.gallery import experiments_api, images_api, observations_api
-from experiments.installation import catalogue_api, jobs_api
-from experiments.pairwise import api as trials
-from experiments.reviews import api as reviews
-from experiments.runs import api as runs
-from experiments.runs.comparing import api as comparing
-from experiments.runs.events import api as events
-from experiments.runs.saved_views import api as saved_views
-from experiments.search import api as search
-from experiments.sharing import api as shares
-from experiments.units import api as units
-from experiments.units import labels_api
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (
@@ -46,11 +31,16 @@ DESCRIPTION = (
     "ETag: send it in If-None-Match to be told that nothing has changed, in If-Match to edit. Errors are "
     "problems (RFC 9457)."
 )
-NOUNS = (
-    *(me, notifications_api, comments),
-    *(runs, shares, saved_views, comparing, events, experiments_api, observations_api, images_api),
-    *(catalogue_api, units, labels_api, search, reviews, trials, export_api, import_api, jobs_api),
+OPERATIONS = (
+    *("accounts.api", "comments.notifications_api", "comments.api"),
+    *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
+    *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
+    *("gallery.experiments_api", "gallery.observations_api", "gallery.images_api"),
+    *("installation.catalogue_api", "units.api", "units.similar_api", "units.labels_api", "search.api"),
+    *("reviews.api", "reviews.queues_api", "pairwise.api"),
+    *("exchange.export_api", "exchange.import_api", "installation.jobs_api"),
 )
+"""Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 
 View = Callable[..., HttpResponseBase]
 
@@ -77,8 +67,8 @@ api = Interface(
 )
 problems.handle(api)
 api.add_decorator(parameters.known)
-for noun in NOUNS:
-    api.add_router("", noun.router)
+for router in dict.fromkeys([import_module(f"experiments.{module}").router for module in OPERATIONS]):
+    api.add_router("", router)
 
 
 @api.get("/openapi.json", include_in_schema=False, url_name="openapi")

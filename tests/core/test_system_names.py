@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -42,6 +41,7 @@ from tests.runs.test_socket import Viewer, tell
 from tests.support import builders
 from tests.support.api_world import KEY, World, fill
 from tests.support.builders import as_json, make_run
+from tests.support.streams import text_of
 from workers import registry
 from workers.protocols import SystemSpec
 from workers.record import events
@@ -102,24 +102,6 @@ def judge(queue: ReviewQueue, user: User) -> Review:
     assert review is not None
     assert submit(review, user, seq=review.item.run.last_seq).done
     return review
-
-
-def text_of(answer: Any) -> str:
-    """The body; of a stream all of it."""
-    if not answer.streaming:
-        return str(answer.content.decode("utf-8", "replace"))
-    return b"".join(drained(answer.streaming_content)).decode("utf-8", "replace")
-
-
-def drained(pieces: Any) -> Iterator[bytes]:
-    if not hasattr(pieces, "__aiter__"):
-        yield from pieces
-        return
-
-    async def gathered() -> list[bytes]:
-        return [piece async for piece in pieces]
-
-    yield from async_to_sync(gathered)()
 
 
 # --- every address ---

@@ -1,7 +1,7 @@
 """Normalizing: what two spellings of the same word have in common. Both databases compare such text, so they agree.
 
 Capitals, accents and width do not matter, white space of any kind is one space. Marks that make another letter rather
-than an accent (of Indic scripts, of Japanese syllables) stay. Also the ngrams that queries of one or two characters use.
+than an accent (of Indic scripts, of Japanese syllables) stay. Also the n-grams for queries of one or two characters.
 """
 
 from __future__ import annotations
