@@ -20,8 +20,8 @@ from experiments.models import Member
 EVERY = 60
 """Seconds: how exact it is kept when a person was last seen; one write a minute at most."""
 BY_ITSELF = "X-By-Itself"
-"""The header with which static/js/main.js marks what an open page asks again and again, with nobody doing anything:
-that keeps no session alive."""
+"""The header with which static/js/display/main.js marks what an open page asks again and again, with nobody doing
+anything: that keeps no session alive."""
 AGENT_CHARS = 200
 
 

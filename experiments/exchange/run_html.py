@@ -28,7 +28,7 @@ from workers import registry
 Small = Callable[[str], str]
 """Key of an image -> the address of a picture of it: in a file, the picture itself as a data URL."""
 
-STYLES = ("base", "code", "standalone")
+STYLES = ("display/base", "display/code", "exchange/standalone")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 HEAD = """<!doctype html>
 <html lang="en">

@@ -163,6 +163,6 @@ def test_every_script_is_a_file_of_ours_and_every_dialog_has_a_name(as_owner: Cl
 
 
 def test_motion_and_focus_are_looked_after() -> None:
-    text = (ROOT / "static/css/base.css").read_text()
+    text = (ROOT / "static/css/display/base.css").read_text()
     assert "prefers-reduced-motion: reduce" in text
     assert ":focus-visible" in text

@@ -51,13 +51,13 @@ def test_pages_and_messages_say_dataset_and_toolset_in_one_word() -> None:
 
 def test_every_static_file_that_a_page_asks_for_exists() -> None:
     asked = {name for path in TEMPLATES for name in re.findall(r"\{% static '([^']+)' %\}", path.read_text())}
-    assert "js/theme.js" in asked
+    assert "js/display/theme.js" in asked
     assert [name for name in asked if not finders.find(name)] == []
 
 
 def test_every_script_imports_what_exists() -> None:
-    for script in (ROOT / "static/js").glob("*.js"):
-        for name in re.findall(r"^import .*?\"(\./[^\"]+)\"", script.read_text(), flags=re.MULTILINE):
+    for script in (ROOT / "static/js").rglob("*.js"):
+        for name in re.findall(r"^import .*?\"(\.[^\"]+)\"", script.read_text(), flags=re.MULTILINE):
             assert (script.parent / name).exists(), f"{script.name} imports {name}"
 
 

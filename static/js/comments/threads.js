@@ -1,6 +1,6 @@
 // Comments in a transcript: how many stand where, the threads of an event opened beside it, words selected to speak of.
 // What the server knows stands in #comment-marks and is drawn anew when it changes; events may come and be replaced.
-import "./saying.js";
+import "./writing.js";
 import { chosen, mark, unmark } from "./quotes.js";
 
 const byId = (id) => document.getElementById(id);

@@ -1,9 +1,9 @@
 // The run page: its tabs, its stream, the head that says how the run is. The transcript itself is in transcript.js.
 import { Stream } from "./stream.js";
 import { Transcript } from "./transcript.js";
-import { answer } from "./places.js";
-import "./shots.js";
-import "./turn.js";
+import { answer } from "./links.js";
+import "../display/images.js";
+import "./human.js";
 
 const REDRAW_AFTER = 1500; // ms between an event and a plot that shows it
 const byId = (id) => document.getElementById(id);

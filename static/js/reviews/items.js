@@ -1,5 +1,5 @@
 // The desk of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after another.
-import { toast } from "./notices.js";
+import { toast } from "../display/notices.js";
 
 export class Desk {
   constructor(root) {

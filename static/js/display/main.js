@@ -1,6 +1,6 @@
 // What every page has: the theme switch, the palette, keys, notices, Copy buttons, and forms that are sent once.
 import "./keys.js";
-import "./live.js";
+import "./notify.js";
 import "./notices.js";
 import "./palette.js";
 

@@ -1,5 +1,5 @@
 // Compare: the heads of the runs stay above their columns while the sheet is moved sideways.
-import "./shots.js";
+import "../display/images.js";
 
 const heads = document.getElementById("heads");
 const sheet = document.getElementById("beside");

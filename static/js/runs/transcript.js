@@ -1,5 +1,5 @@
 // The transcript: inserts what the server draws, shows the reply under way, fills gaps, keeps the outline in step.
-import { Draft } from "./draft.js";
+import { Draft } from "./streamed_reply.js";
 import { Follow } from "./follow.js";
 
 const NEAR = "900px 0px"; // how close to a gap the reader is when it begins to fill

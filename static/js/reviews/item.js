@@ -1,6 +1,6 @@
 // Focus mode: keys for the rubric, a draft saved as it is typed, and the next item on screen without a wait.
-import { Desk } from "./review-desk.js";
-import { toast } from "./notices.js";
+import { Desk } from "./items.js";
+import { toast } from "../display/notices.js";
 
 const TYPED = 600; // ms without a key, after which a draft is saved
 const ALIVE = 240000; // ms between two signs of life, by which a reservation lasts

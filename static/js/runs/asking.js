@@ -1,5 +1,5 @@
 // New query: a fitting question as long as nobody has written one, and a unit at random.
-import "./shots.js";
+import "../display/images.js";
 
 const byId = (id) => document.getElementById(id);
 const form = byId("query-form");
