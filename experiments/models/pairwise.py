@@ -49,7 +49,7 @@ class PairwiseTrial(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("choices-trial", args=[self.pk])
+        return reverse("pairwise-trial", args=[self.pk])
 
 
 class Pair(models.Model):
