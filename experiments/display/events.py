@@ -19,8 +19,9 @@ from django.utils.safestring import SafeString
 
 from experiments.core import transcript
 from experiments.core.system_names import Names
-from experiments.display import cited_figures, image_groups, window
+from experiments.display import cited_figures, image_cards, log_entries, window
 from experiments.display import outline as outlines
+from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Chart, Scale, chart
 from experiments.models import Event, Run
 from experiments.models.run import ACTIVE, Status
@@ -73,7 +74,7 @@ class Surroundings:
     """Numbers of the experiments that have no result yet."""
     starts: Mapping[int, int] = field(default_factory=dict)
     """Number of an experiment -> `seq` of the event that started it."""
-    originals: Mapping[str, image_groups.Shot] = field(default_factory=dict)
+    originals: Mapping[str, ImageCard] = field(default_factory=dict)
     """What the run logged of the images that its edits were made from, by key."""
     names: Names = field(default_factory=lambda: Names(None))
     """What systems are called before who looks."""
@@ -107,7 +108,7 @@ def surroundings(run: Run, events: Sequence[Event], names: Names | None = None) 
         {number: code for number, code, _ in rows},
         frozenset(number for number, _, status in rows if status == "running"),
         starts_of(run, events),
-        image_groups.originals(run, [event.payload for event in results]),
+        log_entries.originals(run, [event.payload for event in results]),
         names,
     )
 
@@ -133,7 +134,7 @@ def draw(event: Event, around: Surroundings) -> SafeString:
     elif event.kind == "started":
         context |= {"told": told(payload), "made": made(payload)}
     elif TEMPLATES[event.kind] == "end":
-        context |= {"status": Status(event.kind), "strongest": image_groups.strongest(run)}
+        context |= {"status": Status(event.kind), "strongest": image_cards.strongest(run.observations.all())}
         context["recounted"] = cited_figures.recount(run, payload.get("conclusion", {}))
     return render_to_string(f"display/events/{TEMPLATES[event.kind]}.html", context)
 
@@ -147,7 +148,7 @@ def experiment(event: Event, around: Surroundings) -> dict[str, Any]:
         "start": around.starts.get(payload["number"]),
         "code": around.codes.get(payload["number"], ""),
         "seconds": payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0),
-        "entries": image_groups.entries(payload, around.originals),
+        "entries": log_entries.entries(payload, around.originals),
         "wrong": sum(
             shown.get("differs", False) for entry in payload.get("entries", ()) for shown in entry["observations"]
         ),
@@ -244,7 +245,7 @@ def agent_of(run: Run) -> str:
 
 def chart_of(run: Run) -> Chart | None:
     """The newest images, by round."""
-    rows = image_groups.lately(run, LATELY)
+    rows = image_cards.newest_logged(run, LATELY)
     values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
     return chart(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
 

@@ -1,4 +1,4 @@
-"""Images as HTML: a card with title, activation and bar; the card of the gallery, with the run it comes from.
+"""Images as cards with title, activation and bar: what a card shows, which images come first, and its HTML.
 
 A page shows a hundred of them. Each is one string whose values are escaped, not a template that includes templates:
 that took most of a page's time.
@@ -7,21 +7,29 @@ that took most of a page's time.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
-from django.urls import reverse
+from django.db.models import Q, QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from experiments.core.system_names import Names
 from experiments.core.thumbnails import Addresses
-from experiments.display.image_groups import Shot
-from experiments.display.number_format import change, digits, figure
+from experiments.display.number_format import change, digits, figure, is_same
 from experiments.display.plots import Scale
-from experiments.gallery.observations import Sighting
+from experiments.models import Observation, Run
 
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+STRONGEST = 5
+"""Images that stand beside a conclusion."""
+REPEATED = 10
+"""Rows read for each image that is wanted: programs log the same image again and again."""
 CARD = (
-    '<figure class="shot" data-raw="{raw}" data-raw-small="{raw_fine}" data-masked="{masked}"'
+    '<figure class="image-card" data-raw="{raw}" data-raw-small="{raw_fine}" data-masked="{masked}"'
     ' data-origin="{origin}" data-prompt="{prompt}"{seed}>\n'
     '  <a class="frame" href="{page}"><img src="{small}" srcset="{small} 160w, {fine} 320w" sizes="160px"'
     ' alt="{alt}, masked, activation {activation}" width="160" height="160" loading="lazy" decoding="async"></a>\n'
@@ -32,11 +40,6 @@ CARD = (
 PAIR = (
     '<div class="pair">{before}<div class="change {direction}"><span aria-hidden="true">→</span><b>{change}</b></div>'
     "{after}</div>"
-)
-SIGHTING = (
-    '<div class="sighting{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
-    ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"'
-    ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
 )
 BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{threshold}>{full}{tick}</svg>'
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
@@ -49,6 +52,71 @@ UNMEASURED = SafeString(
     '\n    <span class="claim" title="What the program logged; what the system returned is not known.">as logged</span>'
 )
 NOTHING = SafeString("")
+
+
+@dataclass(frozen=True)
+class ImageCard:
+    """One logged image. `change` is what an edit did to the activation; None for all that is no edit."""
+
+    title: str
+    activation: float
+    image: str
+    masked: str
+    origin: str
+    prompt: str
+    seed: int | None
+    original: str = ""
+    change: float | None = None
+    claimed: float | None = None
+    """What the program logged; None if it named no number."""
+    measured: bool = False
+    """Whether `activation` is what the system returned; else it is what the program claimed."""
+    differs: bool = False
+
+    @classmethod
+    def from_payload(cls, observation: Json) -> ImageCard:
+        """An observation of an event's payload."""
+        given = ("title", "activation", "image", "origin", "prompt", "seed", "claimed", "measured", "differs")
+        known = {name: observation[name] for name in given if name in observation}
+        masked = observation["masked"] or observation["image"]
+        return cls(**known, masked=masked, original=observation["original"] or "")
+
+    @classmethod
+    def from_row(cls, row: Observation) -> ImageCard:
+        """An observation as the database has it."""
+        same = ("title", "activation", "origin", "prompt", "seed", "original", "change", "claimed")
+        known = {name: getattr(row, name) for name in (*same, "measured", "differs")}
+        return cls(**known, image=row.image_id, masked=row.masked_id or row.image_id)
+
+    @classmethod
+    def exemplar(cls, rank: int, activation: float, image: str, masked: str) -> ImageCard:
+        """An image of a dataset, which no run has logged."""
+        return cls(f"Exemplar {rank}", activation, image, masked, "exemplar", "", None)
+
+    @property
+    def direction(self) -> str:
+        """Which way the edit moved it: "up", "down", or "same"."""
+        change = self.change or 0.0
+        if is_same(self.activation - change, self.activation):
+            return "same"
+        return "up" if change > 0 else "down"
+
+    def edited_from(self, before: ImageCard) -> ImageCard:
+        return replace(self, change=self.activation - before.activation)
+
+
+@dataclass(frozen=True)
+class LoggedImage:
+    """An image, and the numbers of the run, the experiment and the round that logged it."""
+
+    card: ImageCard
+    run: int
+    experiment: int
+    round: int
+
+    @classmethod
+    def from_row(cls, row: Observation) -> LoggedImage:
+        return cls(ImageCard.from_row(row), row.experiment.run_id, row.experiment.number, row.experiment.round)
 
 
 class Claim(Protocol):
@@ -64,10 +132,39 @@ class Claim(Protocol):
     def origin(self) -> str: ...
 
 
-def card(shot: Shot, scale: Scale) -> SafeString:
+# --- which images -----------------------------------------------------------------------------------
+
+
+def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
+    """The first of these, each image once."""
+    found: dict[str, T] = {}
+    for each in ordered:
+        found.setdefault(image(each), each)
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
+    """The images that excited the unit most, each once."""
+    ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
+    return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]
+
+
+def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:
+    """What the newest experiments of the run logged, the last first."""
+    # By way of the experiments: their index finds the newest at once, however much the run has logged.
+    newest = Q(experiment__run=run, experiment__number__gt=run.experiment_count - experiments)
+    return Observation.objects.filter(newest).order_by("-experiment__number", "-position")
+
+
+# --- as HTML ----------------------------------------------------------------------------------------
+
+
+def draw_card(card: ImageCard, scale: Scale) -> SafeString:
     """One image with its title, activation and bar."""
-    raw = Addresses.of(shot.image)
-    masked = raw if shot.masked == shot.image else Addresses.of(shot.masked)
+    raw = Addresses.of(card.image)
+    masked = raw if card.masked == card.image else Addresses.of(card.masked)
     return format_html(
         CARD,
         raw=raw.file,
@@ -76,51 +173,37 @@ def card(shot: Shot, scale: Scale) -> SafeString:
         masked=masked.file,
         small=masked.small,
         fine=masked.fine,
-        origin=shot.origin,
-        prompt=shot.prompt,
-        seed=NOTHING if shot.seed is None else format_html(' data-seed="{}"', shot.seed),
-        alt=shot.title or "untitled image",
-        title=shot.title,
-        shown=shot.title or "untitled",
-        activation=figure(shot.activation),
-        bar=bar(shot.activation, scale),
-        claim=claim(shot),
+        origin=card.origin,
+        prompt=card.prompt,
+        seed=NOTHING if card.seed is None else format_html(' data-seed="{}"', card.seed),
+        alt=card.title or "untitled image",
+        title=card.title,
+        shown=card.title or "untitled",
+        activation=figure(card.activation),
+        bar=draw_bar(card.activation, scale),
+        claim=draw_claim(card),
     )
 
 
-def claim(shot: Claim) -> SafeString:
-    """What the program said of the image, where that is not what the system returned or nobody knows."""
-    if shot.differs and shot.claimed is not None:
-        return format_html(DIFFERS, figure(shot.claimed))
-    return NOTHING if shot.measured or shot.origin == "exemplar" else UNMEASURED
-
-
-def sighting(seen: Sighting, names: Names) -> SafeString:
-    """The card of the gallery: an edit beside its original, and where it was logged."""
-    row, after = seen.row, card(seen.shot, seen.scale)
-    cards = after if seen.before is None else pair(card(seen.before, seen.scale), after, seen.shot)
-    run, logged = row.run, row.experiment
-    page = reverse("run", args=[row.run_id])
+def draw_pair(before: ImageCard, after: ImageCard, scale: Scale) -> SafeString:
+    """An edit beside its original, with what it did to the activation."""
     return format_html(
-        SIGHTING,
-        two=" two" if seen.before else "",
-        cards=cards,
-        run=page,
-        pk=row.run_id,
-        seq=logged.seq,
-        system=names.of(run),
-        experiment=f"{page}experiments/{logged.number}/",
-        number=logged.number,
-        short=names.short(run),
+        PAIR,
+        before=draw_card(before, scale),
+        after=draw_card(after, scale),
+        direction=after.direction,
+        change=change(after.change or 0.0),
     )
 
 
-def pair(before: SafeString, after: SafeString, edit: Shot) -> SafeString:
-    """Two cards with what the edit between them did to the activation."""
-    return format_html(PAIR, before=before, after=after, direction=edit.direction, change=change(edit.change or 0.0))
+def draw_claim(card: Claim) -> SafeString:
+    """What the program said of the image, where that is not what the system returned or nobody knows."""
+    if card.differs and card.claimed is not None:
+        return format_html(DIFFERS, figure(card.claimed))
+    return NOTHING if card.measured or card.origin == "exemplar" else UNMEASURED
 
 
-def bar(activation: float, scale: Scale) -> SafeString:
+def draw_bar(activation: float, scale: Scale) -> SafeString:
     """An activation on the run's own scale, with a tick at the exemplar threshold."""
     start, length = (activation, -activation) if activation < 0 else (0.0, activation)
     full = tick = threshold = NOTHING

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 
 from experiments.core import tagging
 from experiments.core.paging import Count, Page, count
-from experiments.display.image_groups import Shot, shot_from
+from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 from experiments.gallery.lists import Filters
 from experiments.models import Observation, SearchText
@@ -63,13 +63,13 @@ SHOWN = (
 
 
 @dataclass(frozen=True)
-class Sighting:
+class GalleryItem:
     """An observation as the gallery shows it; `before` is the original of an edit."""
 
     row: Observation
-    shot: Shot
+    card: ImageCard
     scale: Scale
-    before: Shot | None
+    before: ImageCard | None
 
 
 def find(filters: Filters, number: int) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
     rows, common, known = chosen(filters)
     page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
-    return {"page": page, "common": common, "sightings": sightings(keys)}
+    return {"page": page, "common": common, "items": gallery_items(keys)}
 
 
 def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
@@ -155,12 +155,12 @@ def order(name: str, gather: bool) -> list[Any]:
     return [OrderBy(Coalesce(F(column), F(column)), descending=descending) for column, descending in columns]
 
 
-def sightings(keys: Sequence[int]) -> list[Sighting]:
+def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
     """The observations under these keys, in their order; edits with their originals. Two queries."""
     rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
-    return [sighting(row, before.get((row.run_id, row.original))) for row in ordered]
+    return [gallery_item(row, before.get((row.run_id, row.original))) for row in ordered]
 
 
 def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:
@@ -174,10 +174,10 @@ def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]
     return {(row.run_id, row.image_id): row for row in found}
 
 
-def sighting(row: Observation, before: Observation | None) -> Sighting:
-    run, shot = row.run, shot_from(row)
-    first = shot_from(before) if before else None
+def gallery_item(row: Observation, before: Observation | None) -> GalleryItem:
+    run, card = row.run, ImageCard.from_row(row)
+    first = ImageCard.from_row(before) if before else None
     if row.change is not None:
-        shot = Shot(**{**shot.__dict__, "change": row.change})
+        card = ImageCard(**{**card.__dict__, "change": row.change})
     reached = [run.best_activation, row.activation, before.activation if before else None]
-    return Sighting(row, shot, Scale.of(reached, run.threshold), first)
+    return GalleryItem(row, card, Scale.of(reached, run.threshold), first)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
-from experiments.display import events, image_groups
+from experiments.display import events, log_entries
 from experiments.exchange.export_query import KNOWN
 from experiments.gallery import experiments, observations
 from experiments.gallery.lists import LIST_SORTS, SORTS, Filters
@@ -79,7 +79,7 @@ def page(request: HttpRequest, pk: int, n: int) -> HttpResponse:
         "event": event,
         "payload": payload,
         "reply": reply,
-        "entries": image_groups.entries(payload, image_groups.originals(run, [payload])),
+        "entries": log_entries.entries(payload, log_entries.originals(run, [payload])),
         "scale": events.scale_of(run),
         **experiments.neighbours(experiment),
     }

@@ -1,4 +1,4 @@
-"""How the pages of experiments and images write counts and scenes."""
+"""The card of the gallery, and stored data as its pages write it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,40 @@ import json
 from typing import Any
 
 from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from experiments.display.image_cards import draw_card, draw_pair
+from experiments.display.tags.people import names_in
+from experiments.gallery.observations import GalleryItem
 
 register = template.Library()
 
+ITEM = (
+    '<div class="gallery-item{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
+    ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"'
+    ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
+)
 
-@register.filter
-def thousands(count: int) -> str:
-    """A whole number with commas: 12,340."""
-    return f"{count:,}"
+
+@register.simple_tag(takes_context=True)
+def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
+    """An image, an edit beside its original, and where it was logged."""
+    run, logged, names = item.row.run, item.row.experiment, names_in(context)
+    page = reverse("run", args=[run.pk])
+    return format_html(
+        ITEM,
+        two=" two" if item.before else "",
+        cards=draw_pair(item.before, item.card, item.scale) if item.before else draw_card(item.card, item.scale),
+        run=page,
+        pk=run.pk,
+        seq=logged.seq,
+        system=names.of(run),
+        experiment=f"{page}experiments/{logged.number}/",
+        number=logged.number,
+        short=names.short(run),
+    )
 
 
 @register.filter

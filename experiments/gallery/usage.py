@@ -24,7 +24,7 @@ def read(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any
     keys = list(rows.order_by("-pk").values_list("pk", flat=True)[page.start : page.end]) if page.number else []
     return {
         "page": page,
-        "sightings": observations.sightings(keys),
+        "items": observations.gallery_items(keys),
         "exemplars": exemplars(image, names),
         **relatives(image),
     }

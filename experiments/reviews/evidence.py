@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
-from experiments.display import events, image_groups, window
-from experiments.display.image_groups import Shot
-from experiments.models import Event, Observation, Review, ReviewItem, Run, UnitProfile
+from experiments.display import events, window
+from experiments.display.image_cards import ImageCard, strongest
+from experiments.models import Event, Review, ReviewItem, Run, UnitProfile
 from experiments.runs.page import experiments
 
 BEST, EXEMPLARS = 10, 10
@@ -33,13 +33,13 @@ def of(run: Run) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
-    exemplars, dataset = shots(run, Q(origin="exemplar"), EXEMPLARS), ""
+    exemplars, dataset = strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
-        "best": shots(run, ~Q(origin="exemplar"), BEST),
+        "best": strongest(run.observations.exclude(origin="exemplar"), BEST),
         "exemplars": exemplars,
         "exemplars_of": dataset,
         "listed": experiments.listed(list(rows)),
@@ -48,15 +48,7 @@ def of(run: Run) -> dict[str, Any]:
     }
 
 
-def shots(run: Run, which: Q, count: int) -> list[Shot]:
-    """The strongest images of the run of which this is true, each once."""
-    seen: dict[str, Observation] = {}
-    for row in run.observations.filter(which).order_by("-activation", "pk")[: count * 5]:
-        seen.setdefault(row.image_id, row)
-    return [image_groups.shot_from(row) for row in list(seen.values())[:count]]
-
-
-def of_unit(run: Run) -> tuple[list[Shot], str]:
+def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
     known = UnitProfile.objects.filter(
         unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
@@ -67,9 +59,7 @@ def of_unit(run: Run) -> tuple[list[Shot], str]:
     if profile is None:
         return [], ""
     rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
-    found = [
-        Shot(f"Exemplar {row.rank}", row.activation, row.image_id, row.masked_id, "exemplar", "", None) for row in rows
-    ]
+    found = [ImageCard.exemplar(row.rank, row.activation, row.image_id, row.masked_id) for row in rows]
     return found, profile.dataset.label or profile.dataset.key
 
 

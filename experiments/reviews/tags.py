@@ -7,12 +7,9 @@ from typing import Any
 
 from django import template
 from django.urls import NoReverseMatch, reverse
-from django.utils.safestring import SafeString
 
-from experiments.core.system_names import Names
-from experiments.display import image_cards
+from experiments.display.tags.people import names_in
 from experiments.display.verdicts import Verdict
-from experiments.gallery.observations import Sighting
 from experiments.models import Run
 
 register = template.Library()
@@ -39,14 +36,3 @@ def unit_page(context: template.Context, run: Run) -> str:
         return reverse("unit", args=[run.model, run.layer, run.unit])
     except NoReverseMatch:
         return ""
-
-
-@register.simple_tag(takes_context=True)
-def sighting(context: template.Context, seen: Sighting) -> SafeString:
-    """The card of the gallery."""
-    return image_cards.sighting(seen, names_in(context))
-
-
-def names_in(context: template.Context) -> Names:
-    found = context.get("names")
-    return found if isinstance(found, Names) else Names(None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from experiments.core.label_meaning import meaning, scenes
 from experiments.core.search_index.normalize import normalize
-from experiments.display.image_groups import Shot
+from experiments.display.image_cards import ImageCard
 from experiments.display.number_format import is_same
 from experiments.display.plots import Scale
 from experiments.models import Hypothesis, Observation, Run
@@ -54,8 +54,8 @@ class Seen(NamedTuple):
     experiment: int
 
     @property
-    def shot(self) -> Shot:
-        return Shot(
+    def card(self) -> ImageCard:
+        return ImageCard(
             self.title,
             self.activation,
             self.image,

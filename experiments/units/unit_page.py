@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access, compatibility, worker_status
 from experiments.core.system_names import Names
 from experiments.display import verdicts
-from experiments.display.image_groups import Shot
+from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, UnitProfile, VisionModelRow
 from experiments.models.member import Role
@@ -98,17 +98,17 @@ def shown(
         return {"waiting": not profile.problem}
     near = neighbours(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
     return {
-        "shots": [exemplar_shot(each, context["raw"]) for each in exemplars],
+        "cards": [
+            ImageCard.exemplar(
+                each.rank, each.activation, each.image_id, each.image_id if context["raw"] else each.masked_id
+            )
+            for each in exemplars
+        ],
         "scale": Scale.of([each.activation for each in exemplars], threshold),
         "distribution": distribution(profile.histogram, threshold, profile.quantile),
         "near": near,
         "waiting": near is None,
     }
-
-
-def exemplar_shot(each: Exemplar, raw: bool) -> Shot:
-    masked = each.image_id if raw else each.masked_id
-    return Shot(f"Exemplar {each.rank}", each.activation, each.image_id, masked, "exemplar", "", None)
 
 
 # --- what runs and people say --------------------------------------------------------------------------

@@ -85,6 +85,6 @@ def test_titles_hold_a_label_of_alternatives_if_they_hold_one(run: Run) -> None:
 def test_a_hypothesis_stands_beside_what_speaks_against_it(run: Run) -> None:
     small, blue = images(run, ["small rockets", "blue things"])
     assert (small.is_known, list(small.strongest)) == (True, [])
-    assert [each.shot.activation for each in small.others] == [9.0, 7.0, 1.0]
-    assert [each.shot.activation for each in blue.strongest] == [9.0, 7.0]
-    assert [each.shot.activation for each in blue.others] == [1.0]
+    assert [each.card.activation for each in small.others] == [9.0, 7.0, 1.0]
+    assert [each.card.activation for each in blue.strongest] == [9.0, 7.0]
+    assert [each.card.activation for each in blue.others] == [1.0]

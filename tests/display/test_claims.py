@@ -13,7 +13,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import transcript
-from experiments.display import events, image_cards
+from experiments.display import events
+from experiments.display.image_cards import draw_claim
 from experiments.exchange import export_query, run_html, tables
 from experiments.models import Observation, Run
 from experiments.models.exchange import Format, What
@@ -78,7 +79,7 @@ def test_an_event_of_old_has_no_claims(run: Run) -> None:
 @pytest.mark.parametrize("query", ["?differs=on", "?differs=on&model=toybox", "?differs=on&origin=generated&low=0"])
 def test_the_gallery_finds_what_was_logged_wrongly(run: Run, as_owner: Client, query: str) -> None:
     page = as_owner.get(f"/experiments/{query}").content.decode()
-    assert page.count('class="sighting') == 1
+    assert page.count('class="gallery-item') == 1
     assert MARK in page
     assert [row.title for row in export_query.chosen(What.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
 
@@ -88,7 +89,7 @@ def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
 
 
 def test_the_evidence_of_a_unit_marks_it_and_nothing_that_is_right(run: Run) -> None:
-    marks = {each.title: str(image_cards.claim(each.shot)) for each in evidence([run], "", None).others}
+    marks = {each.title: str(draw_claim(each.card)) for each in evidence([run], "", None).others}
     assert marks["right"] == ""
     assert MARK in marks["wrong"]
     assert "as logged" in marks["of old"]

@@ -197,11 +197,11 @@ def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
 
 def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
     transcript.append(run.pk, "experiment", as_json(experiment()))
-    shot = seen("a red ball", 38.4, "red")
-    html = drawn(run, "result", logged(shot, Observation("bare", 1.0, shot.image)))
-    assert f'<img src="/images/{shot.masked}/thumb-' in html
-    assert f'data-raw="/images/{shot.image}.png"' in html
-    assert f'<img src="/images/{shot.image}/thumb-' in html, "an image without a mask is shown as it is"
+    card = seen("a red ball", 38.4, "red")
+    html = drawn(run, "result", logged(card, Observation("bare", 1.0, card.image)))
+    assert f'<img src="/images/{card.masked}/thumb-' in html
+    assert f'data-raw="/images/{card.image}.png"' in html
+    assert f'<img src="/images/{card.image}/thumb-' in html, "an image without a mask is shown as it is"
 
 
 def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> None:

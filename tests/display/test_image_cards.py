@@ -10,8 +10,7 @@ from django.template import Context, Template
 from django.urls import reverse
 
 from experiments.core.thumbnails import Addresses
-from experiments.display import image_cards
-from experiments.display.image_groups import Shot
+from experiments.display.image_cards import ImageCard, draw_bar, draw_card
 from experiments.display.plots import Scale
 
 IMAGE, MASKED = "a" * 64, "b" * 64
@@ -19,12 +18,12 @@ SCALE = Scale(-1.0, 10.0, 4.5)
 MARKUP = '"><script>alert("{0} {title}")</script>&'
 
 
-def shot(activation: float = 3.25, seed: int | None = 7, title: str = "a tree", prompt: str = "tree") -> Shot:
-    return Shot(title, activation, IMAGE, MASKED, "generated", prompt, seed)
+def card(activation: float = 3.25, seed: int | None = 7, title: str = "a tree", prompt: str = "tree") -> ImageCard:
+    return ImageCard(title, activation, IMAGE, MASKED, "generated", prompt, seed)
 
 
 def test_a_card_leads_to_the_page_of_its_image_and_shows_the_masked_one() -> None:
-    drawn = image_cards.card(shot(), SCALE)
+    drawn = draw_card(card(), SCALE)
     assert f'href="{reverse("image-page", args=[MASKED])}"' not in drawn
     assert f'<a class="frame" href="{reverse("image-page", args=[IMAGE])}"' in drawn
     small, fine = (reverse("thumbnail", args=[MASKED, size]) for size in (160, 320))
@@ -39,18 +38,18 @@ def test_every_image_has_addresses_of_its_own() -> None:
 
 
 def test_markup_and_braces_in_titles_and_prompts_are_text() -> None:
-    drawn = image_cards.card(shot(title=MARKUP, prompt=MARKUP), SCALE)
+    drawn = draw_card(card(title=MARKUP, prompt=MARKUP), SCALE)
     assert "<script>" not in drawn
     assert drawn.count("&quot;&gt;&lt;script&gt;alert(&quot;{0} {title}&quot;)&lt;/script&gt;&amp;") == 4
 
 
 @pytest.mark.parametrize(("seed", "expected"), [(7, ['data-seed="7"']), (0, ['data-seed="0"']), (None, [])])
 def test_a_card_has_the_seed_of_what_was_generated(seed: int | None, expected: list[str]) -> None:
-    assert re.findall(r'data-seed="\d+"', image_cards.card(shot(seed=seed), SCALE)) == expected
+    assert re.findall(r'data-seed="\d+"', draw_card(card(seed=seed), SCALE)) == expected
 
 
 def test_a_picture_without_a_title_says_so() -> None:
-    drawn = image_cards.card(shot(title=""), SCALE)
+    drawn = draw_card(card(title=""), SCALE)
     assert 'alt="untitled image, masked, activation 3.25"' in drawn
     assert '<span class="title" title="">untitled</span>' in drawn
 
@@ -59,7 +58,7 @@ def test_a_picture_without_a_title_says_so() -> None:
     ("activation", "start", "length"), [(3.25, "0", "3.25"), (-0.5, "-0.5", "0.5"), (0.0, "0", "0")]
 )
 def test_a_bar_reaches_from_nought_to_the_activation(activation: float, start: str, length: str) -> None:
-    drawn = image_cards.bar(activation, SCALE)
+    drawn = draw_bar(activation, SCALE)
     assert 'viewBox="-1 0 11 1"' in drawn
     assert f'<rect class="full" x="{start}" y="0" width="{length}" height="1"/>' in drawn
     assert '<line class="tick" x1="4.5" x2="4.5" y1="0" y2="1"/>' in drawn
@@ -67,13 +66,13 @@ def test_a_bar_reaches_from_nought_to_the_activation(activation: float, start: s
 
 @pytest.mark.parametrize("activation", [math.nan, math.inf])
 def test_a_bar_of_what_is_no_number_is_empty(activation: float) -> None:
-    assert "<rect" not in image_cards.bar(activation, SCALE)
+    assert "<rect" not in draw_bar(activation, SCALE)
 
 
 def test_without_a_threshold_there_is_no_tick() -> None:
-    assert "tick" not in image_cards.bar(1.0, Scale(0.0, 2.0, None))
+    assert "tick" not in draw_bar(1.0, Scale(0.0, 2.0, None))
 
 
 def test_templates_draw_the_same_card() -> None:
-    drawn = Template("{% load maia %}{% shot each scale %}").render(Context({"each": shot(), "scale": SCALE}))
-    assert drawn == image_cards.card(shot(), SCALE)
+    drawn = Template("{% load maia %}{% image_card each scale %}").render(Context({"each": card(), "scale": SCALE}))
+    assert drawn == draw_card(card(), SCALE)

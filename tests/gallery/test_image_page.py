@@ -63,7 +63,7 @@ def test_an_exemplar_names_its_units_and_queries_stay_few(
         text = page(as_owner, red.image)
     assert "Exemplar of 15 units" in text
     assert "toybox / layer4 / unit 14" in text
-    assert text.count('class="sighting') == 15
+    assert text.count('class="gallery-item') == 15
 
 
 def test_an_unknown_key_is_not_found(as_owner: Client) -> None:

@@ -113,7 +113,7 @@ def test_rounds_are_aligned_and_one_that_a_run_has_not_is_said(as_owner: Client,
     assert parts(text) == {f"round-{n}": ["words", "hypotheses", "programs", "images"] for n in (1, 2)}
     second = text[text.index('id="round-2"') :]
     assert "It ended after 1 round." in second
-    assert second.count('<figure class="shot"') == 1
+    assert second.count('<figure class="image-card"') == 1
 
 
 def test_all_bars_share_one_scale_with_the_tick_of_each_run(as_owner: Client, owner: User) -> None:

@@ -134,8 +134,8 @@ async def test_an_event_brings_the_parts_that_sum_the_run_up(redis_url: str, run
     async with Viewer(run, owner) as viewer:
         await viewer.until("tail")
         await tell(run, "experiment", experiment())
-        shot = await sync_to_async(seen)("a red ball", 38.4, "red")
-        await tell(run, "result", logged(shot))
+        card = await sync_to_async(seen)("a red ball", 38.4, "red")
+        await tell(run, "result", logged(card))
         await viewer.until("event", kind="result")
         assert "a red ball: 38.40" in (await viewer.until("side"))["html"]
 

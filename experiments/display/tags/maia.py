@@ -13,8 +13,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from experiments.display import help_text, image_cards
+from experiments.display import help_text
 from experiments.display import prose as words
+from experiments.display.image_cards import draw_bar, draw_card, draw_claim, draw_pair
 from experiments.display.number_format import change, figure
 from experiments.models import Run
 from workers import registry
@@ -199,6 +200,7 @@ def icon(name: str) -> SafeString:
     return render_to_string("display/icon.html", {"name": name})
 
 
-register.simple_tag(image_cards.card, name="shot")
-register.simple_tag(image_cards.bar)
-register.simple_tag(image_cards.claim)
+register.simple_tag(draw_card, name="image_card")
+register.simple_tag(draw_pair, name="image_pair")
+register.simple_tag(draw_bar, name="bar")
+register.simple_tag(draw_claim, name="claim")

@@ -1,4 +1,4 @@
-"""People, as pages call them."""
+"""People and systems, as pages call them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django import template
 from django.contrib.auth.models import AnonymousUser, User
 
 from experiments.core import display_name
+from experiments.core.system_names import Names
 
 register = template.Library()
 BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
@@ -33,3 +34,9 @@ def browser(agent: str) -> str:
     name = next((words for mark, words in BROWSERS if mark in agent), "")
     system = next((words for mark, words in SYSTEMS if mark in agent), "")
     return f"{name} on {system}" if name and system else name or agent[:60] or "A browser"
+
+
+def names_in(context: template.Context) -> Names:
+    """What systems are called before who looks at the page; without a viewer, as everybody may read it."""
+    found = context.get("names")
+    return found if isinstance(found, Names) else Names(None)

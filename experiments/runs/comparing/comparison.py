@@ -16,7 +16,7 @@ from django.db.models import Max, Min
 
 from experiments.core.system_names import Names
 from experiments.display import events, outline, verdicts
-from experiments.display.image_groups import Shot
+from experiments.display.image_cards import ImageCard
 from experiments.display.number_format import MINUS, figure
 from experiments.display.plots import Scale
 from experiments.display.tags.maia import compact, dollars, took
@@ -156,11 +156,11 @@ class Turn:
 
     @property
     def images(self) -> Sequence[tuple[str, float]]:
-        return [(shot.image, shot.activation) for shot in self.shots]
+        return [(card.image, card.activation) for card in self.cards]
 
     @property
-    def shots(self) -> Sequence[Shot]:
-        return [shot for each in self.experiments for shot in each.shots]
+    def cards(self) -> Sequence[ImageCard]:
+        return [card for each in self.experiments for card in each.cards]
 
     @property
     def logged(self) -> int:

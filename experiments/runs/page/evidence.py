@@ -6,10 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from experiments.core.label_meaning import Meaning, meaning, scenes
-from experiments.display import image_groups
-from experiments.display.image_groups import Shot
+from experiments.display import image_cards
+from experiments.display.image_cards import LoggedImage
 from experiments.models import Hypothesis, Observation, Run
 from workers.toybox.scenes import Scene
 
@@ -37,12 +38,6 @@ class Turn:
     experiments: Sequence[int]
 
 
-@dataclass(frozen=True)
-class Image:
-    shot: Shot
-    experiment: int
-
-
 def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, Turn]:
     """By the hypothesis' own key, each with the experiments of the round before its word."""
     ran: dict[int, list[int]] = {}
@@ -60,9 +55,9 @@ class Bearing:
     `weakest` are images that show it and are not among the strongest; `others` do not show it.
     """
 
-    strongest: Sequence[Image] = ()
-    weakest: Sequence[Image] = ()
-    others: Sequence[Image] = ()
+    strongest: Sequence[LoggedImage] = ()
+    weakest: Sequence[LoggedImage] = ()
+    others: Sequence[LoggedImage] = ()
     is_known: bool = False
 
 
@@ -75,7 +70,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     if not any(wanted):
         return [Bearing() for _ in texts]
     rows = (
-        image_groups.lately(run, LATELY)
+        image_cards.newest_logged(run, LATELY)
         .select_related("experiment")
         .defer("experiment__state", "experiment__code", "experiment__output")
     )
@@ -92,14 +87,14 @@ def by_scene(read: Meaning, named: Sequence[tuple[set[str], Observation]], drawn
     rows = [row for _, row in named if row.image_id in drawn]
     showing = [row for row in rows if read.holds(drawn[row.image_id])]
     best = first(showing)
-    known = {each.shot.image for each in best}
+    known = {each.card.image for each in best}
     weak = first([row for row in showing if row.image_id not in known], weakest=True)
     return Bearing(best, weak, first([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True)
 
 
 def by_words(rows: Sequence[Observation]) -> Bearing:
     best = first(rows)
-    known = {each.shot.image for each in best}
+    known = {each.card.image for each in best}
     return Bearing(best, first([row for row in rows if row.image_id not in known], weakest=True))
 
 
@@ -109,12 +104,10 @@ def holding(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> 
     return [row for held, row in named if len(wanted & held) >= ENOUGH * len(wanted)]
 
 
-def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[Image]:
+def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
     """The strongest, or the weakest, each image once."""
-    seen: dict[str, Observation] = {}
-    for row in sorted(rows, key=lambda each: each.activation, reverse=not weakest):
-        seen.setdefault(row.image_id, row)
-    return [Image(image_groups.shot_from(row), row.experiment.number) for row in list(seen.values())[:SHOWN]]
+    ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
+    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]
 
 
 def words(text: str) -> set[str]:

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
-from experiments.display import events, image_groups
-from experiments.display.image_groups import Shot
+from experiments.display import events
+from experiments.display.image_cards import ImageCard
 from experiments.display.tab_pages import Page
 from experiments.models import Experiment, Observation, Run
 
@@ -22,7 +22,7 @@ STRONGEST = 8
 @dataclass(frozen=True)
 class Listed:
     experiment: Experiment
-    shots: Sequence[Shot]
+    cards: Sequence[ImageCard]
 
     @property
     def error(self) -> str:
@@ -44,7 +44,7 @@ def listed(rows: Sequence[Experiment]) -> list[Listed]:
     """The experiments with the strongest of what they logged, in one query."""
     logged = Observation.objects.filter(experiment__in=rows)
     place = Window(RowNumber(), partition_by=F("experiment"), order_by=[F("activation").desc(), F("position")])
-    shots: dict[int, list[Shot]] = {}
+    cards: dict[int, list[ImageCard]] = {}
     for row in logged.annotate(place=place).filter(place__lte=STRONGEST).order_by("experiment_id", "place"):
-        shots.setdefault(row.experiment_id, []).append(image_groups.shot_from(row))
-    return [Listed(row, shots.get(row.pk, [])) for row in rows]
+        cards.setdefault(row.experiment_id, []).append(ImageCard.from_row(row))
+    return [Listed(row, cards.get(row.pk, [])) for row in rows]

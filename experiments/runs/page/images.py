@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, QuerySet
 
-from experiments.display import events, image_groups
-from experiments.display.image_groups import Shot
+from experiments.display import events
+from experiments.display.image_cards import LoggedImage
 from experiments.display.tab_pages import Page
-from experiments.models import Experiment, Observation, Run
+from experiments.models import Observation, Run
 
 PER_PAGE = 60
 
@@ -23,14 +22,6 @@ ORIGINS = {
     "uploaded": "Uploaded",
 }
 ORDERS = {"logged": "As logged", "strongest": "Strongest first", "weakest": "Weakest first"}
-
-
-@dataclass(frozen=True)
-class Logged:
-    """One image and where it was logged."""
-
-    shot: Shot
-    experiment: Experiment
 
 
 def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
@@ -48,10 +39,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "orders": ORDERS.items(),
         "origins": [(name, label, counts[name]) for name, label in ORIGINS.items() if name in counts],
         "all": sum(counts.values()),
-        "logged": [
-            Logged(image_groups.shot_from(row), row.experiment)
-            for row in arranged(chosen, order)[page.start : page.end]
-        ],
+        "logged": [LoggedImage.from_row(row) for row in arranged(chosen, order)[page.start : page.end]],
         "scale": events.scale_of(run),
     }
 

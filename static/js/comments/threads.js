@@ -38,8 +38,8 @@ function listed(known) {
   for (const spot of known.querySelectorAll("div[data-spot^=experiment]")) {
     byId(spot.dataset.spot)?.querySelector(":scope > header")?.append(link(spot.dataset.spot, spot.dataset.comments));
     for (const image of spot.children) {
-      for (const frame of panel.querySelectorAll(`.wide .shot a.frame[href*="${image.dataset.image}"]`))
-        if (logged(frame, spot.dataset.spot)) frame.closest(".shot").querySelector("figcaption")?.append(link(spot.dataset.spot, image.dataset.comments));
+      for (const frame of panel.querySelectorAll(`.wide .image-card a.frame[href*="${image.dataset.image}"]`))
+        if (logged(frame, spot.dataset.spot)) frame.closest(".image-card").querySelector("figcaption")?.append(link(spot.dataset.spot, image.dataset.comments));
     }
   }
 }
@@ -88,15 +88,15 @@ function label(event, known, may) {
 
 function images(event, known) {
   const counts = new Map([...(known?.children || [])].map((each) => [each.dataset.image, each.dataset.comments]));
-  for (const button of event.querySelectorAll(".talk.of-shot.some")) if (!counts.has(keyOf(button.closest(".shot")))) button.remove();
-  for (const shot of event.querySelectorAll(".shot")) if (counts.has(keyOf(shot))) shotButton(shot, Number(counts.get(keyOf(shot))));
+  for (const button of event.querySelectorAll(".talk.of-image.some")) if (!counts.has(keyOf(button.closest(".image-card")))) button.remove();
+  for (const card of event.querySelectorAll(".image-card")) if (counts.has(keyOf(card))) imageButton(card, Number(counts.get(keyOf(card))));
 }
 
-const keyOf = (shot) => shot?.querySelector("a.frame")?.pathname.match(/[0-9a-f]{64}/)?.[0];
+const keyOf = (card) => card?.querySelector("a.frame")?.pathname.match(/[0-9a-f]{64}/)?.[0];
 
-function shotButton(shot, comments = 0) {
-  const button = shot.querySelector(".talk") || made("button", "talk of-shot ours");
-  if (!button.isConnected) (shot.querySelector("figcaption") || shot).append(button);
+function imageButton(card, comments = 0) {
+  const button = card.querySelector(".talk") || made("button", "talk of-image ours");
+  if (!button.isConnected) (card.querySelector("figcaption") || card).append(button);
   if (comments || !button.textContent) say(button, comments ? `${comments} comment${comments > 1 ? "s" : ""}` : "Comment");
   button.classList.toggle("some", comments > 0 || button.matches(".some"));
 }
@@ -143,8 +143,8 @@ document.addEventListener("click", (click) => {
   const quoted = click.target.closest?.("mark.quoted");
   if (button && event) {
     click.preventDefault();
-    const shot = button.closest(".shot");
-    open(event, shot && number(event) ? { on: "image", experiment: number(event), image: keyOf(shot) } : null);
+    const card = button.closest(".image-card");
+    open(event, card && number(event) ? { on: "image", experiment: number(event), image: keyOf(card) } : null);
   } else if (quoted && event && !slotOf(event) && getSelection().isCollapsed) open(event);
 });
 document.addEventListener("keydown", (press) => {
@@ -153,8 +153,8 @@ document.addEventListener("keydown", (press) => {
 });
 for (const name of ["pointerover", "focusin"]) {
   document.addEventListener(name, ({ target }) => {
-    const shot = target.closest?.("#events .event.experiment .shot");
-    if (shot && "mayComment" in (marks()?.dataset || {}) && !shot.querySelector(".talk")) shotButton(shot);
+    const card = target.closest?.("#events .event.experiment .image-card");
+    if (card && "mayComment" in (marks()?.dataset || {}) && !card.querySelector(".talk")) imageButton(card);
   });
 }
 

@@ -2,14 +2,14 @@
 
 const box = document.getElementById("lightbox");
 const part = (name) => document.getElementById(`lightbox-${name}`);
-let shots = [];
+let cards = [];
 let place = 0;
 let raw = false;
 
 // The raw image is fetched when somebody first asks for it.
 function uncover(event) {
   const frame = event.target.closest?.(".frame");
-  const small = frame?.closest(".shot")?.dataset.rawSmall;
+  const small = frame?.closest(".image-card")?.dataset.rawSmall;
   if (!small || frame.querySelector(".raw")) return;
   const image = new Image();
   image.className = "raw";
@@ -20,27 +20,27 @@ function uncover(event) {
 
 function open(figure) {
   const group = figure.closest(".experiment, .end, #answer") || document;
-  shots = [...group.querySelectorAll(".shot")].filter((each) => each.checkVisibility());
-  place = Math.max(0, shots.indexOf(figure));
+  cards = [...group.querySelectorAll(".image-card")].filter((each) => each.checkVisibility());
+  place = Math.max(0, cards.indexOf(figure));
   raw = false;
   show();
   if (!box.open) box.showModal();
 }
 
 function show() {
-  const shot = shots[place];
+  const card = cards[place];
   const image = part("image");
-  image.src = raw ? shot.dataset.raw : shot.dataset.masked;
-  image.alt = shot.querySelector("img").alt;
-  part("place").textContent = `Image ${place + 1} of ${shots.length}, ${raw ? "raw" : "masked"}`;
-  part("title").textContent = shot.querySelector(".title").textContent;
-  part("measure").replaceChildren(...[...shot.querySelector(".measure").children].map((each) => each.cloneNode(true)));
-  part("facts").replaceChildren(...["origin", "prompt", "seed"].filter((name) => shot.dataset[name]).map((name) => fact(name, shot.dataset[name])));
-  part("links").replaceChildren(...links(shot));
+  image.src = raw ? card.dataset.raw : card.dataset.masked;
+  image.alt = card.querySelector("img").alt;
+  part("place").textContent = `Image ${place + 1} of ${cards.length}, ${raw ? "raw" : "masked"}`;
+  part("title").textContent = card.querySelector(".title").textContent;
+  part("measure").replaceChildren(...[...card.querySelector(".measure").children].map((each) => each.cloneNode(true)));
+  part("facts").replaceChildren(...["origin", "prompt", "seed"].filter((name) => card.dataset[name]).map((name) => fact(name, card.dataset[name])));
+  part("links").replaceChildren(...links(card));
   part("raw").setAttribute("aria-pressed", String(raw));
-  part("raw").disabled = shot.dataset.raw === shot.dataset.masked;
+  part("raw").disabled = card.dataset.raw === card.dataset.masked;
   part("before").disabled = place === 0;
-  part("after").disabled = place === shots.length - 1;
+  part("after").disabled = place === cards.length - 1;
 }
 
 function fact(name, value) {
@@ -53,9 +53,9 @@ function fact(name, value) {
 }
 
 // Where the image was logged, and the page with everything known of it.
-function links(shot) {
-  const where = [...(shot.closest(".sighting")?.querySelectorAll(".where a") || shot.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
-  const page = shot.querySelector(".frame").cloneNode();
+function links(card) {
+  const where = [...(card.closest(".gallery-item")?.querySelectorAll(".where a") || card.closest(".event")?.querySelectorAll(":scope > .permalink") || [])].map((each) => each.cloneNode(true));
+  const page = card.querySelector(".frame").cloneNode();
   page.className = "";
   page.textContent = "Everywhere it is used";
   return [...where, page].map((each) => {
@@ -67,7 +67,7 @@ function links(shot) {
 
 function step(by) {
   const next = place + by;
-  if (next < 0 || next >= shots.length) return;
+  if (next < 0 || next >= cards.length) return;
   place = next;
   show();
 }
@@ -84,7 +84,7 @@ document.addEventListener("click", (event) => {
   const frame = event.target.closest(".frame");
   if (!frame || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  open(frame.closest(".shot"));
+  open(frame.closest(".image-card"));
 });
 if (box) {
   box.addEventListener("keydown", (event) => {
@@ -92,7 +92,7 @@ if (box) {
     if (action && !event.ctrlKey && !event.metaKey) { event.preventDefault(); action(); }
   });
   box.addEventListener("click", (event) => { if (event.target === box) box.close(); });
-  box.addEventListener("close", () => shots[place]?.querySelector(".frame").focus());
+  box.addEventListener("close", () => cards[place]?.querySelector(".frame").focus());
   part("raw").addEventListener("click", flip);
   part("before").addEventListener("click", () => step(-1));
   part("after").addEventListener("click", () => step(1));

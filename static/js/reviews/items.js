@@ -99,7 +99,7 @@ export class Desk {
     this.focus.classList.toggle("raw-shown", shown);
     for (const frame of shown ? this.focus.querySelectorAll(".pictures .frame") : []) {
       if (frame.querySelector(".raw")) continue;
-      frame.append(Object.assign(new Image(), { className: "raw", alt: "", src: frame.closest(".shot").dataset.rawSmall }));
+      frame.append(Object.assign(new Image(), { className: "raw", alt: "", src: frame.closest(".image-card").dataset.rawSmall }));
     }
   }
 }

@@ -1,0 +1,103 @@
+"""What an experiment logged laid out: its images in grids, edits beside what they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Min
+
+from experiments.display.image_cards import ImageCard, Json
+from experiments.models import Observation, Run
+
+FEW, SHOWN = 15, 10
+"""Up to so many images of one entry all stand in the order of the program; of more, so many stand unfolded."""
+
+HEADING = 80
+"""Characters up to which the text of an entry is the heading of its images."""
+
+
+@dataclass(frozen=True)
+class EditGroup:
+    """An image and what was made of it by edits."""
+
+    before: ImageCard
+    edits: Sequence[ImageCard]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """What one call of `tools.log_experiment` left. `singles` are neither edits nor edited here."""
+
+    text: str
+    edit_groups: Sequence[EditGroup]
+    singles: Sequence[ImageCard]
+
+    @property
+    def single_edits(self) -> Sequence[EditGroup]:
+        return [group for group in self.edit_groups if len(group.edits) == 1]
+
+    @property
+    def several_edits(self) -> Sequence[EditGroup]:
+        return [group for group in self.edit_groups if len(group.edits) > 1]
+
+    @property
+    def edits(self) -> int:
+        return sum(len(group.edits) for group in self.edit_groups)
+
+    @property
+    def heading(self) -> str:
+        """The text, if it is short enough to stand above its images."""
+        fits = len(self.text) <= HEADING and "\n" not in self.text.strip()
+        return self.text if fits and (self.singles or self.edit_groups) else ""
+
+    @property
+    def mean(self) -> float | None:
+        return sum(card.activation for card in self.singles) / len(self.singles) if self.singles else None
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.singles) > FEW
+
+    @property
+    def ordered(self) -> Sequence[ImageCard]:
+        """Few images keep the program's order; of many the strongest come first."""
+        return sorted(self.singles, key=lambda card: -card.activation) if self.is_large else self.singles
+
+    @property
+    def shown(self) -> Sequence[ImageCard]:
+        return self.ordered[:SHOWN] if self.is_large else self.ordered
+
+    @property
+    def folded(self) -> Sequence[ImageCard]:
+        return self.ordered[SHOWN:] if self.is_large else []
+
+
+def entries(payload: Json, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
+    """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`."""
+    return [
+        _entry(each["text"], [ImageCard.from_payload(observation) for observation in each["observations"]], earlier)
+        for each in payload.get("entries", ())
+    ]
+
+
+def _entry(text: str, cards: Sequence[ImageCard], earlier: Mapping[str, ImageCard]) -> LogEntry:
+    known = {**earlier, **{card.image: card for card in cards}}
+    edits: dict[str, list[ImageCard]] = {}
+    for card in cards:
+        if card.original in known and card.original != card.image:
+            edits.setdefault(card.original, []).append(card.edited_from(known[card.original]))
+    gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
+    groups = [EditGroup(known[original], group) for original, group in edits.items()]
+    return LogEntry(text, groups, [card for card in cards if card.image not in gathered])
+
+
+def originals(run: Run, payloads: Sequence[Json]) -> dict[str, ImageCard]:
+    """What the run logged first of the images that those of these results were edited from, by key."""
+    logged = [each for payload in payloads for entry in payload["entries"] for each in entry["observations"]]
+    wanted = {each["original"] for each in logged if each["original"]}
+    if not wanted:
+        return {}
+    logs = run.observations.filter(image_id__in=wanted).order_by().values("image")
+    firsts = logs.annotate(first=Min("pk")).values("first")
+    return {row.image_id: ImageCard.from_row(row) for row in Observation.objects.filter(pk__in=firsts)}
