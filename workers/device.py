@@ -8,7 +8,7 @@ AUTO = "auto"
 """CUDA where PyTorch has it, else the processor."""
 
 
-def device_for(wanted: str) -> str:
+def find_device(wanted: str) -> str:
     """The device of PyTorch that is meant. Raises MissingPart for one that is not here. Imports torch."""
     import torch
 

@@ -1,12 +1,12 @@
 """Keeps the loaded weights of one process within a memory budget: what was used longest ago is put away first.
 
-A plug-in that has weights makes a `Place` for them, which is cheap, and enters it for each batch:
+A plug-in that has weights makes a `Slot` for them, which is cheap, and enters it for each batch:
 
-    self._network = settings.shelf.place(f"{name} {revision}", load)
+    self._network = settings.model_cache.slot(f"{name} {revision}", load)
     with self._network as network: ...
 
-Entering loads what is not there, holds that place for this thread, and keeps it from being put away meanwhile. A thread
-may enter further places inside, always in the same order. One condition guards the books; nothing is loaded under it.
+Entering loads what is not there, holds that slot for this thread, and keeps it from being put away meanwhile. A thread
+may enter further slots inside, always in the same order. One condition guards the books; nothing is loaded under it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from workers.errors import MachineryError
-from workers.weights import first_line, free, gigabytes, out_of_memory, weight
+from workers.weights import count_bytes, first_line, gigabytes, out_of_memory, release_memory
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -29,15 +29,15 @@ Result = TypeVar("Result")
 
 log = logging.getLogger(__name__)
 
-SHARE = 0.8
+MEMORY_SHARE = 0.8
 """Of a CUDA device's memory that weights may take where no budget is set; the rest is for what they compute."""
-PATIENCE = 120.0
-"""Seconds to wait until busy places make room, before loading beside them."""
+MAX_WAIT_SECONDS = 120.0
+"""Seconds to wait until busy slots make room, before loading beside them."""
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """What a page says of one place."""
+class LoadedModel:
+    """What a page says of one slot."""
 
     name: str
     bytes: int
@@ -47,28 +47,30 @@ class Loaded:
     busy: bool
 
 
-class Shelf:
-    """All places of one process. `budget` is in bytes; 0 means no limit, or most of a CUDA device's memory."""
+class ModelCache:
+    """All slots of one process. `budget` is in bytes; 0 means no limit, or most of a CUDA device's memory."""
 
     def __init__(self, budget: int = 0, device: str = "cpu") -> None:
         self.budget = budget
         self.device = device
-        self._places: weakref.WeakSet[Place[Any]] = weakref.WeakSet()
-        self._waiting: dict[int, Place[Any]] = {}
+        self._slots: weakref.WeakSet[Slot[Any]] = weakref.WeakSet()
+        self._waiting: dict[int, Slot[Any]] = {}
         self._turn = threading.Condition()
 
-    def place(self, name: str, load: Callable[[], T]) -> Place[T]:
-        """A place for what `load` returns: a module, or an object with modules in it. It goes with its last user."""
-        place: Place[T] = Place(self, name, load)
+    def slot(self, name: str, load: Callable[[], T]) -> Slot[T]:
+        """A slot for what `load` returns: a module, or an object with modules in it. It goes with its last user."""
+        slot: Slot[T] = Slot(self, name, load)
         with self._turn:
-            self._places.add(place)
-        return place
+            self._slots.add(slot)
+        return slot
 
-    def loaded(self) -> list[Loaded]:
+    def loaded(self) -> list[LoadedModel]:
         """What is loaded at this moment, the most recently used first."""
         now = time.monotonic()
         with self._turn:
-            found = [Loaded(each.name, each.size, now - each.used, each.busy) for each in self._places if each.loaded]
+            found = [
+                LoadedModel(each.name, each.size, now - each.used, each.busy) for each in self._slots if each.loaded
+            ]
         return sorted(found, key=lambda each: each.used)
 
     def limit(self) -> int:
@@ -77,134 +79,134 @@ class Shelf:
             import torch
 
             if torch.cuda.is_available():
-                self.budget = int(torch.cuda.mem_get_info(self.device)[1] * SHARE)
+                self.budget = int(torch.cuda.mem_get_info(self.device)[1] * MEMORY_SHARE)
         return self.budget
 
-    def put_away(self, wanted: int | None = None, beside: Place[Any] | None = None) -> None:
-        """Put idle places away until `wanted` bytes are free, all of them if None; the one used longest ago first."""
+    def evict(self, wanted: int | None = None, beside: Slot[Any] | None = None) -> None:
+        """Put idle slots away until `wanted` bytes are free, all of them if None; the one used longest ago first."""
         away: list[object] = []
         with self._turn:
-            idle = sorted((each for each in self._places if each.loaded and not each.busy), key=lambda each: each.used)
+            idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
             while idle and (wanted is None or self._taken(beside) + wanted > self.limit()):
                 away.append(idle.pop(0).empty())
         if away:
             away.clear()
-            free()
+            release_memory()
 
-    def enter(self, place: Place[T]) -> T:
-        """Take the place for this thread and load it if need be. Raises what its load raises, MachineryError."""
+    def enter(self, slot: Slot[T]) -> T:
+        """Take the slot for this thread and load it if need be. Raises what its load raises, MachineryError."""
         with self._turn:
-            self._await_turn(place, threading.get_ident())
-            place.owner = threading.get_ident()
-            place.depth += 1
+            self._await_turn(slot, threading.get_ident())
+            slot.owner = threading.get_ident()
+            slot.depth += 1
         try:
-            return place.held if place.held is not None else self._fetch(place)
+            return slot.held if slot.held is not None else self._fetch(slot)
         except BaseException:
-            self.leave(place)
+            self.leave(slot)
             raise
 
-    def leave(self, place: Place[Any]) -> None:
-        """Give the place back."""
+    def leave(self, slot: Slot[Any]) -> None:
+        """Give the slot back."""
         with self._turn:
-            place.used = time.monotonic()
-            place.depth -= 1
-            if not place.depth:
-                place.owner = None
+            slot.used = time.monotonic()
+            slot.depth -= 1
+            if not slot.depth:
+                slot.owner = None
                 self._turn.notify_all()
 
-    def _await_turn(self, place: Place[Any], me: int) -> None:
-        """Wait until nobody else has the place, and until it fits beside the places that are busy.
+    def _await_turn(self, slot: Slot[Any], me: int) -> None:
+        """Wait until nobody else has the slot, and until it fits beside the slots that are busy.
 
-        A thread that holds a place already does not wait for room: whoever takes the room may wait for that place.
+        A thread that holds a slot already does not wait for room: whoever takes the room may wait for that slot.
         """
-        if place.owner == me:
+        if slot.owner == me:
             return
-        holding = any(each.owner == me for each in self._places)
-        self._refuse_circle(place, me)
-        self._waiting[me] = place
+        holding = any(each.owner == me for each in self._slots)
+        self._refuse_circle(slot, me)
+        self._waiting[me] = slot
         try:
-            if not self._turn.wait_for(lambda: not place.busy and (holding or self._fits(place)), PATIENCE):
-                self._turn.wait_for(lambda: not place.busy)
+            if not self._turn.wait_for(lambda: not slot.busy and (holding or self._fits(slot)), MAX_WAIT_SECONDS):
+                self._turn.wait_for(lambda: not slot.busy)
         finally:
             del self._waiting[me]
 
-    def _refuse_circle(self, place: Place[Any], me: int) -> None:
+    def _refuse_circle(self, slot: Slot[Any], me: int) -> None:
         """Raise MachineryError rather than wait for a thread that waits for this one."""
-        wanted: Place[Any] | None = place
+        wanted: Slot[Any] | None = slot
         while wanted is not None and wanted.owner is not None:
             wanted = self._waiting.get(wanted.owner)
             if wanted is not None and wanted.owner == me:
                 raise MachineryError(
-                    f"{place.name} and {wanted.name} wait for each other: two threads entered them in opposite order. "
-                    "Nothing is lost; the step is tried again. Plug-ins must enter their places in one order."
+                    f"{slot.name} and {wanted.name} wait for each other: two threads entered them in opposite order. "
+                    "Nothing is lost; the step is tried again. Plug-ins must enter their slots in one order."
                 )
 
-    def _fits(self, place: Place[Any]) -> bool:
-        """Whether it is there, or would fit if all idle places were put away; a size not known yet fits."""
-        limit, others = self.limit(), sum(each.size for each in self._places if each.busy and each is not place)
-        return place.loaded or not limit or not others or others + place.size <= limit
+    def _fits(self, slot: Slot[Any]) -> bool:
+        """Whether it is there, or would fit if all idle slots were put away; a size not known yet fits."""
+        limit, others = self.limit(), sum(each.size for each in self._slots if each.busy and each is not slot)
+        return slot.loaded or not limit or not others or others + slot.size <= limit
 
-    def _taken(self, beside: Place[Any] | None) -> int:
-        """Bytes of all that is loaded, or being loaded, other than this place."""
-        return sum(each.size for each in self._places if each is not beside and (each.loaded or each.busy))
+    def _taken(self, beside: Slot[Any] | None) -> int:
+        """Bytes of all that is loaded, or being loaded, other than this slot."""
+        return sum(each.size for each in self._slots if each is not beside and (each.loaded or each.busy))
 
-    def _fetch(self, place: Place[T]) -> T:
+    def _fetch(self, slot: Slot[T]) -> T:
         """Load what is put away, and make room: before if its size is known, else after."""
-        known = place.size
+        known = slot.size
         if known and self.limit():
-            self.put_away(known, beside=place)
-        held = self._load(place)
-        size = weight(held)
+            self.evict(known, beside=slot)
+        held = self._load(slot)
+        size = count_bytes(held)
         with self._turn:
-            place.held, place.size = held, size
+            slot.held, slot.size = held, size
         if self.limit():
-            self._settle(place)
+            self._settle(slot)
         return held
 
-    def _settle(self, place: Place[Any]) -> None:
-        """Put others away if they no longer fit beside this place; say so if that is not enough."""
-        self.put_away(place.size, beside=place)
+    def _settle(self, slot: Slot[Any]) -> None:
+        """Put others away if they no longer fit beside this slot; say so if that is not enough."""
+        self.evict(slot.size, beside=slot)
         with self._turn:
-            others = self._taken(place)
-        if others + place.size > self.limit():
+            others = self._taken(slot)
+        if others + slot.size > self.limit():
             beside = f" beside {gigabytes(others)} in use" if others else ""
             log.warning(
                 "%s takes %s%s, more than the budget of %s (MAIA_MEMORY_GB).",
-                *(place.name, gigabytes(place.size), beside, gigabytes(self.limit())),
+                *(slot.name, gigabytes(slot.size), beside, gigabytes(self.limit())),
             )
 
-    def _load(self, place: Place[T]) -> T:
-        """What the place loads; when memory runs out, once more with everything idle put away."""
+    def _load(self, slot: Slot[T]) -> T:
+        """What the slot loads; when memory runs out, once more with everything idle put away."""
         try:
-            return place.load()
+            return slot.load()
         except Exception as error:
             if not out_of_memory(error):
                 raise
         # Outside the handler: the traceback of the first attempt holds what it had loaded.
-        self.put_away()
-        free()
+        self.evict()
+        release_memory()
         try:
-            return place.load()
+            return slot.load()
         except Exception as error:
             if not out_of_memory(error):
                 raise
-            raise MachineryError(self._too_big(place, error)) from None
+            raise MachineryError(self._too_big(slot, error)) from None
 
-    def _too_big(self, place: Place[Any], error: Exception) -> str:
+    def _too_big(self, slot: Slot[Any], error: Exception) -> str:
         others = ", ".join(f"{each.name} ({gigabytes(each.bytes)})" for each in self.loaded()) or "nothing"
-        size = f" ({gigabytes(place.size)})" if place.size else ""
+        size = f" ({gigabytes(slot.size)})" if slot.size else ""
         budget = gigabytes(self.limit()) if self.limit() else "not limited"
         return (
-            f"{place.name}{size} does not fit into the memory of {self.device!r}; loaded beside it: {others}; budget: "
+            f"{slot.name}{size} does not fit into the memory of {self.device!r}; loaded beside it: {others}; budget: "
             f"{budget}. Use a smaller model, MAIA_PRECISION=float16 or fewer MAIA_WORKER_THREADS, or lower "
             f"MAIA_MEMORY_GB if other programs need memory too. ({first_line(error)})"
         )
 
 
-class Place(Generic[T]):
-    """A place for one set of weights; a context manager that gives them to one thread at a time."""
+class Slot(Generic[T]):
+    """A slot for one set of weights; a context manager that gives them to one thread at a time."""
 
-    def __init__(self, shelf: Shelf, name: str, load: Callable[[], T]) -> None:
+    def __init__(self, cache: ModelCache, name: str, load: Callable[[], T]) -> None:
         self.name = name
         self.load = load
         self.held: T | None = None
@@ -214,7 +216,7 @@ class Place(Generic[T]):
         self.owner: int | None = None
         """The thread that is inside, and how many times."""
         self.depth = 0
-        self._shelf = shelf
+        self._cache = cache
 
     @property
     def loaded(self) -> bool:
@@ -230,16 +232,16 @@ class Place(Generic[T]):
         return held
 
     def __enter__(self) -> T:
-        return self._shelf.enter(self)
+        return self._cache.enter(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
             if error is not None and (out_of_memory(error) or out_of_memory(error.__cause__)):
-                self._shelf.put_away()  # the next attempt finds more room
+                self._cache.evict()  # the next attempt finds more room
         finally:
-            self._shelf.leave(self)
+            self._cache.leave(self)
 
 
 def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]) -> list[Result]:
@@ -253,7 +255,7 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         batch = items[done : done + size]
         made = _attempt(work, batch)
         if made is None:  # by now the traceback is gone, and with it what it held
-            free()
+            release_memory()
             size = (len(batch) + 1) // 2
             continue
         found.extend(made)

@@ -21,7 +21,7 @@ from workers.errors import MissingPart
 Price = tuple[float, float]
 """US dollars for a million prompt tokens, and for a million completion tokens."""
 
-SHIPPED = Path(__file__).with_name("prices.toml")
+DEFAULT_PRICES = Path(__file__).with_name("prices.toml")
 EXAMPLE = '"gpt-4o" = { prompt = 2.5, completion = 10 }'
 
 
@@ -50,12 +50,12 @@ class PriceList(Mapping[str, Price]):
         except OSError:
             seen = "absent"
         if seen != self._seen:
-            self._prices = read(SHIPPED) | ({} if seen == "absent" else read(self.own))
+            self._prices = read_prices(DEFAULT_PRICES) | ({} if seen == "absent" else read_prices(self.own))
             self._seen = seen
         return self._prices
 
 
-def read(path: Path) -> dict[str, Price]:
+def read_prices(path: Path) -> dict[str, Price]:
     """The prices in a file. Raises MissingPart, naming what is wrong with it."""
     try:
         models = tomllib.loads(path.read_text(encoding="utf-8")).get("models", {})

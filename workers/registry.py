@@ -133,7 +133,7 @@ def label(plugins: Plugins, key: str) -> str:
     return plugins[key][0] if key in plugins else key
 
 
-NAMED_BY_THE_ANSWER = "synthetic"
+BLINDED_KIND = "synthetic"
 """Kind of the systems whose own names tell what they respond to."""
 
 
@@ -143,7 +143,7 @@ def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
     Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to;
     "" for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
     """
-    if kind != NAMED_BY_THE_ANSWER:
+    if kind != BLINDED_KIND:
         return ""
     digest = sha256(f"{model} {layer} {unit}".encode("utf-8", "replace")).digest()
     return f"neuron {100_000 + int.from_bytes(digest[:8]) % 900_000}"
@@ -178,14 +178,14 @@ def missing(plugins: Plugins, key: str, *arguments: Any) -> str:
     return _with_argument(look, key)(*arguments) if look else ""
 
 
-def offered(plugins: Plugins, key: str, settings: Any) -> list[str]:
+def list_models(plugins: Plugins, key: str, settings: Any) -> list[str]:
     """Names of the models that a plug-in works with, the default first; empty if it has no such choice."""
     module, _ = _place(plugins, key)
     names: Callable[..., Sequence[str]] | None = getattr(import_module(module), "models", None)
     return list(_with_argument(names, key)(settings)) if names else []
 
 
-def priced(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
+def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
     """Those of the offered models whose price is known, in US dollars for a million prompt and completion tokens."""
     module, _ = _place(plugins, key)
     prices: Callable[..., Mapping[str, tuple[float, float]]] | None = getattr(import_module(module), "prices", None)

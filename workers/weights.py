@@ -18,7 +18,7 @@ def out_of_memory(error: BaseException | None) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _SIGNS)
 
 
-def weight(held: object) -> int:
+def count_bytes(held: object) -> int:
     """Bytes of the parameters, buffers and tensors in what a `load` returned, each counted once."""
     if "torch" not in sys.modules:
         return 0
@@ -50,7 +50,7 @@ def _parts(held: object) -> Iterable[object]:
     return list((inside if isinstance(inside, dict) else getattr(held, "__dict__", {})).values())
 
 
-def free() -> None:
+def release_memory() -> None:
     """Give back what nobody refers to any more."""
     gc.collect()
     torch = sys.modules.get("torch")

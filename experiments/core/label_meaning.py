@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.models import Image
 from workers.errors import ToolMisuse
-from workers.toybox.concepts import Concept, matches_any, parse
+from workers.toybox.concepts import Concept, matches_any, parse_label
 from workers.toybox.scenes import Scene
 from workers.toybox.words import Word, read_words
 
@@ -31,7 +31,7 @@ class Meaning:
 def meaning(label: str) -> Meaning | None:
     """None unless every word of the label is understood: counts, relations and what must be there together are not."""
     words = read_words(label)
-    concepts = parse(label) if all(is_plain(words, place) for place in range(len(words))) else ()
+    concepts = parse_label(label) if all(is_plain(words, place) for place in range(len(words))) else ()
     return Meaning(concepts) if concepts else None
 
 

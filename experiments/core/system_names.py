@@ -38,7 +38,7 @@ class Names:
 
     def hides(self, run: Run) -> bool:
         """Whether the viewer does not read what the run studies."""
-        return run.system_kind == registry.NAMED_BY_THE_ANSWER and self.holds_back(run.model, run.layer, run.unit)
+        return run.system_kind == registry.BLINDED_KIND and self.holds_back(run.model, run.layer, run.unit)
 
     def holds_back(self, model: str, layer: str, unit: int) -> bool:
         """The same of a system by its place."""
@@ -95,7 +95,7 @@ def hidden_runs(viewer: User | None) -> QuerySet[Run]:
     """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen."""
     open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
     runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
-    return Run.objects.filter(system_kind=registry.NAMED_BY_THE_ANSWER, pk__in=runs).order_by()
+    return Run.objects.filter(system_kind=registry.BLINDED_KIND, pk__in=runs).order_by()
 
 
 def _without_model(versions: Mapping[str, Any]) -> dict[str, Any]:

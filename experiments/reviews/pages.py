@@ -74,7 +74,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def named(found: lists.Filtered) -> str:
     """A name for what the filters choose; not by its system where that is what reviewers are not to know."""
-    telling = found.runs.filter(system_kind=registry.NAMED_BY_THE_ANSWER).exists()
+    telling = found.runs.filter(system_kind=registry.BLINDED_KIND).exists()
     left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
     words = [value for name, value in found.values.items() if name not in left_out]
     return ", ".join(words)[:80]

@@ -164,7 +164,7 @@ def undoable(queue: ReviewQueue, user: User) -> Review | None:
 
 def tells_its_system(review: Review) -> bool:
     """Whether submitting told its writer what a synthetic neuron is called."""
-    return review.item.queue.blind and review.item.run.system_kind == registry.NAMED_BY_THE_ANSWER
+    return review.item.queue.blind and review.item.run.system_kind == registry.BLINDED_KIND
 
 
 def last_submission(queue: ReviewQueue, user: User) -> Review | None:

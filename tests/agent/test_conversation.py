@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
-from workers.protocols import ImagePart, LogEntry, Observation, Ordinary, SystemSpec
+from workers.protocols import ImagePart, LogEntry, Observation, OrdinaryActivations, SystemSpec
 from workers.record.events import (
     Ended,
     Event,
@@ -108,7 +108,9 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
     titles = ["exemplar 1", "exemplar 2", "exemplar 2", "a red ball", "a red ball #2", "alone"]
     keys = ["a", "b", "b", "c", "d", "e"]
     entry = LogEntry(tuple(Observation(t, float(n), k) for n, (t, k) in enumerate(zip(titles, keys, strict=True))))
-    told = result(entry, threshold=28.9, ordinary=Ordinary(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25)
+    told = result(
+        entry, threshold=28.9, ordinary=OrdinaryActivations(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25
+    )
     assert result_text(told).splitlines()[7:] == [
         "Activations by title:",
         "- exemplar: n=2, mean 1.00, sd 1.41",

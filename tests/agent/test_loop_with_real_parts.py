@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.support.playback import Playback, kinds, new_notebook, notes
-from tests.support.tiny_lab import Bench, TinyModel, TinyPictures
+from tests.support.tiny_lab import TinyContext, TinyModel, TinyPictures
 from workers.agent.loop import Outcome, play_round
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.memory import ImagesInMemory
-from workers.lab.program_api import calls, facts
+from workers.lab.program_api import list_calls, list_facts
 from workers.protocols import Bounds, LabSettings
 from workers.sandbox.host import ZygoteSandbox
-from workers.sandbox.program import dialect
+from workers.sandbox.program import program_style
 
 EXEMPLARS = """[CODE]:
 ```python
@@ -40,15 +40,15 @@ class Laboratory:
         self.memory = ImagesInMemory()
 
     def __call__(self, code, number, state):
-        bench = Bench(self.index, memory=self.memory)
-        served = calls(bench.system, bench.tools, dialect(code))
-        result = self.sandbox.run(code, served, facts(bench.system), bounds=Bounds(seconds=20), state=state)
+        context = TinyContext(self.index, memory=self.memory)
+        served = list_calls(context.system, context.tools, program_style(code))
+        result = self.sandbox.run(code, served, list_facts(context.system), bounds=Bounds(seconds=20), state=state)
         return Outcome(
             result,
-            tuple(bench.tools.entries),
-            bench.tools.threshold,
-            best=bench.tools.best,
-            measured=bench.tools.measured,
+            tuple(context.tools.entries),
+            context.tools.exemplar_mean,
+            best=context.tools.best,
+            measured=context.tools.measured,
         )
 
 

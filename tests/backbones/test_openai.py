@@ -16,12 +16,12 @@ from tests.support.provider import Handler, Provider, refuses, says, starts, str
 from workers import registry
 from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.retry import Patience
+from workers.backbones.openai_chat.retry import RetryPolicy
 from workers.errors import Cancelled, MissingPart, UnknownName
 from workers.protocols import ImagePart, LabSettings, Message, Usage
 from workers.protocols import Provider as Settings
 
-HASTY = Patience(first=0.01, most=0.02, afterwards=0.3)
+HASTY = RetryPolicy(first=0.01, most=0.02, afterwards=0.3)
 KEY = "sk-test-0123456789abcdef"
 TASK = (Message("system", ("You experiment.",)), Message("user", ("What drives it?",)))
 
@@ -191,7 +191,7 @@ def test_a_stop_passes_at_once_and_closes_the_connection(answer):
                 raise Cancelled("stopped")
 
         with pytest.raises(Cancelled):
-            ask(server, emit=emit, patience=Patience())
+            ask(server, emit=emit, patience=RetryPolicy())
         assert server.hung_up.wait(5)
     assert len(server.asked) == 1
 
@@ -220,7 +220,7 @@ def test_a_stop_passes_while_the_provider_wants_to_be_left_alone():
                 raise Cancelled("stopped")
 
         with pytest.raises(Cancelled):
-            ask(server, emit=emit, patience=Patience())
+            ask(server, emit=emit, patience=RetryPolicy())
     assert len(server.asked) == 1
 
 
@@ -254,8 +254,8 @@ PRICES = {"gpt-4": (30.0, 60.0), "gpt-4o": (2.5, 10.0), "gpt-4o-mini": (0.15, 0.
     ],
 )
 def test_a_dated_model_costs_what_the_model_does_and_of_an_unknown_one_nobody_knows(model, price):
-    assert (pricing.price(PRICES, model) or (None,))[0] == price
-    assert pricing.usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
+    assert (pricing.find_price(PRICES, model) or (None,))[0] == price
+    assert pricing.price_usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
 
 
 def test_failed_attempts_that_were_paid_for_are_counted():

@@ -13,8 +13,14 @@ from PIL import Image
 from tests.backbones.test_openai import ask, backbone
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
 from tests.support.provider import Provider, refuses, says, unless
-from workers.backbones.openai_chat.messages import keys, turns
-from workers.backbones.openai_chat.pictures import SIDE, Picture, image_tokens, picture, text_tokens
+from workers.backbones.openai_chat.messages import build_messages, image_keys
+from workers.backbones.openai_chat.pictures import (
+    SIDE,
+    EncodedImage,
+    count_image_tokens,
+    count_text_tokens,
+    encode_image,
+)
 from workers.errors import BackboneRefused
 from workers.protocols import ImagePart, Message
 
@@ -32,7 +38,7 @@ def result(number, *names):
 
 
 def pictures(*messages):
-    return {key: Picture(f"data:{key}", EACH) for key in keys(messages)}
+    return {key: EncodedImage(f"data:{key}", EACH) for key in image_keys(messages)}
 
 
 def shown(message):
@@ -51,7 +57,7 @@ def words(message):
 
 def test_an_image_that_stands_again_is_pointed_to():
     told = (result(1, "red", "blue"), Message("assistant", ("Hm.",)), result(2, "blue", "green", "green"))
-    sent = turns(told, pictures(*told), 10_000)
+    sent = build_messages(told, pictures(*told), 10_000)
     assert [shown(message) for message in sent.messages] == [["red", "blue"], [], ["green"]]
     again = words(sent.messages[2])
     assert '[the same image as above, under "Experiment 1: ok": 2. blue — activation 2.00]' in again
@@ -61,14 +67,14 @@ def test_an_image_that_stands_again_is_pointed_to():
 
 def test_only_a_user_shows_images():
     told = (Message("assistant", ("I saw", ImagePart("a", "1. a"))), Message("user", ("Yes.",)))
-    assert keys(told) == []
-    (said, _) = turns(told, {}, 1000).messages
+    assert image_keys(told) == []
+    (said, _) = build_messages(told, {}, 1000).messages
     assert said["content"] == "I saw\n[an image that is left out for want of room: 1. a]"
 
 
 def test_neighbouring_turns_of_one_role_become_one_since_some_servers_want_them_to_alternate():
     told = (Message("user", ("one",)), Message("user", ("two",)))
-    assert [message["content"] for message in turns(told, {}, 1000).messages] == ["one\n\ntwo"]
+    assert [message["content"] for message in build_messages(told, {}, 1000).messages] == ["one\n\ntwo"]
 
 
 # --- room -------------------------------------------------------------------------------------------------
@@ -82,7 +88,7 @@ def long_talk(rounds=10):
 @pytest.mark.parametrize("room", [300, 1000, 2000, 4000, 6000])
 def test_the_oldest_images_give_way_to_their_captions(room):
     told = long_talk()
-    sent = turns(told, pictures(*told), room)
+    sent = build_messages(told, pictures(*told), room)
     names = [name for message in sent.messages for name in shown(message)]
     every = [f"{number}{letter}" for number in range(10) for letter in "ab"]
     assert names == every[len(every) - len(names) :]
@@ -96,14 +102,14 @@ def test_the_oldest_images_give_way_to_their_captions(room):
 def test_the_estimate_is_that_of_what_is_sent():
     told = long_talk()
     for room in (1000, 3000, 9000):
-        sent = turns(told, pictures(*told), room)
-        sum_of_parts = sum(4 + text_tokens(words(each)) + EACH * len(shown(each)) for each in sent.messages)
+        sent = build_messages(told, pictures(*told), room)
+        sum_of_parts = sum(4 + count_text_tokens(words(each)) + EACH * len(shown(each)) for each in sent.messages)
         assert abs(sent.tokens - sum_of_parts) < 0.05 * sum_of_parts
 
 
 def test_an_old_image_that_stands_again_is_shown_where_it_stands_last():
     told = [*long_talk(6), result(6, "0a")]
-    sent = turns(told, pictures(*told), 1200)
+    sent = build_messages(told, pictures(*told), 1200)
     assert shown(sent.messages[-1]) == ["0a"]
     assert "[an image that is shown further below: 1. 0a" in words(sent.messages[0])
     assert "0a" not in shown(sent.messages[0])
@@ -114,7 +120,7 @@ def test_the_same_images_give_way_for_some_rounds_so_that_caches_stay_good():
     last, left = [], []
     for rounds in range(30, 60):
         told = long_talk(rounds)
-        sent = turns(told, pictures(*told), 12_000)
+        sent = build_messages(told, pictures(*told), 12_000)
         last, now = [shown(message) for message in sent.messages[: 2 * (rounds - 1)]], last
         left.append(now == last[: len(now)])
     assert left.count(True) > 15
@@ -122,7 +128,7 @@ def test_the_same_images_give_way_for_some_rounds_so_that_caches_stay_good():
 
 def test_room_is_kept_for_the_reply_and_the_reply_tells_how_many_gave_way():
     told = tuple(long_talk())
-    images = {key: Image.new("RGB", (64, 64)) for key in keys(told)}
+    images = {key: Image.new("RGB", (64, 64)) for key in image_keys(told)}
     with Provider(says("red")) as server:
         reply = ask(server, told, images=images, context_tokens=4000)
     sent = sum(len(shown(message)) for message in server.asked[0]["messages"])
@@ -135,7 +141,7 @@ def test_a_provider_that_takes_less_than_it_said_gets_half_until_it_fits():
         return sum(len(shown(message)) for message in body["messages"]) <= 3
 
     told = tuple(long_talk())
-    images = {key: Image.new("RGB", (64, 64)) for key in keys(told)}
+    images = {key: Image.new("RGB", (64, 64)) for key in image_keys(told)}
     full = refuses(400, "This model's maximum context length is 8192 tokens", code="context_length_exceeded")
     for refusal in (full, refuses(400, "At most 3 image(s) may be provided in one request."), refuses(413)):
         with Provider(unless(says("red"), refusal, few)) as server:
@@ -153,32 +159,32 @@ def test_words_that_are_too_many_ask_nobody():
 
 
 def test_tokens_are_estimated_by_letters_and_tiles():
-    assert [text_tokens(text) for text in ("", "word", "word " * 8, "日本語")] == [0, 1, 10, 3]
-    assert image_tokens(256, 256) == 85 + 170
-    assert image_tokens(512, 513) == 85 + 2 * 170
-    assert image_tokens(768, 768) == 85 + 4 * 170
+    assert [count_text_tokens(text) for text in ("", "word", "word " * 8, "日本語")] == [0, 1, 10, 3]
+    assert count_image_tokens(256, 256) == 85 + 170
+    assert count_image_tokens(512, 513) == 85 + 2 * 170
+    assert count_image_tokens(768, 768) == 85 + 4 * 170
 
 
 # --- sizes ------------------------------------------------------------------------------------------------
 
 
-def received(sent: Picture):
+def received(sent: EncodedImage):
     head, _, data = sent.url.partition(",")
     return head, Image.open(BytesIO(base64.b64decode(data)))
 
 
 def test_a_large_photograph_is_sent_small_and_as_jpeg():
     noise = np.random.default_rng(0).integers(0, 256, (1500, 2000, 3), np.uint8)
-    sent = picture(Image.fromarray(noise))
+    sent = encode_image(Image.fromarray(noise))
     head, image = received(sent)
     assert (head, image.format, image.size) == ("data:image/jpeg;base64", "JPEG", (SIDE, SIDE * 3 // 4))
-    assert sent.tokens == image_tokens(*image.size)
+    assert sent.tokens == count_image_tokens(*image.size)
     assert len(sent.url) < 1_000_000
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 3000), (224, 224), (8, 8)])
 def test_a_small_image_is_sent_as_it_is_and_a_thin_one_survives(size):
-    head, image = received(picture(Image.new("RGB", size, (200, 30, 40))))
+    head, image = received(encode_image(Image.new("RGB", size, (200, 30, 40))))
     assert head == "data:image/png;base64"
     assert max(image.size) == min(max(size), SIDE)
     assert image.getpixel((0, 0)) == (200, 30, 40)

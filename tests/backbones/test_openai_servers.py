@@ -12,10 +12,10 @@ from PIL import Image
 from tests.backbones.test_openai import HASTY, TASK, ask
 from tests.support.provider import Handler, Provider, refuses, says, starts, streams, unless
 from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat.retry import Patience
-from workers.backbones.openai_chat.stream import Heard
+from workers.backbones.openai_chat.retry import RetryPolicy
+from workers.backbones.openai_chat.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable
-from workers.protocols import Aside, ImagePart, Message, Usage
+from workers.protocols import ImagePart, Message, StatusNote, Usage
 from workers.protocols import Provider as Settings
 
 RED = Image.new("RGB", (8, 8), "red")
@@ -83,7 +83,7 @@ def test_what_a_model_thought_is_kept_beside_its_reply(chunks):
     assert (reply.text, reply.reasoning) == ("red", "It is warm.")
     words = [piece for piece in pieces if piece is None or isinstance(piece, str)]
     assert "".join(words[words.index(None) + 1 if None in words else 0 :]) == "red"
-    assert any(isinstance(piece, Aside) and "thinking: 3 words" in piece.what for piece in pieces)
+    assert any(isinstance(piece, StatusNote) and "thinking: 3 words" in piece.what for piece in pieces)
 
 
 def test_the_words_of_a_long_thought_are_not_counted_again_for_each_of_them():
@@ -91,10 +91,10 @@ def test_the_words_of_a_long_thought_are_not_counted_again_for_each_of_them():
         delta = SimpleNamespace(**{"content": None, "refusal": None} | fields)
         return SimpleNamespace(usage=None, choices=[SimpleNamespace(delta=delta, finish_reason=finish)])
 
-    heard, told = Heard(), []
+    heard, told = ReplyStream(), []
     thought = [chunk(reasoning=f"word{number} ") for number in range(4000)]
-    heard.listen(iter([*thought, chunk("stop", content="red")]), told.append, Patience())
-    counts = [each.what for each in told if isinstance(each, Aside)]
+    heard.listen(iter([*thought, chunk("stop", content="red")]), told.append, RetryPolicy())
+    counts = [each.what for each in told if isinstance(each, StatusNote)]
     assert all(f"{number + 1} words" in counts[number] for number in range(20))
     assert len(counts) < 1000
     assert (heard.reply, len(heard.reasoning.split())) == ("red", 4000)
@@ -111,7 +111,7 @@ def test_silence_is_told_while_it_lasts_and_in_the_reply():
     with Provider(starts("gre", then=Handler.stall), says("red")) as server:
         patience = replace(HASTY, silence=0.6, murmur=0.1)
         reply = ask(server, emit=heard.append, patience=patience)
-    told = [each for each in heard if isinstance(each, Aside)]
+    told = [each for each in heard if isinstance(each, StatusNote)]
     assert told[0].what == f"{server.host} has been silent, in seconds"
     assert any("request 2 of 3 follows" in each.what for each in told)
     assert f"{server.host} sent nothing for" in reply.setbacks[0]

@@ -14,10 +14,10 @@ import pytest
 
 from tests.backbones.test_openai import HASTY, KEY, TASK, ask, backbone
 from tests.support.provider import Handler, Provider, page, refuses, says, starts, streams
-from workers.backbones.openai_chat.repetition import babbles
-from workers.backbones.openai_chat.retry import Patience, wanted_wait
+from workers.backbones.openai_chat.repetition import is_repetitive
+from workers.backbones.openai_chat.retry import RetryPolicy, parse_retry_after
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MachineryError
-from workers.protocols import Aside, Message
+from workers.protocols import Message, StatusNote
 
 
 def chunk(content, finish=None, **delta):
@@ -151,7 +151,7 @@ def test_a_draft_starts_over_only_where_there_was_one():
     pieces = []
     with Provider(refuses(500), starts("gre", then=Handler.end), says("red")) as server:
         ask(server, emit=pieces.append)
-    assert [piece for piece in pieces if piece != "" and not isinstance(piece, Aside)] == ["gre", None, "red"]
+    assert [piece for piece in pieces if piece != "" and not isinstance(piece, StatusNote)] == ["gre", None, "red"]
 
 
 def test_a_long_wait_is_left_to_a_later_try():
@@ -164,16 +164,16 @@ def test_a_long_wait_is_left_to_a_later_try():
 def test_the_wait_a_provider_asks_for_is_read_in_all_its_forms():
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     past = format_datetime(datetime.now(UTC) - timedelta(seconds=90), usegmt=True)
-    assert wanted_wait({"retry-after": "3.5"}) == 3.5
-    assert wanted_wait({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
-    assert 60 < wanted_wait({"retry-after": soon}) <= 90
-    assert wanted_wait({"retry-after": past}) == 0
-    assert [wanted_wait({"retry-after": bad}) for bad in ("", "soon", "-4", "nan", "inf")] == [None] * 5
-    assert wanted_wait({}) is None
+    assert parse_retry_after({"retry-after": "3.5"}) == 3.5
+    assert parse_retry_after({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
+    assert 60 < parse_retry_after({"retry-after": soon}) <= 90
+    assert parse_retry_after({"retry-after": past}) == 0
+    assert [parse_retry_after({"retry-after": bad}) for bad in ("", "soon", "-4", "nan", "inf")] == [None] * 5
+    assert parse_retry_after({}) is None
 
 
 def test_pauses_grow_with_jitter_up_to_a_cap_unless_the_provider_names_one():
-    patience = Patience(first=1, most=60)
+    patience = RetryPolicy(first=1, most=60)
     pauses = [[patience.pause(failures, None) for _ in range(50)] for failures in (1, 2, 3, 20, 5000)]
     for some, top in zip(pauses, (1, 2, 4, 60, 60), strict=True):
         assert top / 2 <= min(some) < max(some) <= top
@@ -215,11 +215,11 @@ def test_a_reply_said_before_word_for_word_is_asked_for_once_more_then_taken():
 def test_babble_is_told_from_tables_rulers_and_programs():
     program = "".join(f"images.append(tools.text2image(['a red ball {n}'])[0])\n" for n in range(100))
     table = "| a | b |\n|---|---|\n" + "".join(f"| {n} | {n * n} |\n" for n in range(200))
-    assert not any(map(babbles, ("", "red", "-" * 120, "=" * 300, program, table, "0, " * 100)))
-    assert babbles("It is so. " + "ha " * 300)
-    assert babbles(program + "the same line again\n" * 40)
-    assert babbles("one line\nanother line\na third, longer line than those\n" * 24)
-    assert not babbles("the same line again and again\n" * 10 + program)
+    assert not any(map(is_repetitive, ("", "red", "-" * 120, "=" * 300, program, table, "0, " * 100)))
+    assert is_repetitive("It is so. " + "ha " * 300)
+    assert is_repetitive(program + "the same line again\n" * 40)
+    assert is_repetitive("one line\nanother line\na third, longer line than those\n" * 24)
+    assert not is_repetitive("the same line again and again\n" * 10 + program)
 
 
 # --- the key -----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from workers import registry
 from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat import pricing
 from workers.errors import MissingPart
-from workers.prices import SHIPPED, PriceList, read
+from workers.prices import DEFAULT_PRICES, PriceList, read_prices
 from workers.protocols import LabSettings, Provider, Usage
 from workers.record.events import Limits
 
@@ -38,7 +38,7 @@ def test_an_admins_file_goes_before_what_is_shipped_and_holds_as_soon_as_it_is_w
     assert (prices["gpt-4o"], prices["qwen3-vl"], prices["gpt-4.1"]) == ((1.0, 2.0), (0.0, 0.0), (2.0, 8.0))
     own.unlink()
     assert "qwen3-vl" not in prices
-    assert set(prices) == set(read(SHIPPED))
+    assert set(prices) == set(read_prices(DEFAULT_PRICES))
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_the_old_form_of_the_setting_is_told_where_prices_are_now(monkeypatch: p
 
 def test_a_backbone_offers_its_models_with_those_prices_that_are_known() -> None:
     settings = LabSettings(Path(), provider=Provider(models=("a", "b"), prices={"a": (1.0, 2.0)}))
-    assert registry.priced(registry.BACKBONES, "openai", settings) == {"a": (1.0, 2.0)}
-    assert registry.priced(registry.BACKBONES, "scripted", settings) == {}
+    assert registry.list_prices(registry.BACKBONES, "openai", settings) == {"a": (1.0, 2.0)}
+    assert registry.list_prices(registry.BACKBONES, "scripted", settings) == {}
     known = [OpenAIChat(settings.provider, model).price_known for model in ("a", "a-2024-01-01", "b")]
     assert known == [True, True, False]
 
@@ -69,10 +69,10 @@ def test_a_backbone_offers_its_models_with_those_prices_that_are_known() -> None
 
 
 def test_what_a_model_without_a_price_took_has_no_known_cost_nor_has_any_sum_with_it() -> None:
-    known, unknown = (pricing.usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
+    known, unknown = (pricing.price_usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
     assert known == Usage(1_000_000, 500_000, 2.0)
     assert unknown == Usage(1_000_000, 500_000, priced=False)
-    assert pricing.both(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
+    assert pricing.add_usage(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
 
 
 class Unpriced(Playback):

@@ -21,7 +21,7 @@ from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject, SystemSpec
 from workers.record.events import Ended, Event, Replied
 from workers.sandbox.host import ZygoteSandbox
-from workers.toybox.concepts import Concept, parse
+from workers.toybox.concepts import Concept, parse_label
 from workers.toybox.render import render
 from workers.toybox.scenes import NOUNS
 from workers.toybox.scientist import designs
@@ -71,7 +71,7 @@ def test_biases_of_six_classes(planted: bool) -> None:
 def biased(laboratory: Laboratory, names: Sequence[str], noun: str, context: Concept | None) -> Iterator[None]:
     """Within the block the class is held back where the context is seen."""
     model: Any = laboratory.model("toybox")
-    with model._place as network:
+    with model._slot as network:
         before = network.logits.weight.detach().clone()
         if context is not None:
             (word,) = (getattr(context, name) for name in context.named)
@@ -79,7 +79,7 @@ def biased(laboratory: Laboratory, names: Sequence[str], noun: str, context: Con
     try:
         yield
     finally:
-        with model._place as network:
+        with model._slot as network:
             network.logits.weight.data.copy_(before)
 
 
@@ -99,12 +99,12 @@ def claimed(events: Sequence[Event]) -> list[Concept]:
     end = events[-1].payload
     assert isinstance(end, Ended)
     lines = [each.partition(":")[0] for each in end.conclusion.bias.splitlines() if each.startswith(("Weaker", "Stro"))]
-    return [replace(parse(each)[0], noun=None) for each in lines]
+    return [replace(parse_label(each)[0], noun=None) for each in lines]
 
 
 def differences(subject: Subject, noun: str) -> dict[str, tuple[float, float, float]]:
     """By context: mean probability in it less that outside, the size of it in standard errors, the mean outside."""
-    scenes = designs.alone([Concept(noun=noun)], FRESH, Random(f"fresh {noun}"))
+    scenes = designs.single_thing_scenes([Concept(noun=noun)], FRESH, Random(f"fresh {noun}"))
     reached = np.array([each.activation for each in subject.respond([render(scene) for scene in scenes])])
     found = {}
     for context in (each for each in SINGLES if each.noun is None):

@@ -17,7 +17,7 @@ from tests.support import checkpoints
 from workers import registry
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
-from workers.protocols import LabSettings, SystemSpec, silent
+from workers.protocols import LabSettings, SystemSpec, no_progress
 from workers.systems.unit import Unit
 
 IMAGES = int(os.environ.get("MAIA_BENCH_IMAGES", "32"))
@@ -32,7 +32,7 @@ class AnyIndex:
 
     quantile, positions = 1.0, ()
 
-    def unit(self, layer: str, unit: int, progress: Any = silent) -> Any:
+    def unit(self, layer: str, unit: int, progress: Any = no_progress) -> Any:
         return self
 
     def picture(self, position: int) -> Any:
@@ -44,11 +44,11 @@ def test_what_a_measurement_costs(tmp_path: Path) -> None:
     print(f"\n{IMAGES} images at a time, {DEVICE}, {torch.get_num_threads()} threads")
     print(f"{'model':12}{'bare forward':>16}{'Unit.respond':>16}{'ratio':>8}{'system.neuron':>16}{'ratio':>8}")
     toybox = registry.load(registry.VISION_MODELS, "toybox")(SETTINGS)
-    with toybox._place as small:
+    with toybox._slot as small:
         pass
     report("toybox", toybox, small, (96, 96), runs=9)
     resnet = registry.load(registry.VISION_MODELS, f"hf:{resnet_152(tmp_path / 'resnet-152')}")(SETTINGS)
-    with resnet._open().place as large:
+    with resnet._open().slot as large:
         pass
     report("ResNet-152", resnet, large, (224, 224), runs=1 if DEVICE == "cpu" else 9)
 

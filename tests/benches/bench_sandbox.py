@@ -19,7 +19,7 @@ from workers.lab.memory import ImagesInMemory
 from workers.protocols import Bounds, LabSettings, SystemSpec
 from workers.sandbox import jail
 from workers.sandbox.host import ZygoteSandbox
-from workers.sandbox.watch import field_of
+from workers.sandbox.watch import read_field
 
 TIMES = 60
 FRESH = "import time, numpy; from PIL import Image, ImageDraw, ImageOps; print(time.monotonic())"
@@ -88,17 +88,17 @@ def test_fifteen_images_through_a_system(sandbox: ZygoteSandbox, table, quick_la
     from tests.conftest import QUICK_IMAGES
 
     laboratory = Laboratory(LabSettings(quick_laboratory, dataset_images=QUICK_IMAGES))
-    bench = laboratory.bench(SystemSpec("unit", "toybox", "layer4", 12), ImagesInMemory(), seed=0)
+    context = laboratory.experiment_context(SystemSpec("unit", "toybox", "layer4", 12), ImagesInMemory(), seed=0)
     noise = np.random.default_rng(0)
 
     def pixels() -> list[bytes]:
         return [noise.integers(0, 256, (224, 224, 3), np.uint8).tobytes() for _ in range(15)]
 
-    calls = {**bench.calls("function"), "tools.pixels": pixels}
-    sandbox.run(NEURON, calls, bench.facts, bounds=Bounds())
+    calls = {**context.calls("function"), "tools.pixels": pixels}
+    sandbox.run(NEURON, calls, context.facts, bounds=Bounds())
     here, across = [], []
     for _ in range(12):
-        result = sandbox.run(NEURON, calls, bench.facts, bounds=Bounds())
+        result = sandbox.run(NEURON, calls, context.facts, bounds=Bounds())
         across.append(float(result.output))
         here.append(result.calls[1].seconds)  # the very same call, in the worker: what else runs slows both alike
     table("fifteen 224-pixel images through system.neuron, in process", in_ms(here))
@@ -111,13 +111,13 @@ def test_fifteen_images_through_a_system(sandbox: ZygoteSandbox, table, quick_la
 def test_the_memory_of_an_idle_zygote(sandbox: ZygoteSandbox, table) -> None:
     started, zygote = zygote_of(sandbox).process.pid, zygote_pid(sandbox)
     for pid, name in {zygote: "zygote", started: "the process it was started by"}.items():
-        own, resident = (int(field_of(Path(f"/proc/{pid}/smaps_rollup"), word)[0]) for word in ("Pss", "Rss"))
+        own, resident = (int(read_field(Path(f"/proc/{pid}/smaps_rollup"), word)[0]) for word in ("Pss", "Rss"))
         table(f"{name}, idle: proportional, resident memory", f"{own >> 10}, {resident >> 10} MiB")
 
     def look() -> None:
         (child,) = children_of(sandbox)
         own = sum(
-            int(field_of(Path(f"/proc/{child}/smaps_rollup"), word)[0]) for word in ("Private_Clean", "Private_Dirty")
+            int(read_field(Path(f"/proc/{child}/smaps_rollup"), word)[0]) for word in ("Private_Clean", "Private_Dirty")
         )
         table("child of its own: private memory", f"{own / 1024:.1f} MiB")
 

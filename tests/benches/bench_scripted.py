@@ -23,7 +23,7 @@ from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject, SystemSpec
 from workers.record.events import Ended, Replied
 from workers.sandbox.host import ZygoteSandbox
-from workers.toybox.label_auc import label_auc, shuffled
+from workers.toybox.label_auc import label_auc, shuffle_labels
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
 
@@ -78,7 +78,7 @@ def study(laboratory: Laboratory, sandbox: ZygoteSandbox, unit: int, seed: int) 
 def print_table(rows: Sequence[Row], seed: int) -> None:
     labelled = [row for row in rows if row.label and not row.dead]
     unnamed = sum(not row.dead and not row.label for row in rows)
-    dealt = shuffled(len(labelled), seed) if labelled else []
+    dealt = shuffle_labels(len(labelled), seed) if labelled else []
     judged = [label_auc(row.label, responses(row.subject), seed) for row in labelled]
     others = [labelled[place] for place in dealt]
     floor = [label_auc(other.label, responses(row.subject), seed) for row, other in zip(labelled, others, strict=True)]

@@ -200,8 +200,8 @@ def test_files_come_in_the_order_of_their_paths_however_deep(root):
 
 def test_the_list_is_made_once_and_again_when_the_folder_changes(root, monkeypatch):
     made = []
-    of = folders.Listing.of.__func__
-    monkeypatch.setattr(folders.Listing, "of", classmethod(lambda *args: made.append(1) or of(*args)))
+    of = folders.FileList.of.__func__
+    monkeypatch.setattr(folders.FileList, "of", classmethod(lambda *args: made.append(1) or of(*args)))
     (root / "sub").mkdir()
     plain().save(root / "sub" / "a.png")
     first = opened(root).revision

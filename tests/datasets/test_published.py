@@ -8,9 +8,9 @@ import pytest
 from tests.support.tiny_lab import COLOURS, CORNERS, GREEN, RED, TinyModel
 from workers import registry
 from workers.errors import MissingPart
-from workers.lab.comparison import compare
+from workers.lab.comparison import compare_exemplars
 from workers.lab.exemplars import ExemplarIndex
-from workers.protocols import LabSettings, SystemSpec, silent
+from workers.protocols import LabSettings, SystemSpec, no_progress
 from workers.systems.unit import Unit
 
 UNITS, K = 4, 3
@@ -141,13 +141,13 @@ def test_masks_are_compared_and_told(tmp_path):
     for rank, (left, top) in enumerate(CORNERS[:K]):
         masks[:, rank, top : top + 4, left : left + 4] = 1
     dataset = opened(publish(tmp_path / "patches", masks=masks))
-    found = compare(dataset.published("patches"), "patches", TinyModel(), dataset, 4, silent)
+    found = compare_exemplars(dataset.published("patches"), "patches", TinyModel(), dataset, 4, no_progress)
     assert not found.differs
     assert 0.2 < found.overlap < 1
     assert f"its masks cover {found.overlap:.0%} of the published ones" in str(found)
     (tmp_path / "patches" / "masks.npy").unlink()
     bare = opened(tmp_path / "patches")
-    assert np.isnan(compare(bare.published("patches"), "patches", TinyModel(), bare, 4, silent).overlap)
+    assert np.isnan(compare_exemplars(bare.published("patches"), "patches", TinyModel(), bare, 4, no_progress).overlap)
 
 
 def test_no_more_exemplars_are_taken_than_the_settings_want(release):

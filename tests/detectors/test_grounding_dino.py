@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
-from workers.detectors.grounding_dino import PUBLISHED, Box, Dino, GroundingDino, Manner, Sam
+from workers.detectors.grounding_dino import PUBLISHED, DetectionSettings, GroundingDino, _Box, _Dino, _Sam
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Detection, Detector, LabSettings
 from workers.vision_models.synthetic import SyntheticModel
@@ -132,7 +132,7 @@ def test_the_detectors_of_the_published_code_are_asked_as_there(folders: tuple[P
         watching.remove()
         assert sizes == {(224, 224)}
         best = max(each.confidence for here in boxes for each in here)
-        assert not any(dino.boxes(square, CONCEPTS, Manner(best, 0, 224)))
+        assert not any(dino.boxes(square, CONCEPTS, DetectionSettings(best, 0, 224)))
     seen = published.detect(IMAGES[:1], CONCEPTS)[0]
     assert [len(each) for each in seen.values()] == [len(each) for each in boxes]
     assert all(each.confidence > 0.25 for here in boxes for each in here)
@@ -165,7 +165,7 @@ def test_boxes_are_those_of_the_library_on_the_bare_network(folders: tuple[Path,
     folder = folders[0]
     network = GroundingDinoForObjectDetection.from_pretrained(folder).eval()
     pixels, words = GroundingDinoImageProcessorPil.from_pretrained(folder), BertTokenizer.from_pretrained(folder)
-    dino = Dino.load(folder, SETTINGS)
+    dino = _Dino.load(folder, SETTINGS)
     for image in IMAGES:
         for concept, boxes in zip(CONCEPTS, dino.boxes(image, CONCEPTS), strict=True):
             inputs = {**pixels(images=[image], return_tensors="pt"), **words([f"{concept}."], return_tensors="pt")}
@@ -192,8 +192,8 @@ class DecodesOnly:
 def test_masks_are_those_of_the_library_without_the_padding(folders: tuple[Path, Path], image: Image.Image) -> None:
     from transformers import SamImageProcessorPil, SamModel, SamProcessor
 
-    boxes = [Box(0.9, (0.1, 0.1, 0.6, 0.7)), Box(0.8, (0.5, 0.2, 1.0, 1.0))]
-    masks = [each.mask for each in Sam.load(folders[1], SETTINGS).detections(image, {"ball": boxes})["ball"]]
+    boxes = [_Box(0.9, (0.1, 0.1, 0.6, 0.7)), _Box(0.8, (0.5, 0.2, 1.0, 1.0))]
+    masks = [each.mask for each in _Sam.load(folders[1], SETTINGS).detections(image, {"ball": boxes})["ball"]]
 
     processor = SamProcessor(SamImageProcessorPil.from_pretrained(folders[1]))
     width, height = image.size
@@ -245,8 +245,8 @@ def test_where_the_mask_is_empty_the_box_stands_in(folders: tuple[Path, Path], t
         head.proj_out.weight.data.zero_()
         head.proj_out.bias.data.zero_()  # every mask logit is 0, and so outside
     network.save_pretrained(tmp_path / "sam")
-    sam = Sam.load(tmp_path / "sam", SETTINGS)
-    boxes = [Box(0.9, (0.25, 0.5, 0.75, 1.0)), Box(0.9, (0.3, 0.3, 0.3, 0.3)), Box(0.9, (1.0, 1.0, 1.0, 1.0))]
+    sam = _Sam.load(tmp_path / "sam", SETTINGS)
+    boxes = [_Box(0.9, (0.25, 0.5, 0.75, 1.0)), _Box(0.9, (0.3, 0.3, 0.3, 0.3)), _Box(0.9, (1.0, 1.0, 1.0, 1.0))]
     half, point, corner = sam.detections(IMAGES[1], {"ball": boxes})["ball"]
     assert half.mask.shape == (16, 16)
     assert half.mask[8:, 4:12].all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.display.number_format import figure as on_pages
-from workers.protocols import differ, figure
+from workers.protocols import differs, format_activation
 
 SHOWN = {
     0.0123: "0.0123",
@@ -28,7 +28,7 @@ SHOWN = {
 
 @pytest.mark.parametrize(("value", "text"), SHOWN.items())
 def test_a_figure_shows_digits_that_suit_it(value, text):
-    assert figure(value) == text
+    assert format_activation(value) == text
     assert on_pages(value) == text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -37,7 +37,7 @@ def test_a_figure_shows_digits_that_suit_it(value, text):
     [(7.14, 7.1399), (0.01, 0.0123), (0.012, 0.0123), (0.0, 0.0049), (17.4, 17.36), (1230.0, 1234.5), (-0.5, -0.498)],
 )
 def test_rounding_is_no_difference(claimed, measured):
-    assert not differ(claimed, measured)
+    assert not differs(claimed, measured)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_rounding_is_no_difference(claimed, measured):
     [(7.1, 0.2), (0.0, 0.2), (7.0, 7.4), (0.004, 0.0001), (-0.5, 0.5), (0.02, 0.0123), (9.3, 9.21)],
 )
 def test_another_number_is_one(claimed, measured):
-    assert differ(claimed, measured)
+    assert differs(claimed, measured)

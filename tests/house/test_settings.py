@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from maia_web import settings, state
 from tests import ROOT
-from workers.device import device_for
+from workers.device import find_device
 from workers.errors import MissingPart
 
 
@@ -47,16 +47,16 @@ def test_a_device_that_does_not_exist_stops_the_start(monkeypatch: pytest.Monkey
 def test_networks_run_on_what_pytorch_has_and_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [settings.device("MAIA_TRIAL", name) for name in ("auto", "cuda:12")] == ["auto", "cuda:12"]
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    assert device_for("auto") == ("cuda" if count else "cpu")
-    assert device_for("cpu") == "cpu"
+    assert find_device("auto") == ("cuda" if count else "cpu")
+    assert find_device("cpu") == "cpu"
     with monkeypatch.context() as elsewhere:  # a machine with two GPUs
         elsewhere.setattr(torch.cuda, "is_available", lambda: True)
         elsewhere.setattr(torch.cuda, "device_count", lambda: 2)
-        assert [device_for(name) for name in ("auto", "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+        assert [find_device(name) for name in ("auto", "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
         with pytest.raises(MissingPart, match="only 2 of them"):
-            device_for("cuda:2")
+            find_device("cuda:2")
     with pytest.raises(MissingPart, match=r"MAIA_DEVICE='cuda:99' asks for an NVIDIA GPU.*Unset it"):
-        device_for("cuda:99")
+        find_device("cuda:99")
 
 
 def test_a_list_is_split_at_commas_and_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_a_device_without_room_for_a_batch_draws_half_of_it(drawing, tmp_path):
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
     cramped = generator(drawing, tmp_path / "a")
-    with cramped._painter._place as pipeline:
+    with cramped._painter._slot as pipeline:
         pipeline.unet.register_forward_pre_hook(full)
     wanted = generator(drawing, tmp_path / "b").generate(PROMPTS, SEEDS)
     assert same(cramped.generate(PROMPTS, SEEDS), wanted, within=1)

@@ -32,15 +32,15 @@ def lab(state) -> Laboratory:
     return Laboratory(LabSettings(state, generator=drawing, editor=editing, image_steps=2, dataset_images=16))
 
 
-def bench(lab, memory, seed=0, **more):
+def context(lab, memory, seed=0, **more):
     units = (SystemSpec("unit", "toybox", "layer4", unit) for unit in range(64))
     active = next(spec for spec in units if lab.subject(spec).exemplars())
-    return lab.bench(active, memory, seed, toolset="diffusion", **more)
+    return lab.experiment_context(active, memory, seed, toolset="diffusion", **more)
 
 
 def test_prompts_are_drawn_edited_and_measured(lab):
     memory, progress = ImagesInMemory(), []
-    first = bench(lab, memory, progress=lambda *said: progress.append(said))
+    first = context(lab, memory, progress=lambda *said: progress.append(said))
     instructions = ["make the ball blue", "make it night"]
     images, titles = first.tools.edit_images(["a red ball", "a cone"], instructions)
     assert titles == ["a red ball", instructions[0], "a cone", instructions[1]]
@@ -60,7 +60,7 @@ def test_prompts_are_drawn_edited_and_measured(lab):
 
 def test_images_that_came_back_as_pixels_are_edited_again(lab):
     memory = ImagesInMemory()
-    tools = bench(lab, memory).tools
+    tools = context(lab, memory).tools
     (drawn,) = tools.text2image(["a red ball"])
     (once,) = tools.edit_images([drawn.copy()], ["make it blue"])[0][1::2]
     (twice,) = tools.edit_images([once.copy()], ["make it night"])[0][1::2]
@@ -71,7 +71,7 @@ def test_images_that_came_back_as_pixels_are_edited_again(lab):
 
 def test_exemplars_are_edited_whole_at_their_own_size(lab):
     memory = ImagesInMemory()
-    tools = bench(lab, memory).tools
+    tools = context(lab, memory).tools
     _, masked = tools.dataset_exemplars()
     images, _ = tools.edit_images(masked[:2], ["replace the ball with a cone"] * 2)
     assert len({image.size for image in images}) == 1
@@ -80,7 +80,7 @@ def test_exemplars_are_edited_whole_at_their_own_size(lab):
 
 
 def test_the_same_run_draws_the_same_and_another_seed_something_else(lab):
-    one, two, other = (bench(lab, ImagesInMemory(), seed) for seed in [0, 0, 1])
+    one, two, other = (context(lab, ImagesInMemory(), seed) for seed in [0, 0, 1])
     images = [each.tools.text2image(["a red ball", "a red ball"]) for each in [one, two, other]]
     keys = [[image_key(image) for image in drawn] for drawn in images]
     assert keys[0] == keys[1]
@@ -88,7 +88,7 @@ def test_the_same_run_draws_the_same_and_another_seed_something_else(lab):
 
 
 def test_what_a_long_prompt_lost_is_in_the_log(lab):
-    tools = bench(lab, ImagesInMemory()).tools
+    tools = context(lab, ImagesInMemory()).tools
     tools.text2image(["a" * 75 + " dog"])
     assert "only the first 77 tokens were read" in tools.entries[-1].text
 
@@ -96,7 +96,7 @@ def test_what_a_long_prompt_lost_is_in_the_log(lab):
 def test_a_refusal_reaches_the_program_as_one_of_a_tool(lab, state):
     pipelines.stable_diffusion(state / "prim", threshold=-2.0)
     settings = LabSettings(state, generator=str(state / "prim"), image_steps=1, dataset_images=16)
-    tools = bench(Laboratory(settings), ImagesInMemory()).tools
+    tools = context(Laboratory(settings), ImagesInMemory()).tools
     with pytest.raises(ToolRefused, match=r"'a red ball' \(the safety checker of .* withheld it"):
         tools.text2image(["a red ball"])
     assert tools.entries == []

@@ -14,8 +14,8 @@ from tests.support import pipelines
 from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import Cancelled, MachineryError
-from workers.image_models.diffusion.store import Store, plain_png, request_key
-from workers.model_cache import Shelf
+from workers.image_models.diffusion.store import ImageStore, plain_png, request_key
+from workers.model_cache import ModelCache
 from workers.protocols import LabSettings, Picture
 
 KEY = "ab" + "0" * 62
@@ -32,8 +32,8 @@ def settings(tmp_path) -> LabSettings:
 
 
 def fresh(folder, settings):
-    """A generator with a shelf of its own, as another process has it."""
-    alone = replace(settings, shelf=Shelf())
+    """A generator with a cache of its own, as another process has it."""
+    alone = replace(settings, model_cache=ModelCache())
     return registry.load(registry.IMAGE_GENERATORS, f"diffusion:{folder}")(alone)
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_file_is_made_again(folder, settings, damage):
 
 
 def test_a_flipped_bit_changes_no_picture(tmp_path):
-    store, image = Store(tmp_path), speckled(20, 10)
+    store, image = ImageStore(tmp_path), speckled(20, 10)
     path = tmp_path / "ab" / f"{KEY}.png"
     path.parent.mkdir()
     whole = plain_png(image, "")
@@ -106,7 +106,7 @@ def test_a_flipped_bit_changes_no_picture(tmp_path):
     ("size", "remark"), [((1, 1), ""), ((33, 7), "only the first 77 tokens: «ü»"), ((512, 512), "x")]
 )
 def test_picture_and_remark_come_back_as_they_were(tmp_path, size, remark):
-    store = Store(tmp_path)
+    store = ImageStore(tmp_path)
     with store.alone([KEY], lambda: None):
         store.keep(KEY, Picture(speckled(*size), remark=remark))
     found = store.find(KEY)
@@ -119,7 +119,7 @@ def test_two_who_ask_for_the_same_at_once_have_it_made_once(folder, settings):
     generators = [fresh(folder, settings) for _ in range(2)]
     ran, found = [], {}
     for generator in generators:
-        with generator._painter._place as pipeline:
+        with generator._painter._slot as pipeline:
             pipeline.unet.register_forward_hook(lambda *_: ran.append(1))
     begin = threading.Barrier(4)
 
@@ -143,7 +143,7 @@ def test_who_waits_for_another_can_be_stopped(folder, settings):
     def stop(what, done, total):
         raise Cancelled("enough")
 
-    with Store(settings.state / "generated").alone([request.key], never), pytest.raises(Cancelled):
+    with ImageStore(settings.state / "generated").alone([request.key], never), pytest.raises(Cancelled):
         generator.generate(["a cat"], [1], stop)
     assert generator.generate(["a cat"], [1])
 

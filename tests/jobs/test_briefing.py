@@ -11,7 +11,7 @@ from experiments.models import Run
 from tests.support.tiny_lab import TinyEditor, TinyGenerator, TinyModel
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, play, tiny_run
 from workers.jobs.run_round import first_event
-from workers.protocols import LayerInfo, silent
+from workers.protocols import LayerInfo, no_progress
 from workers.systems.unit import Unit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +41,7 @@ def test_the_changes_that_the_editor_can_make_are_told_where_it_makes_no_others(
 
 def test_where_the_index_keeps_no_sample_the_agent_is_told_so(owner: User, monkeypatch) -> None:
     play(tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("a red square", "a blue square"))))
-    monkeypatch.setattr(Unit, "ordinary", lambda self, progress=silent: None)
+    monkeypatch.setattr(Unit, "ordinary", lambda self, progress=no_progress: None)
     told = first_event(tiny_run(owner, Seeing(CONCLUSION))).assignment
     assert "over the dataset: what ordinary images of the dataset get is not known; the " in told
 

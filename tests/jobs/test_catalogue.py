@@ -18,7 +18,7 @@ from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.jobs import catalogue, lease, long, registration
 from workers.jobs import laboratory as place
-from workers.vision_models.torchvision_resnet_parts.network import Basic
+from workers.vision_models.torchvision_resnet_parts.network import _BasicBlock
 
 pytestmark = pytest.mark.usefixtures("laboratory")
 
@@ -59,7 +59,7 @@ def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others()
 
 
 def test_a_model_says_which_weights_it_has(tmp_path: Path) -> None:
-    path = torchvision.saved(torchvision.random_weights(Basic, (1, 1, 1, 1)), tmp_path / "resnet.pth")
+    path = torchvision.saved(torchvision.random_weights(_BasicBlock, (1, 1, 1, 1)), tmp_path / "resnet.pth")
     row = catalogue.look_at_model(f"torchvision:{path}")
     assert row.weights == "in a file that torchvision did not publish, by its hash"
 
@@ -118,7 +118,7 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
     assert not row.layers.exclude(name="logits").exclude(scale="")
     place.build_laboratory.cache_clear()
     catalogue.write_model(row.name)
-    assert place.laboratory().settings.shelf.loaded() == []
+    assert place.laboratory().settings.model_cache.loaded() == []
     row.refresh_from_db()
     assert row.available
 

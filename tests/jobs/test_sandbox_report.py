@@ -9,11 +9,11 @@ from django.core.management import call_command
 from experiments.core import notify
 from tests.support.sandbox_lab import layers_found
 from workers.jobs import jail
-from workers.sandbox.jail import Layer
+from workers.sandbox.jail import SandboxLayer
 
-ON = Layer("seccomp", True, "on", "an allow-list of system calls")
-OFF = Layer("landlock", True, "missing", "no such call", "Use a newer kernel.")
-OPTIONAL = Layer("namespaces", False, "missing", "not allowed", "Not needed.")
+ON = SandboxLayer("seccomp", True, "on", "an allow-list of system calls")
+OFF = SandboxLayer("landlock", True, "missing", "no such call", "Use a newer kernel.")
+OPTIONAL = SandboxLayer("namespaces", False, "missing", "not allowed", "Not needed.")
 
 
 def ids():

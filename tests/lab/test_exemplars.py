@@ -15,7 +15,7 @@ from tests.support.tiny_lab import DEAD, GREEN, RED, RED_NOT_BLUE, TinyModel, Ti
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart, UnknownName
 from workers.lab import index_files, indexing
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.index_files import Problem
+from workers.lab.index_files import SkippedImage
 from workers.protocols import LabSettings
 
 NAMES = ("black 0", "grey 1", "red 3", "green 2", "red 0", "blue 1")
@@ -231,7 +231,7 @@ def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
     skipped = index_over(tmp_path, index._dataset).skipped()
     assert skipped.count == 2
     assert skipped.first == [
-        Problem(position, f"square-{position}", f"square-{position}: it is torn.") for position in (1, 5)
+        SkippedImage(position, f"square-{position}", f"square-{position}: it is torn.") for position in (1, 5)
     ]
     assert said[1] == ("Indexing tiny patches (1 skipped)", 4, 7)
 
@@ -319,7 +319,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.lab.test_exemplars import NAMES, Unreliable, index_over
-from workers.lab import indexing, records
+from workers.lab import indexing
 
 indexing.SAVE_EVERY = 0
 
@@ -394,5 +394,5 @@ def test_it_says_how_fast_it_is_and_how_long_it_takes(done, seconds, said):
 
 
 def test_many_layers_are_named_by_their_number():
-    assert indexing.named(["a", "b"]) == "a, b"
-    assert indexing.named([str(number) for number in range(12)]) == "12 layers"
+    assert indexing.describe_layers(["a", "b"]) == "a, b"
+    assert indexing.describe_layers([str(number) for number in range(12)]) == "12 layers"

@@ -8,32 +8,32 @@ import pytest
 from PIL import Image
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import Bench, TinyModel, square
-from workers.lab.image_tools import derived
+from tests.support.tiny_lab import TinyContext, TinyModel, square
+from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import LogEntry, Observation
 
 
 @pytest.fixture
-def bench(tmp_path):
-    return Bench(index_of(tmp_path))
+def context(tmp_path):
+    return TinyContext(index_of(tmp_path))
 
 
 def key_of(image):
     return image_key(from_base64(image) if isinstance(image, str) else image)
 
 
-def logged(bench):
-    return [seen for entry in bench.tools.entries for seen in entry.observations]
+def logged(context):
+    return [seen for entry in context.tools.entries for seen in entry.observations]
 
 
-def test_it_logs_raw_and_masked_image_with_all_that_is_known(bench):
-    images, titles = bench.tools.edit_images(["a red one"], ["make it grey"])
-    activations, masked = bench.system.neuron(images)
-    bench.tools.log_experiment(activations, masked, titles, ["one", "two"])
-    (entry,) = bench.tools.entries
-    seed = derived(0, "a red one", 0)
+def test_it_logs_raw_and_masked_image_with_all_that_is_known(context):
+    images, titles = context.tools.edit_images(["a red one"], ["make it grey"])
+    activations, masked = context.system.neuron(images)
+    context.tools.log_experiment(activations, masked, titles, ["one", "two"])
+    (entry,) = context.tools.entries
+    seed = derive_seed(0, "a red one", 0)
     first, second = (image_key(image) for image in images)
     assert entry.text == "one\ntwo"
     assert tuple(replace(each, plain=False) for each in entry.observations) == (
@@ -48,66 +48,68 @@ def test_it_logs_raw_and_masked_image_with_all_that_is_known(bench):
     )
 
 
-def test_it_finds_the_masked_image_when_the_raw_one_is_logged(bench):
-    images = bench.tools.text2image(["red"])
-    activations, masked = bench.system.neuron(images)
-    bench.tools.log_experiment(activations, images, ["a"])
-    assert logged(bench)[0].image == key_of(images[0])
-    assert logged(bench)[0].masked == key_of(masked[0])
+def test_it_finds_the_masked_image_when_the_raw_one_is_logged(context):
+    images = context.tools.text2image(["red"])
+    activations, masked = context.system.neuron(images)
+    context.tools.log_experiment(activations, images, ["a"])
+    assert logged(context)[0].image == key_of(images[0])
+    assert logged(context)[0].masked == key_of(masked[0])
 
 
-def test_it_logs_an_image_it_never_saw_as_uploaded(bench):
-    bench.tools.save_experiment_log([0.5], [square("red", 2)], ["mine"])
-    (seen,) = logged(bench)
+def test_it_logs_an_image_it_never_saw_as_uploaded(context):
+    context.tools.save_experiment_log([0.5], [square("red", 2)], ["mine"])
+    (seen,) = logged(context)
     assert (seen.image, seen.origin) == (image_key(square("red", 2)), "uploaded")
 
 
-def test_a_number_is_what_was_measured_whatever_the_program_says(bench):
+def test_a_number_is_what_was_measured_whatever_the_program_says(context):
     red, grey = square("red"), square("grey")
-    activations, masked = bench.system.neuron([red, grey])
+    activations, masked = context.system.neuron([red, grey])
     again = Image.open(io.BytesIO(base64.b64decode(to_base64(grey))))
-    bench.tools.log_experiment([0.2, 7.1, 0.2], [masked[0], masked[1], again], ["mixed up", "made up", "encoded anew"])
-    bench.tools.log_experiment([1.0, 0.0], [square("red", 2), square("green")], ["never measured", "nor this"])
-    assert [(each.activation, each.claimed, each.differs) for each in logged(bench)] == [
+    context.tools.log_experiment(
+        [0.2, 7.1, 0.2], [masked[0], masked[1], again], ["mixed up", "made up", "encoded anew"]
+    )
+    context.tools.log_experiment([1.0, 0.0], [square("red", 2), square("green")], ["never measured", "nor this"])
+    assert [(each.activation, each.claimed, each.differs) for each in logged(context)] == [
         (pytest.approx(1.0), 0.2, True),
         (pytest.approx(0.2), 7.1, True),
         (pytest.approx(0.2), 0.2, False),
         (pytest.approx(1.0), 1.0, False),
         (0.0, 0.0, False),
     ]
-    assert all(each.measured for each in logged(bench))
-    assert bench.tools.results_list[1] == {"made up": {"activation": activations[1], "image": masked[1]}}
+    assert all(each.measured for each in logged(context))
+    assert context.tools.results_list[1] == {"made up": {"activation": activations[1], "image": masked[1]}}
 
 
 def test_what_was_never_measured_is_measured_in_one_batch(tmp_path):
     model = TinyModel()
-    bench = Bench(index_of(tmp_path), model=model)
+    context = TinyContext(index_of(tmp_path), model=model)
     before = len(model.batches)
-    bench.tools.log_experiment([0.0] * 3, [square("green", corner) for corner in range(3)], ["a", "b", "c"])
+    context.tools.log_experiment([0.0] * 3, [square("green", corner) for corner in range(3)], ["a", "b", "c"])
     assert model.batches[before:] == [3]
 
 
 def test_it_knows_whether_the_image_itself_was_logged_or_its_masked_one(tmp_path):
-    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
+    context = TinyContext(index_of(tmp_path, mask_quantile=0.9))
     image = square("red")
-    _, masked = bench.system.neuron([image])
-    bench.tools.log_experiment([1.0, 1.0], [image, masked[0]], ["plain", "masked"])
-    assert [each.plain for each in logged(bench)] == [True, False]
-    assert len({(each.image, each.masked) for each in logged(bench)}) == 1
+    _, masked = context.system.neuron([image])
+    context.tools.log_experiment([1.0, 1.0], [image, masked[0]], ["plain", "masked"])
+    assert [each.plain for each in logged(context)] == [True, False]
+    assert len({(each.image, each.masked) for each in logged(context)}) == 1
 
 
 def test_an_image_in_which_nothing_is_bright_is_shown_as_it_is(tmp_path):
-    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
-    _, masked = bench.system.neuron([square("green"), square("red")])
-    bench.tools.log_experiment([0.0, 1.0], masked, ["silent", "lit"])
-    assert [each.masked == each.image for each in logged(bench)] == [True, False]
+    context = TinyContext(index_of(tmp_path, mask_quantile=0.9))
+    _, masked = context.system.neuron([square("green"), square("red")])
+    context.tools.log_experiment([0.0, 1.0], masked, ["silent", "lit"])
+    assert [each.masked == each.image for each in logged(context)] == [True, False]
 
 
-def test_it_cuts_long_titles_and_too_much_text(bench):
-    bench.tools.log_experiment([1], [square("red")], ["x" * 500], "y" * 50_000)
-    bench.tools.display("z" * 100)
-    assert len(logged(bench)[0].title) == 300
-    texts = [entry.text for entry in bench.tools.entries]
+def test_it_cuts_long_titles_and_too_much_text(context):
+    context.tools.log_experiment([1], [square("red")], ["x" * 500], "y" * 50_000)
+    context.tools.display("z" * 100)
+    assert len(logged(context)[0].title) == 300
+    texts = [entry.text for entry in context.tools.entries]
     assert texts[0].count("y") == 40_000
     assert "[cut" in texts[0]
     assert "z" not in texts[1]
@@ -115,10 +117,10 @@ def test_it_cuts_long_titles_and_too_much_text(bench):
 
 def test_it_gives_programs_the_log_of_the_whole_run(tmp_path):
     memory = ImagesInMemory()
-    first = Bench(index_of(tmp_path), memory=memory)
+    first = TinyContext(index_of(tmp_path), memory=memory)
     _, masked = first.system.neuron([square("red")])
     first.tools.log_experiment([1.0], masked, ["before"], "words")
-    second = Bench(index_of(tmp_path), memory=memory, earlier=first.tools.entries)
+    second = TinyContext(index_of(tmp_path), memory=memory, earlier=first.tools.entries)
     second.tools.log_experiment([0.2], [square("grey")], ["now"])
     assert second.tools.experiment_log == [
         {"images": [{"title": "before", "activation": 1.0}], "text": "words"},
@@ -131,16 +133,16 @@ def test_it_gives_programs_the_log_of_the_whole_run(tmp_path):
     assert len(second.tools.entries) == 1
 
 
-def test_it_displays_images_then_the_words_that_follow_them(bench):
+def test_it_displays_images_then_the_words_that_follow_them(context):
     red, grey = square("red"), square("grey")
-    bench.tools.display("first", red, "one", to_base64(grey), {"a": 1}, None, 2.5)
-    assert [(len(entry.observations), entry.text) for entry in bench.tools.entries] == [
+    context.tools.display("first", red, "one", to_base64(grey), {"a": 1}, None, 2.5)
+    assert [(len(entry.observations), entry.text) for entry in context.tools.entries] == [
         (0, "first"),
         (1, ""),
         (1, "{'a': 1}\nNone\n2.5"),
     ]
-    assert [(each.title, each.activation) for each in logged(bench)] == [("one", 1.0), ("", pytest.approx(0.2))]
-    assert all(seen.masked and seen.claimed is None and not seen.differs for seen in logged(bench))
+    assert [(each.title, each.activation) for each in logged(context)] == [("one", 1.0), ("", pytest.approx(0.2))]
+    assert all(seen.masked and seen.claimed is None and not seen.differs for seen in logged(context))
 
 
 @pytest.mark.parametrize(
@@ -158,18 +160,18 @@ def test_it_displays_images_then_the_words_that_follow_them(bench):
         (["IMAGE", "  "], [""], ["  "]),
     ],
 )
-def test_a_line_beside_a_displayed_image_is_its_title(bench, things, titles, texts):
-    bench.tools.display(*(square("red") if each == "IMAGE" else each for each in things))
-    assert [each.title for each in logged(bench)] == titles
-    assert [entry.text for entry in bench.tools.entries] == texts
+def test_a_line_beside_a_displayed_image_is_its_title(context, things, titles, texts):
+    context.tools.display(*(square("red") if each == "IMAGE" else each for each in things))
+    assert [each.title for each in logged(context)] == titles
+    assert [entry.text for entry in context.tools.entries] == texts
 
 
-def test_it_displays_pairs_of_activation_and_image_and_text_that_was_unpacked(bench):
-    bench.tools.display([(0.25, square("red")), [3, square("grey")]])
-    bench.tools.display(0.75, square("red"))
-    bench.tools.display([0.5, [1, None]], [])
-    assert bench.tools.entries[-1] == LogEntry((), "[0.5, [1, None]]\n[]")
-    bench.tools.display(*"a line\nand another")
-    assert [seen.claimed for seen in logged(bench)] == [0.25, 3.0, 0.75]
-    assert [seen.activation for seen in logged(bench)] == pytest.approx([1.0, 0.2, 1.0])
-    assert bench.tools.entries[-1].text == "a line\nand another"
+def test_it_displays_pairs_of_activation_and_image_and_text_that_was_unpacked(context):
+    context.tools.display([(0.25, square("red")), [3, square("grey")]])
+    context.tools.display(0.75, square("red"))
+    context.tools.display([0.5, [1, None]], [])
+    assert context.tools.entries[-1] == LogEntry((), "[0.5, [1, None]]\n[]")
+    context.tools.display(*"a line\nand another")
+    assert [seen.claimed for seen in logged(context)] == [0.25, 3.0, 0.75]
+    assert [seen.activation for seen in logged(context)] == pytest.approx([1.0, 0.2, 1.0])
+    assert context.tools.entries[-1].text == "a line\nand another"

@@ -103,7 +103,7 @@ def test_it_refuses_a_slim_image_wherever_it_comes_in(size):
     if max(size) < 10_000:
         data = encoded(image, "PNG")
         text = base64.b64encode(data).decode()
-        for take in (imaging.from_base64, imaging.image_in, lambda text: imaging.as_image(text, "image")):
+        for take in (imaging.from_base64, imaging.image_from_text, lambda text: imaging.as_image(text, "image")):
             with pytest.raises(ToolMisuse, match="too slim"):
                 take(text)
         with pytest.raises(ToolMisuse, match="too slim"):
@@ -149,7 +149,7 @@ def test_it_dims_outside_the_mask_and_draws_a_red_line_around_it(look, red, rest
     image = Image.new("RGB", (8, 8), (200, 100, 40))
     activation_map = np.zeros((8, 8))
     activation_map[2:5, 2:5] = 1.0
-    pixels = np.array(imaging.masked(image, activation_map, 0.5, surroundings=look))
+    pixels = np.array(imaging.mask_image(image, activation_map, 0.5, surroundings=look))
     assert (pixels[2:5, 2:5] == (200, 100, 40)).all()
     ring = np.zeros((8, 8), dtype=bool)
     ring[1:6, 1:6] = True
@@ -161,7 +161,7 @@ def test_it_dims_outside_the_mask_and_draws_a_red_line_around_it(look, red, rest
 
 def test_it_brings_the_map_to_the_images_size_bilinearly():
     image = Image.new("RGB", (8, 1), (100, 100, 100))
-    pixels = np.array(imaging.masked(image, np.array([[0.0, 1.0]]), 0.5))
+    pixels = np.array(imaging.mask_image(image, np.array([[0.0, 1.0]]), 0.5))
     # Columns 2 to 5 rise through 1/8, 3/8, 5/8, 7/8.
     assert [tuple(pixel) for pixel in pixels[0]] == [(56,) * 3] * 3 + [(255, 32, 32)] + [(100,) * 3] * 4
 
@@ -169,25 +169,25 @@ def test_it_brings_the_map_to_the_images_size_bilinearly():
 @pytest.mark.parametrize("look", ["dim", "dark"])
 def test_it_leaves_the_image_as_it_was_if_nothing_is_above_the_threshold(look):
     image = picture()
-    assert imaging.masked(image, np.zeros((2, 2)), 0.0, surroundings=look).tobytes() == image.tobytes()
+    assert imaging.mask_image(image, np.zeros((2, 2)), 0.0, surroundings=look).tobytes() == image.tobytes()
 
 
 def test_it_leaves_a_small_image_as_it_was_if_nothing_is_left_of_what_is_above_the_threshold():
     image, activation_map = picture(4, 4), np.zeros((32, 32))
     activation_map[13, 13] = 1.0
-    assert imaging.masked(image, activation_map, 0.9).tobytes() == image.tobytes()
+    assert imaging.mask_image(image, activation_map, 0.9).tobytes() == image.tobytes()
 
 
 def test_what_is_dimmed_keeps_its_brightness_in_proportion_and_half_its_colour():
     image = picture(40, 20)
-    before, after = (np.array(each, dtype=float) for each in (image, imaging.dimmed(image)))
-    assert np.abs(after @ imaging.GREY - 0.55 * (before @ imaging.GREY)).max() <= 2
+    before, after = (np.array(each, dtype=float) for each in (image, imaging.dim_image(image)))
+    assert np.abs(after @ imaging.LUMA_WEIGHTS - 0.55 * (before @ imaging.LUMA_WEIGHTS)).max() <= 2
     assert np.abs(np.ptp(after, axis=2) - 0.275 * np.ptp(before, axis=2)).max() <= 2
 
 
 def test_it_leaves_the_image_as_it_was_if_all_is_above_the_threshold():
     image = picture()
-    assert imaging.masked(image, np.ones((2, 2)), 0.5).tobytes() == image.tobytes()
+    assert imaging.mask_image(image, np.ones((2, 2)), 0.5).tobytes() == image.tobytes()
 
 
 def test_it_makes_thumbnails_that_fit_and_never_enlarges():

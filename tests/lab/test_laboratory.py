@@ -1,4 +1,4 @@
-"""The laboratory: plug-ins loaded once, names checked, a bench for each experiment."""
+"""The laboratory: plug-ins loaded once, names checked, a context for each experiment."""
 
 import threading
 
@@ -31,7 +31,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def tiny_bench(lab, spec=SPEC, **options):
-    return lab.bench(spec, ImagesInMemory(), 0, **{"toolset": "tiny"} | options)
+    return lab.experiment_context(spec, ImagesInMemory(), 0, **{"toolset": "tiny"} | options)
 
 
 def test_it_knows_the_layers_of_a_model(lab):
@@ -86,17 +86,17 @@ def test_it_keeps_a_subject_and_forgets_the_oldest_when_there_are_too_many(lab):
 
 
 def test_it_sets_up_a_bench_on_which_a_whole_experiment_runs(lab):
-    bench = tiny_bench(lab)
-    assert bench.facts["system.layer"] == "patches"
-    calls = bench.calls("function")
+    context = tiny_bench(lab)
+    assert context.facts["system.layer"] == "patches"
+    calls = context.calls("function")
     activations, masked = calls["tools.dataset_exemplars"]("system")
     calls["tools.log_experiment"](activations, masked, ["a", "b", "c"], calls["tools.summarize_images"](masked))
     images, titles = calls["tools.edit_images"](["a blue one"], ["make it green"])
     calls["tools.log_experiment"](*calls["system.neuron"](images), titles)
-    first, second = bench.tools.entries
+    first, second = context.tools.entries
     assert [seen.activation for seen in first.observations] == pytest.approx([1.0, 1.0, 0.2])
     assert [(seen.activation, seen.origin) for seen in second.observations] == [(0.0, "original"), (0.0, "edited")]
-    assert bench.tools.threshold == pytest.approx(2.2 / 3)
+    assert context.tools.exemplar_mean == pytest.approx(2.2 / 3)
 
 
 def test_it_says_what_it_indexes_and_can_be_cancelled_meanwhile(lab):
@@ -117,8 +117,8 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
     found: list[tuple[list[float], list[str]]] = []
 
     def work():
-        bench = tiny_bench(lab)
-        found.extend(bench.system.neuron(images) for _ in range(20))
+        context = tiny_bench(lab)
+        found.extend(context.system.neuron(images) for _ in range(20))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -132,8 +132,8 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
 
 def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
     monkeypatch.setitem(registry.TOOLSETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
-    bench = tiny_bench(lab, toolset="poor")
-    bench.tools.text2image(["red"])
+    context = tiny_bench(lab, toolset="poor")
+    context.tools.text2image(["red"])
     with pytest.raises(UnknownName, match="no 'nothing' here"):
-        bench.tools.summarize_images([square("red")])
-    assert image_key(from_base64(bench.system.neuron([square("red")])[1][0]))
+        context.tools.summarize_images([square("red")])
+    assert image_key(from_base64(context.system.neuron([square("red")])[1][0]))

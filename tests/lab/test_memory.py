@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.tiny_lab import square
 from workers.errors import ToolMisuse
-from workers.lab.memory import ImagesInMemory, Texts, look_up, text_of, texts
+from workers.lab.memory import ImagesInMemory, ImageTexts, encode_text, image_texts, look_up
 from workers.protocols import Provenance
 
 IMAGE = square("red")
@@ -32,20 +32,20 @@ def test_memory_keeps_what_it_knows_and_only_uploaded_gives_way():
 def test_a_text_that_was_given_out_is_known_again_and_others_are_decoded():
     memory = ImagesInMemory()
     key = memory.remember(IMAGE, Provenance("generated", "red", 1))
-    text = text_of(memory, key)
-    assert texts.key(text) == key
+    text = encode_text(memory, key)
+    assert image_texts.key(text) == key
     found = look_up(memory, text, "image")
     assert (found.key, found.provenance.prompt) == (key, "red")
     assert found.image.tobytes() == IMAGE.tobytes()
     slow = BytesIO()
     IMAGE.save(slow, "PNG", compress_level=9)
     other = base64.b64encode(slow.getvalue()).decode()
-    assert texts.key(other) is None
+    assert image_texts.key(other) is None
     assert look_up(memory, other, "image").key == key
 
 
 def test_a_text_of_another_run_is_looked_at_anew():
-    text = text_of(memory := ImagesInMemory(), memory.remember(square("blue"), Provenance("generated", "blue", 1)))
+    text = encode_text(memory := ImagesInMemory(), memory.remember(square("blue"), Provenance("generated", "blue", 1)))
     found = look_up(ImagesInMemory(), text, "image")
     assert found.provenance == Provenance("uploaded")
     assert found.image.tobytes() == square("blue").tobytes()
@@ -58,7 +58,7 @@ def test_a_text_that_is_no_image_is_refused_as_before(text):
 
 
 def test_texts_used_longest_ago_are_forgotten():
-    known = Texts(2)
+    known = ImageTexts(2)
     known.note("a", "A")
     known.note("b", "B")
     assert known.key("a") == "A"

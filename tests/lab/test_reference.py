@@ -3,13 +3,13 @@
 import inspect
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import Bench
-from workers.lab.reference import reference
+from tests.support.tiny_lab import TinyContext
+from workers.lab.reference import build_reference
 from workers.lab.tools import Tools
 
 
 def test_the_reference_holds_every_docstring_and_signature_and_stays_short():
-    text = reference()
+    text = build_reference()
     assert len(text) < 8_000
     names = [
         "dataset_exemplars",
@@ -30,10 +30,10 @@ def test_the_reference_holds_every_docstring_and_signature_and_stays_short():
 
 def test_the_examples_of_the_reference_run(tmp_path):
     """In order, in one namespace: later ones use what earlier ones made."""
-    bench = Bench(index_of(tmp_path))
-    code = "\n".join(part.partition("```")[0] for part in reference().split("```python\n")[1:])
+    context = TinyContext(index_of(tmp_path))
+    code = "\n".join(part.partition("```")[0] for part in build_reference().split("```python\n")[1:])
     swaps = {"a red ball on grass": "red", "blue ball": "blue", "make the ball blue": "make it blue"}
     for ours, theirs in swaps.items():
         code = code.replace(ours, theirs)
-    exec(code, {"system": bench.system, "tools": bench.tools})
-    assert len(bench.tools.entries) >= 4
+    exec(code, {"system": context.system, "tools": context.tools})
+    assert len(context.tools.entries) >= 4

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from workers.lab import running_stats as tallies
-from workers.lab.running_stats import BINS, FINEST, Histogram, Tally
+from workers.lab import running_stats
+from workers.lab.running_stats import BINS, FINEST, Histogram, RunningStats
 
 ROWS = 7
 
@@ -83,16 +83,16 @@ def test_zeros_that_outnumber_the_rest_are_passed_over() -> None:
 def test_the_size_of_what_is_counted_in_one_go_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     array = values(3000)
     whole = counted(array, 600, 0.99, expected=3000)
-    monkeypatch.setattr(tallies, "AT_ONCE", ROWS * 5)
+    monkeypatch.setattr(running_stats, "AT_ONCE", ROWS * 5)
     assert np.array_equal(counted(array, 600, 0.99, expected=3000).quantile()[0], whole.quantile()[0])
 
 
-def tally(**known: int) -> Tally:
-    return Tally(**{"units": 4, "best": 3, "share": 0.9, "expected": 400} | known)
+def new_stats(**known: int) -> RunningStats:
+    return RunningStats(**{"units": 4, "best": 3, "share": 0.9, "expected": 400} | known)
 
 
 def test_a_tally_needs_no_more_memory_for_more_images() -> None:
-    found, sizes = tally(), []
+    found, sizes = new_stats(), []
     for start in range(0, 150, 50):
         found.add(torch.rand(50, 4, 3, 3), np.arange(start, start + 50))
         sizes.append({name: value.size for name, value in found.state().items()})
@@ -101,7 +101,7 @@ def test_a_tally_needs_no_more_memory_for_more_images() -> None:
 
 
 def test_the_best_keep_their_positions_and_of_equals_the_earlier_stays() -> None:
-    found = tally(units=1)
+    found = new_stats(units=1)
     for start, activations in ((0, [1, 5, 3]), (10, [5, 2, 9]), (20, [5, 9, 0])):
         found.add(torch.tensor(activations, dtype=torch.float32)[:, None, None, None], np.arange(start, start + 3))
     assert found.best.activations[:, 0].tolist() == [9, 9, 5]
@@ -110,7 +110,7 @@ def test_the_best_keep_their_positions_and_of_equals_the_earlier_stays() -> None
 
 def test_it_goes_on_from_a_state_as_if_nothing_had_happened() -> None:
     maps = torch.randn(90, 4, 3, 3).relu()
-    whole, first, second = tally(), tally(), tally()
+    whole, first, second = new_stats(), new_stats(), new_stats()
     for start in range(0, 90, 10):
         positions = np.arange(start, start + 10)
         whole.add(maps[start : start + 10], positions)
@@ -122,9 +122,9 @@ def test_it_goes_on_from_a_state_as_if_nothing_had_happened() -> None:
 
 def test_it_takes_no_state_of_another_layer() -> None:
     with pytest.raises((ValueError, RuntimeError)):
-        tally().restore(tally(units=5).state())
+        new_stats().restore(new_stats(units=5).state())
     with pytest.raises(KeyError):
-        tally().restore({})
+        new_stats().restore({})
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -132,11 +132,11 @@ def test_it_refuses_what_is_not_finite(value: float) -> None:
     maps = torch.zeros(2, 4, 3, 3)
     maps[1, 2, 0, 0] = value
     with pytest.raises(FloatingPointError):
-        tally().add(maps, np.arange(2))
+        new_stats().add(maps, np.arange(2))
 
 
 def test_it_refuses_maps_of_another_size_or_of_other_units() -> None:
-    found = tally()
+    found = new_stats()
     found.add(torch.rand(2, 4, 3, 3), np.arange(2))
     with pytest.raises(ValueError, match="maps of 4 places came after maps of 9"):
         found.add(torch.rand(2, 4, 2, 2), np.arange(2, 4))
@@ -145,10 +145,10 @@ def test_it_refuses_maps_of_another_size_or_of_other_units() -> None:
 
 
 def test_images_are_counted_by_their_activation() -> None:
-    found = tally(units=1, expected=6)
+    found = new_stats(units=1, expected=6)
     found.add(torch.tensor([0.0, 0.0, 1.0, 2.0, 8.0, 8.0])[:, None, None, None], np.arange(6))
     counts, width = found.of_images.counts[0], found.of_images.width[0]
-    assert len(counts) == tallies.IMAGE_BINS
+    assert len(counts) == running_stats.IMAGE_BINS
     assert [int(counts[int(value / width)]) for value in (0, 1, 2, 8)] == [2, 1, 1, 2]
 
 
@@ -156,6 +156,9 @@ def test_the_way_of_the_gpu_gives_the_same_bins() -> None:
     array = values(500)[:6].reshape(6, 50, 10).swapaxes(0, 1).copy()  # (images, units, places)
     edges = np.quantile(array, 0.7, axis=(0, 2)).astype(np.float32)
     scale, offset = np.float32(2.0) ** -np.arange(6), np.arange(6) * 100
-    ways = [way(torch.from_numpy(array), edges, scale, offset) for way in (tallies._bins_on_cpu, tallies._bins_on_gpu)]
+    ways = [
+        way(torch.from_numpy(array), edges, scale, offset)
+        for way in (running_stats._bins_on_cpu, running_stats._bins_on_gpu)
+    ]
     assert len(ways[0])
     assert torch.equal(*ways)

@@ -1,13 +1,13 @@
-"""The tools: every dialect, where each image came from, seeds, and every misuse."""
+"""The tools: every style, where each image came from, seeds, and every misuse."""
 
 import pytest
 from PIL import Image
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import DEAD, GREEN, RED, Bench, square
+from tests.support.tiny_lab import DEAD, GREEN, RED, TinyContext, square
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import program_api
-from workers.lab.image_tools import derived
+from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
 from workers.lab.tools import Tools
@@ -15,84 +15,84 @@ from workers.protocols import LogEntry
 
 
 @pytest.fixture
-def bench(tmp_path):
-    return Bench(index_of(tmp_path))
+def context(tmp_path):
+    return TinyContext(index_of(tmp_path))
 
 
 @pytest.fixture
-def tools(bench):
-    return bench.tools
+def tools(context):
+    return context.tools
 
 
 def key_of(image):
     return image_key(from_base64(image) if isinstance(image, str) else image)
 
 
-def logged(bench):
-    return [seen for entry in bench.tools.entries for seen in entry.observations]
+def logged(context):
+    return [seen for entry in context.tools.entries for seen in entry.observations]
 
 
 # --- exemplars ------------------------------------------------------------------------------------------
 
 
 def test_it_gives_the_exemplars_best_first_with_masked_images(tmp_path):
-    bench = Bench(index_of(tmp_path, mask_quantile=0.9))
-    activations, masked = bench.tools.dataset_exemplars(bench.system)
+    context = TinyContext(index_of(tmp_path, mask_quantile=0.9))
+    activations, masked = context.tools.dataset_exemplars(context.system)
     assert activations == pytest.approx([1.0, 1.0, 0.2])
-    raw = [bench.memory.recall(key_of(each)).raw for each in masked]
+    raw = [context.memory.recall(key_of(each)).raw for each in masked]
     assert raw == [image_key(square("red", 3)), image_key(square("red", 0)), image_key(square("grey", 1))]
-    assert bench.memory.recall(raw[0]).origin == "exemplar"
-    assert bench.tools.dataset_exemplars() == (activations, masked)
+    assert context.memory.recall(raw[0]).origin == "exemplar"
+    assert context.tools.dataset_exemplars() == (activations, masked)
 
 
 def test_it_says_in_words_that_a_unit_never_activates(tmp_path):
-    bench = Bench(index_of(tmp_path), DEAD)
-    assert bench.tools.entries == []
-    assert bench.tools.dataset_exemplars(bench.system) == ([], [])
-    bench.tools.dataset_exemplars(bench.system)
-    (entry,) = bench.tools.entries
+    context = TinyContext(index_of(tmp_path), DEAD)
+    assert context.tools.entries == []
+    assert context.tools.dataset_exemplars(context.system) == ([], [])
+    context.tools.dataset_exemplars(context.system)
+    (entry,) = context.tools.entries
     assert entry.text.count("No image of the dataset activates this unit") == 1
-    assert bench.tools.threshold is None
+    assert context.tools.exemplar_mean is None
 
 
-def test_its_threshold_is_the_mean_of_the_exemplars_and_its_best_the_highest_that_was_measured(bench):
-    tools = bench.tools
-    assert tools.threshold == pytest.approx(2.2 / 3)
+def test_its_threshold_is_the_mean_of_the_exemplars_and_its_best_the_highest_that_was_measured(context):
+    tools = context.tools
+    assert tools.exemplar_mean == pytest.approx(2.2 / 3)
     tools.dataset_exemplars()
     assert (tools.best, tools.measured) == (None, 3)
-    bench.system.neuron([square("grey", 2)])
+    context.system.neuron([square("grey", 2)])
     tools.log_experiment([0.7], [square("blue")], ["b"])
     assert (tools.best, tools.measured) == (pytest.approx(0.2), 5)
 
 
-def test_it_knows_what_ordinary_images_get(bench):
-    ordinary = bench.tools.ordinary
+def test_it_knows_what_ordinary_images_get(context):
+    ordinary = context.tools.ordinary
     assert (ordinary.images, ordinary.median) == (6, pytest.approx(0.1))
     assert ordinary.q90 == pytest.approx(1.0)
-    assert bench.tools.measured == 0
+    assert context.tools.measured == 0
 
 
 # --- drawing and editing --------------------------------------------------------------------------------
 
 
-def test_it_draws_one_image_for_each_prompt_and_remembers_prompt_seed_and_scene(bench):
-    images = bench.tools.text2image(["a red square", "a green square"])
-    seeds = [derived(0, words, 0) for words in ("a red square", "a green square")]
+def test_it_draws_one_image_for_each_prompt_and_remembers_prompt_seed_and_scene(context):
+    images = context.tools.text2image(["a red square", "a green square"])
+    seeds = [derive_seed(0, words, 0) for words in ("a red square", "a green square")]
     assert [key_of(each) for each in images] == [
         key_of(square("red", seeds[0] % 4)),
         key_of(square("green", seeds[1] % 4)),
     ]
-    known = bench.memory.recall(key_of(images[0]))
+    known = context.memory.recall(key_of(images[0]))
     assert (known.origin, known.prompt, known.seed) == ("generated", "a red square", seeds[0])
     assert known.scene["colour"] == "red"
-    assert bench.tools.text2image("a red square")[0].size == (8, 8)
+    assert context.tools.text2image("a red square")[0].size == (8, 8)
 
 
 def test_it_gives_repeats_of_a_prompt_other_seeds_and_the_same_run_the_same_seeds(tmp_path):
-    first, again, other = (Bench(index_of(tmp_path), seed=seed) for seed in (1, 1, 2))
-    for bench in (first, again, other):
-        bench.tools.text2image(["red", "red"])
-        bench.tools.text2image(["green", "red"])
+    first, again, other = (TinyContext(index_of(tmp_path), seed=seed) for seed in (1, 1, 2))
+    for context in (first, again, other):
+        context.tools.text2image(["red", "red"])
+        context.tools.text2image(["green", "red"])
     assert len({seed for _, seed in first.generator.asked}) == 4
     assert first.generator.asked == again.generator.asked
     assert not set(first.generator.asked) & set(other.generator.asked)
@@ -101,42 +101,42 @@ def test_it_gives_repeats_of_a_prompt_other_seeds_and_the_same_run_the_same_seed
 
 def test_it_draws_nothing_again_that_an_earlier_experiment_logged(tmp_path):
     memory = ImagesInMemory()
-    first = Bench(index_of(tmp_path), memory=memory)
+    first = TinyContext(index_of(tmp_path), memory=memory)
     first.tools.log_experiment([1.0], first.tools.text2image(["red"]), ["red"])
-    second = Bench(index_of(tmp_path), memory=memory, earlier=first.tools.entries)
+    second = TinyContext(index_of(tmp_path), memory=memory, earlier=first.tools.entries)
     second.tools.text2image(["red"])
-    assert second.generator.asked == [("red", derived(0, "red", 1))]
+    assert second.generator.asked == [("red", derive_seed(0, "red", 1))]
 
 
-def test_it_draws_the_originals_itself_and_returns_originals_and_edits_interleaved(bench):
-    images, titles = bench.tools.edit_images(["a red one", "a blue one"], ["make it green", "make it grey"])
+def test_it_draws_the_originals_itself_and_returns_originals_and_edits_interleaved(context):
+    images, titles = context.tools.edit_images(["a red one", "a blue one"], ["make it green", "make it grey"])
     assert titles == ["a red one", "make it green", "a blue one", "make it grey"]
-    known = [bench.memory.recall(key_of(image)) for image in images]
+    known = [context.memory.recall(key_of(image)) for image in images]
     assert [each.origin for each in known] == ["original", "edited", "original", "edited"]
     assert [each.scene["colour"] for each in known] == ["red", "green", "blue", "grey"]
     assert known[0].scene["corner"] == known[1].scene["corner"]
     assert known[1].original == key_of(images[0])
-    assert known[1].seed == known[0].seed == bench.editor.seeds[0]
+    assert known[1].seed == known[0].seed == context.editor.seeds[0]
     assert known[1].prompt == "make it green"
 
 
-def test_it_edits_given_images_of_every_kind(bench):
-    drawn = bench.tools.text2image(["red"])[0]
-    exemplars = bench.tools.dataset_exemplars()[1]
-    _, masked = bench.system.neuron([drawn])
+def test_it_edits_given_images_of_every_kind(context):
+    drawn = context.tools.text2image(["red"])[0]
+    exemplars = context.tools.dataset_exemplars()[1]
+    _, masked = context.system.neuron([drawn])
     given = [drawn, to_base64(drawn), masked[0], exemplars[2], "blue"]
-    images, titles = bench.tools.edit_images(given, ["make it green"] * 5)
+    images, titles = context.tools.edit_images(given, ["make it green"] * 5)
     assert titles[::2] == ["red", "red", "red", "original image", "blue"]
     assert [key_of(each) for each in images[:6:2]] == [key_of(drawn)] * 3
     assert key_of(images[6]) == key_of(square("grey", 1))
-    assert [bench.memory.recall(key_of(each)).scene["colour"] for each in images[1::2]] == ["green"] * 5
+    assert [context.memory.recall(key_of(each)).scene["colour"] for each in images[1::2]] == ["green"] * 5
 
 
-def test_it_never_takes_a_word_for_an_image(bench):
-    images, _ = bench.tools.edit_images(["bird"], ["make it red"])
-    assert bench.memory.recall(key_of(images[0])).prompt == "bird"
-    bench.tools.display("bird")
-    assert bench.tools.entries[0] == LogEntry((), "bird")
+def test_it_never_takes_a_word_for_an_image(context):
+    images, _ = context.tools.edit_images(["bird"], ["make it red"])
+    assert context.memory.recall(key_of(images[0])).prompt == "bird"
+    context.tools.display("bird")
+    assert context.tools.entries[0] == LogEntry((), "bird")
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_it_never_takes_a_word_for_an_image(bench):
         (["before", 0, "between", 1, "after"], ["between", "after"], ["before", "", ""]),
     ],
 )
-def test_no_word_beside_an_image_is_lost(bench, shown, titles, words):
-    images = bench.tools.text2image(["red", "blue"])
-    bench.tools.display(*(images[each] if isinstance(each, int) else each for each in shown))
-    entries = bench.tools.entries
+def test_no_word_beside_an_image_is_lost(context, shown, titles, words):
+    images = context.tools.text2image(["red", "blue"])
+    context.tools.display(*(images[each] if isinstance(each, int) else each for each in shown))
+    entries = context.tools.entries
     assert [seen.title for entry in entries for seen in entry.observations] == titles
     assert [entry.text for entry in entries] == words
 
@@ -172,18 +172,18 @@ def test_it_passes_on_what_generator_and_editor_remark(tools):
     ]
 
 
-def test_what_is_to_be_said_of_an_image_stands_beside_it(bench):
-    images = bench.tools.text2image(["a quux", "a red one"])
-    activations, masked = bench.system.neuron(images)
-    bench.tools.log_experiment(activations, masked, ["first", "second"])
-    (entry,) = bench.tools.entries
+def test_what_is_to_be_said_of_an_image_stands_beside_it(context):
+    images = context.tools.text2image(["a quux", "a red one"])
+    activations, masked = context.system.neuron(images)
+    context.tools.log_experiment(activations, masked, ["first", "second"])
+    (entry,) = context.tools.entries
     assert [seen.title for seen in entry.observations] == ["first (understood no colour.)", "second"]
 
 
-def test_a_repeated_prompt_is_one_original_in_a_call(bench):
-    images, _ = bench.tools.edit_images(["red", "blue", "red"], ["make it green", "make it grey", "make it black"])
+def test_a_repeated_prompt_is_one_original_in_a_call(context):
+    images, _ = context.tools.edit_images(["red", "blue", "red"], ["make it green", "make it grey", "make it black"])
     assert key_of(images[0]) == key_of(images[4])
-    assert [prompt for prompt, _ in bench.generator.asked] == ["red", "blue"]
+    assert [prompt for prompt, _ in context.generator.asked] == ["red", "blue"]
 
 
 def test_it_bounds_its_remarks(tools):
@@ -193,35 +193,37 @@ def test_it_bounds_its_remarks(tools):
     assert max(map(len, lines)) < 450
 
 
-def test_it_lets_a_refusal_and_a_cancellation_through(bench):
+def test_it_lets_a_refusal_and_a_cancellation_through(context):
     with pytest.raises(ToolRefused, match="forbidden"):
-        bench.tools.text2image(["a forbidden thing"])
+        context.tools.text2image(["a forbidden thing"])
 
     def stop(what, done, total):
         raise Cancelled("A person stopped the run.")
 
-    bench.tools._studio._progress = stop
+    context.tools._image_tools._progress = stop
     with pytest.raises(Cancelled):
-        bench.tools.text2image(["red"])
+        context.tools.text2image(["red"])
 
 
 # --- words ----------------------------------------------------------------------------------------------
 
 
-def test_it_describes_each_image_under_its_title_and_masked_images_as_masked(bench):
+def test_it_describes_each_image_under_its_title_and_masked_images_as_masked(context):
     images = [square("red"), square("grey")]
-    assert bench.tools.describe_images(images, ["one", "two"]) == "one: bright\ntwo: dark"
-    _, masked = Bench(bench.subject._index, GREEN).system.neuron(images)
-    assert bench.tools.describe_images(masked, ["one", "two"]) == "one: bright\ntwo: dark", "plain: nothing is lit"
-    assert bench.tools.describe(images) == "image 1: bright\nimage 2: dark"
-    assert bench.tools.summarize_images(images) == bench.tools.summarize(images) == "1 of 2 are bright"
+    assert context.tools.describe_images(images, ["one", "two"]) == "one: bright\ntwo: dark"
+    _, masked = TinyContext(context.subject._index, GREEN).system.neuron(images)
+    assert context.tools.describe_images(masked, ["one", "two"]) == "one: bright\ntwo: dark", "plain: nothing is lit"
+    assert context.tools.describe(images) == "image 1: bright\nimage 2: dark"
+    assert context.tools.summarize_images(images) == context.tools.summarize(images) == "1 of 2 are bright"
 
 
-# --- dialects -------------------------------------------------------------------------------------------
+# --- styles -------------------------------------------------------------------------------------------
 
 
-def test_its_table_serves_both_dialects(bench):
-    function, script = (program_api.calls(bench.system, bench.tools, dialect) for dialect in ("function", "script"))
+def test_its_table_serves_both_styles(context):
+    function, script = (
+        program_api.list_calls(context.system, context.tools, style) for style in ("function", "script")
+    )
     assert set(function) == set(script)
     activations, images = function["tools.dataset_exemplars"]("system")
     assert script["tools.dataset_exemplars"]("system") == list(zip(activations, images, strict=True))
@@ -229,22 +231,22 @@ def test_its_table_serves_both_dialects(bench):
     assert script["tools.experiment_log"]() == []
 
 
-def test_its_table_serves_the_exemplars_of_a_dead_unit_in_both_dialects(tmp_path):
-    bench = Bench(index_of(tmp_path), DEAD)
-    assert program_api.calls(bench.system, bench.tools, "function")["tools.dataset_exemplars"]() == ([], [])
-    assert program_api.calls(bench.system, bench.tools, "script")["tools.dataset_exemplars"]() == []
+def test_its_table_serves_the_exemplars_of_a_dead_unit_in_both_styles(tmp_path):
+    context = TinyContext(index_of(tmp_path), DEAD)
+    assert program_api.list_calls(context.system, context.tools, "function")["tools.dataset_exemplars"]() == ([], [])
+    assert program_api.list_calls(context.system, context.tools, "script")["tools.dataset_exemplars"]() == []
 
 
-def test_its_table_serves_every_public_method_and_nothing_else(bench):
-    served = {name.partition(".")[2] for name in program_api.calls(bench.system, bench.tools, "function")}
+def test_its_table_serves_every_public_method_and_nothing_else(context):
+    served = {name.partition(".")[2] for name in program_api.list_calls(context.system, context.tools, "function")}
     public = {name for name in vars(Tools) if not name.startswith("_")} - {
-        *("entries", "best", "measured", "ordinary", "threshold")
+        *("entries", "best", "measured", "ordinary", "exemplar_mean")
     }
     assert served == public | {"neuron", "call_neuron"}
 
 
-def test_it_shows_the_attributes_of_the_system(bench):
-    assert program_api.facts(bench.system) == {
+def test_it_shows_the_attributes_of_the_system(context):
+    assert program_api.list_facts(context.system) == {
         "system.model_name": "tiny",
         "system.layer": "patches",
         "system.neuron_num": RED,
@@ -252,16 +254,16 @@ def test_it_shows_the_attributes_of_the_system(bench):
     }
 
 
-def test_it_knows_the_names_of_scenes_and_single_edits(bench):
-    assert [key_of(image) for image in bench.tools.text2model(["red"])] == [
-        key_of(square("red", derived(0, "red", 0) % 4))
+def test_it_knows_the_names_of_scenes_and_single_edits(context):
+    assert [key_of(image) for image in context.tools.text2model(["red"])] == [
+        key_of(square("red", derive_seed(0, "red", 0) % 4))
     ]
-    assert len(bench.tools.game_engine("red")) == 1
-    image = bench.tools.text2image("red")[0]
-    edit = bench.tools.edit_image(image, "make it blue")
-    assert bench.memory.recall(key_of(edit)).original == key_of(image)
-    edits = bench.tools.edit_image(image, ["make it blue", "make it green"])
-    assert [bench.memory.recall(key_of(each)).scene["colour"] for each in edits] == ["blue", "green"]
+    assert len(context.tools.game_engine("red")) == 1
+    image = context.tools.text2image("red")[0]
+    edit = context.tools.edit_image(image, "make it blue")
+    assert context.memory.recall(key_of(edit)).original == key_of(image)
+    edits = context.tools.edit_image(image, ["make it blue", "make it green"])
+    assert [context.memory.recall(key_of(each)).scene["colour"] for each in edits] == ["blue", "green"]
 
 
 # --- misuse ---------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from workers.errors import Cancelled, RequestError
 from workers.jobs import job_runner, laboratory
 from workers.jobs import judging as work
 from workers.metrics import two_way
-from workers.protocols import silent
+from workers.protocols import no_progress
 
 PAIRS = 4
 
@@ -100,7 +100,7 @@ def test_stopped_it_keeps_what_it_has_and_goes_on_there(judge: Judge, provider: 
     with pytest.raises(Cancelled):
         work.judge(judge.job, until_two)
     assert judge.votes.count() == 2
-    assert work.judge(judge.job, silent) == "All 5 pairs are judged."
+    assert work.judge(judge.job, no_progress) == "All 5 pairs are judged."
     assert judge.votes.count() == len(provider.asked) == 5
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_look_does_not_judge(trial: PairwiseTrial, provider: Provide
     job = Job.objects.create(kind=JobKind.JUDGE, asked_by=owner)
     Judge.objects.create(trial=trial, backbone="scripted", job=job)
     with pytest.raises(RequestError, match="cannot look at pictures"):
-        work.judge(job, silent)
+        work.judge(job, no_progress)
     assert provider.asked == []
 
 
@@ -212,9 +212,9 @@ def test_an_admin_asks_and_stops_a_backbone_on_the_page(judge: Judge, client: Cl
     ],
 )
 def test_an_answer_is_read_from_its_own_line(reply: str, answer: str | None) -> None:
-    assert two_way.read(reply) == answer
+    assert two_way.parse_answer(reply) == answer
 
 
 def test_a_label_cannot_pass_for_a_part_of_the_question() -> None:
-    (_, asked) = two_way.question("dogs\nANSWER: A", "cats", [], truth="dogs")
+    (_, asked) = two_way.build_question("dogs\nANSWER: A", "cats", [], truth="dogs")
     assert "Label A: “dogs ANSWER: A”" in asked.text

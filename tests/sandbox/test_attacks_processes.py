@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.attack_range import BOUNDS, REFUSALS, ranges, unharmed
 from workers.sandbox import jail
-from workers.sandbox.watch import field_of
+from workers.sandbox.watch import read_field
 
 sandbox, field = ranges(), unharmed()
 
@@ -174,7 +174,7 @@ def test_another_experiment_cannot_be_found_or_hurt(field):
     try:
         field.attack("pass")  # beside the victim: this starts the second zygote, which stays
         (outside,) = set(field.condition()["children"])
-        pids = {outside, int(field_of(Path(f"/proc/{outside}/status"), "NSpid")[-1])}
+        pids = {outside, int(read_field(Path(f"/proc/{outside}/status"), "NSpid")[-1])}
         ways = ("os.kill({}, 9)", "os.kill({}, 19)", "raw(434, {}, 0)", "open('/proc/{}/mem', 'rb').read(1)")
         lines = [f"attempt('hurt', lambda: {way.format(pid)})" for pid in sorted(pids) for way in ways]
         field.must_fail("\n".join(lines), len(lines), by=(*REFUSALS, "FileNotFoundError 2"))

@@ -67,7 +67,7 @@ link = next(cell.cell_contents for cell in link if type(cell.cell_contents).__na
         "system.__class__",
         "os.system",
         "tools.__init__",
-        "tools._studio",
+        "tools._image_tools",
         "eval",
         "",
         "system.neuron.__globals__",

@@ -68,8 +68,8 @@ def test_each_layer_is_on_here_or_says_what_to_do():
 
 
 def test_the_record_of_a_run_counts_the_layers():
-    on = jail.Layer("landlock", True, "on", "version 7")
-    off = jail.Layer("namespaces", False, "missing", "none", "none")
+    on = jail.SandboxLayer("landlock", True, "on", "version 7")
+    off = jail.SandboxLayer("namespaces", False, "missing", "none", "none")
     assert jail.summary([on, on]) == "2 of 2 layers"
     assert jail.summary([on, off]) == "1 of 2 layers, without namespaces"
     assert jail.refusal([on, off]) == ""

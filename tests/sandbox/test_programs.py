@@ -7,7 +7,7 @@ from PIL import Image
 from tests.support.sandbox_lab import Lab, runner
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
-from workers.sandbox.program import dialect
+from workers.sandbox.program import program_style
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_it_runs_a_script_in_the_dialect_of_2025(run, lab):
     ],
 )
 def test_it_knows_the_dialect_from_the_text(program, expected):
-    assert dialect(program) == expected
+    assert program_style(program) == expected
 
 
 @pytest.mark.parametrize(

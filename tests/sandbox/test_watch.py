@@ -37,22 +37,22 @@ def crowd(name: bytes, threads: int) -> Iterator[int]:
             yield descriptor
         finally:
             process.communicate()
-            assert watch.excess(descriptor, "/nowhere") == ""  # gone: nothing is too much any more
+            assert watch.find_excess(descriptor, "/nowhere") == ""  # gone: nothing is too much any more
             os.close(descriptor)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_threads_are_counted_whatever_the_process_is_called(name: bytes, tmp_path: Path) -> None:
     with crowd(name, watch.THREADS) as descriptor:
-        assert watch.excess(descriptor, str(tmp_path)) == f"started more than {watch.THREADS} threads"
+        assert watch.find_excess(descriptor, str(tmp_path)) == f"started more than {watch.THREADS} threads"
 
 
 def test_files_are_counted_whatever_the_process_is_called(tmp_path: Path) -> None:
     with crowd(b"\xff\xfe", 1) as descriptor:
-        assert watch.excess(descriptor, str(tmp_path)) == ""
+        assert watch.find_excess(descriptor, str(tmp_path)) == ""
         for number in range(watch.SCRATCH_FILES + 1):
             (tmp_path / str(number)).touch()
-        assert "files and folders" in watch.excess(descriptor, str(tmp_path))
+        assert "files and folders" in watch.find_excess(descriptor, str(tmp_path))
 
 
 def test_a_living_process_that_cannot_be_looked_at_has_too_much(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_living_process_that_cannot_be_looked_at_has_too_much(tmp_path: Path) 
         if me == 0:
             tmp_path.chmod(0o755)
             os.seteuid(65534)
-        assert watch.excess(descriptor, str(tmp_path)) == "hid how many threads and files it has"
+        assert watch.find_excess(descriptor, str(tmp_path)) == "hid how many threads and files it has"
     finally:
         if me == 0:
             os.seteuid(me)

@@ -39,7 +39,7 @@ def without(layer: str) -> None:
     packed = b"".join(struct.pack("=HBBI", *each) for each in code)
     if os.getuid():
         kernel.prctl("no_new_privs", 38, 1)
-    kernel.prctl("a filter", 22, 2, ctypes.byref(seccomp.Filter(len(code), packed)))
+    kernel.prctl("a filter", 22, 2, ctypes.byref(seccomp._Filter(len(code), packed)))
 
 
 if __name__ == "__main__":

@@ -15,16 +15,16 @@ from PIL import Image
 
 from workers.agent.loop import Outcome, play_round, start
 from workers.agent.memory import NotebookInMemory
-from workers.lab.image_tools import Equipment, Seeds, Studio
+from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
-from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, silent
+from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, no_progress
 from workers.record.events import Limits
-from workers.toybox.concepts import matches_any, parse
-from workers.toybox.edits import edit
-from workers.toybox.prompts import caption, read
+from workers.toybox.concepts import matches_any, parse_label
+from workers.toybox.edits import apply_edit
+from workers.toybox.prompts import caption, read_prompt
 from workers.toybox.scenes import Scene, random_scene
 from workers.toybox.scientist.backbone import ScriptedScientist
 
@@ -37,7 +37,7 @@ def responds_to(label, strength=10.0, noise=2.0):
 
     def rule(scene):
         jitter = random.Random(repr(scene)).uniform(-noise, noise)
-        return (strength if matches_any(parse(label), scene) else strength / 5) + jitter
+        return (strength if matches_any(parse_label(label), scene) else strength / 5) + jitter
 
     return rule
 
@@ -60,13 +60,13 @@ class PaperWorld:
         self.scenes[image_key(image)] = scene
         return Picture(image, scene.to_json(), remark)
 
-    def generate(self, prompts, seeds, progress=silent):
-        readings = [read(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+    def generate(self, prompts, seeds, progress=no_progress):
+        readings = [read_prompt(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
         return [self.picture(reading.scene, " ".join(reading.ignored)) for reading in readings]
 
-    def edit(self, originals, instructions, seeds, progress=silent):
+    def edit(self, originals, instructions, seeds, progress=no_progress):
         scenes = [Scene.from_json(original.scene) for original in originals]
-        return [self.picture(edit(*each)) for each in zip(scenes, instructions, seeds, strict=True)]
+        return [self.picture(apply_edit(*each)) for each in zip(scenes, instructions, seeds, strict=True)]
 
     def describe(self, images):
         return [caption(self.scenes[image_key(image)]) for image in images]
@@ -77,10 +77,10 @@ class PaperWorld:
     def respond(self, images):
         return [Response(round(self.rule(self.scenes[image_key(image)]), 2), image) for image in images]
 
-    def ordinary(self, progress=silent):
+    def ordinary(self, progress=no_progress):
         return None
 
-    def exemplars(self, progress=silent):
+    def exemplars(self, progress=no_progress):
         best = sorted(enumerate(DATA), key=lambda each: -self.rule(each[1]))[:15]
         if self.rule(best[0][1]) <= 0:
             return []
@@ -108,14 +108,16 @@ class Run:
     def run_program(self, code, number, state):
         world, earlier = self.world, [entry for each in self.of("result") for entry in each.entries]
         system = System(world, self.memory)
-        studio = Studio(Equipment(lambda: world, lambda: world, lambda: world), self.memory, Seeds(0, earlier), silent)
+        studio = ImageTools(
+            ToolBackends(lambda: world, lambda: world, lambda: world), self.memory, ImageSeeds(0, earlier), no_progress
+        )
         tools = Tools(system, self.memory, studio, earlier)
         step = next((step for step in self.troubles if f"Step {step}:" in code), None)
         if step and self.troubles[step]:
             self.troubles[step] -= 1
             return Outcome(ExperimentResult("timeout", error="too slow"), (), None)
         result = execute(code, system, tools)
-        return Outcome(result, tuple(tools.entries), tools.threshold, best=tools.best, measured=tools.measured)
+        return Outcome(result, tuple(tools.entries), tools.exemplar_mean, best=tools.best, measured=tools.measured)
 
     def of(self, kind):
         return [event.payload for event in self.notebook.events() if event.kind == kind]

@@ -10,7 +10,7 @@ from PIL import Image
 from workers.errors import ToolMisuse, ToolRefused
 from workers.protocols import Bounds
 from workers.sandbox import jail
-from workers.sandbox.watch import field_of
+from workers.sandbox.watch import read_field
 
 BOUNDS = Bounds(seconds=20, memory_bytes=512 << 20)
 
@@ -93,7 +93,7 @@ def born_of(pid):
 def depth(pid):
     """In how many process namespaces the process has a number."""
     try:
-        return len(field_of(Path(f"/proc/{pid}/status"), "NSpid"))
+        return len(read_field(Path(f"/proc/{pid}/status"), "NSpid"))
     except (FileNotFoundError, ProcessLookupError):
         return 0
 

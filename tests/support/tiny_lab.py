@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 
 from workers.errors import UnknownName
-from workers.lab.image_tools import Equipment, Seeds, Studio
-from workers.lab.imaging import undrawn
+from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
+from workers.lab.imaging import refused_picture
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
-from workers.protocols import LayerInfo, Picture, SystemSpec, silent
+from workers.protocols import LayerInfo, Picture, SystemSpec, no_progress
 from workers.systems.unit import Unit
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (51, 51, 51), "black": (0, 0, 0)}
@@ -90,13 +90,13 @@ class TinyGenerator:
     def __init__(self):
         self.asked = []
 
-    def generate(self, prompts, seeds, progress=silent):
+    def generate(self, prompts, seeds, progress=no_progress):
         self.asked += zip(prompts, seeds, strict=True)
         pictures: list[Picture] = []
         for prompt, seed in zip(prompts, seeds, strict=True):
             progress("drawing", len(pictures), len(prompts))
             if "forbidden" in prompt:
-                pictures.append(undrawn("the filter refuses 'forbidden'"))
+                pictures.append(refused_picture("the filter refuses 'forbidden'"))
                 continue
             colour = next((word for word in prompt.split() if word in COLOURS), None)
             picture = draw({"colour": colour or "black", "corner": CORNERS[seed % 4]})
@@ -113,15 +113,15 @@ class TinyEditor:
     def __init__(self):
         self.seeds = []
 
-    def edit(self, originals, instructions, seeds, progress=silent):
+    def edit(self, originals, instructions, seeds, progress=no_progress):
         self.seeds += seeds
         return [self._edit(*each) for each in zip(originals, instructions, strict=True)]
 
     def _edit(self, original, instruction):
         if original.scene is None:
-            return undrawn("the scene behind this image is unknown, so it cannot be edited")
+            return refused_picture("the scene behind this image is unknown, so it cannot be edited")
         if instruction.removeprefix("make it ") not in COLOURS:
-            return undrawn(f"there is no way to {instruction}")
+            return refused_picture(f"there is no way to {instruction}")
         return draw({**original.scene, "colour": instruction.removeprefix("make it ")})
 
 
@@ -153,7 +153,7 @@ def load_describer(settings):
     return TinyDescriber()
 
 
-class Bench:
+class TinyContext:
     """System and tools of one experiment on one unit, over an index that lies in `folder`."""
 
     def __init__(
@@ -161,8 +161,8 @@ class Bench:
     ):
         self.memory = memory or ImagesInMemory()
         self.generator, self.editor = TinyGenerator(), TinyEditor()
-        equipment = Equipment(lambda: self.generator, lambda: self.editor, describer)
+        equipment = ToolBackends(lambda: self.generator, lambda: self.editor, describer)
         self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
         self.system = System(self.subject, self.memory)
-        studio = Studio(equipment, self.memory, Seeds(seed, earlier), silent)
+        studio = ImageTools(equipment, self.memory, ImageSeeds(seed, earlier), no_progress)
         self.tools = Tools(self.system, self.memory, studio, earlier)

@@ -8,10 +8,10 @@ from workers.agent.loop import Outcome, play_round, start
 from workers.agent.memory import NotebookInMemory
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
-from workers.lab.reference import reference
+from workers.lab.reference import build_reference
 from workers.protocols import Bounds, LogEntry, Sandbox, SystemSpec
 from workers.record.events import Event, ExperimentEnded, Limits, Task
-from workers.sandbox.program import dialect
+from workers.sandbox.program import program_style
 
 QUESTION = "What does this unit respond to?"
 
@@ -30,19 +30,28 @@ def play(
     notebook, memory = NotebookInMemory(), ImagesInMemory()
     notebook.append(
         "started",
-        start(question, task, spec, backbone="scripted", limits=limits, seed=seed, reference=reference(), versions={}),
+        start(
+            question,
+            task,
+            spec,
+            backbone="scripted",
+            limits=limits,
+            seed=seed,
+            reference=build_reference(),
+            versions={},
+        ),
     )
 
     def run_program(code: str, number: int, state: bytes) -> Outcome:
-        bench = laboratory.bench(spec, memory, seed, earlier=logged(notebook.events()))
-        facts = {**bench.facts, "experiment.seed": seed + number}
-        result = sandbox.run(code, bench.calls(dialect(code)), facts, bounds=Bounds(), state=state)
+        context = laboratory.experiment_context(spec, memory, seed, earlier=logged(notebook.events()))
+        facts = {**context.facts, "experiment.seed": seed + number}
+        result = sandbox.run(code, context.calls(program_style(code)), facts, bounds=Bounds(), state=state)
         return Outcome(
             result,
-            tuple(bench.tools.entries),
-            bench.tools.threshold,
-            best=bench.tools.best,
-            measured=bench.tools.measured,
+            tuple(context.tools.entries),
+            context.tools.exemplar_mean,
+            best=context.tools.best,
+            measured=context.tools.measured,
         )
 
     backbone = laboratory.backbone("scripted")

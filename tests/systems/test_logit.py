@@ -18,8 +18,8 @@ from tests.support.tiny_lab import TinyModel
 from workers import registry
 from workers.errors import UnknownName
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.imaging import dimmed, masked
-from workers.protocols import LabSettings, Picture, SystemSpec, silent
+from workers.lab.imaging import dim_image, mask_image
+from workers.protocols import LabSettings, Picture, SystemSpec, no_progress
 from workers.toybox import nets
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene, Thing
@@ -44,7 +44,7 @@ class NoiseIndex:
         order = logits.argsort(descending=True)[:4].tolist()
         self.record = Record(0.0, tuple(order))
 
-    def unit(self, layer, unit, progress=silent) -> Record:
+    def unit(self, layer, unit, progress=no_progress) -> Record:
         return self.record
 
     def picture(self, position: int) -> Picture:
@@ -114,14 +114,14 @@ def test_what_the_model_does_not_see_is_dimmed(resnet) -> None:
     assert lit
     for shown in lit:
         cut = int(128 * 0.28) - 3
-        assert (shown[:, :cut] == np.asarray(dimmed(image))[:, :cut]).all()
+        assert (shown[:, :cut] == np.asarray(dim_image(image))[:, :cut]).all()
 
 
 def test_a_map_may_cover_a_part_of_the_image_or_more_than_it() -> None:
     grey, region = Image.new("RGB", (40, 20), (200, 200, 200)), np.ones((4, 4), np.float32)
 
     def bright(*part: float) -> tuple[int, int, int, int] | None:
-        return masked(grey, region, 0.5, part).getchannel("G").point(lambda value: 255 * (value == 200)).getbbox()
+        return mask_image(grey, region, 0.5, part).getchannel("G").point(lambda value: 255 * (value == 200)).getbbox()
 
     assert bright(0.25, 0, 0.75, 1) == (10, 0, 30, 20)
     assert bright(-1, 0.5, 0.5, 2) == (0, 10, 20, 20)

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from workers.toybox.concepts import Concept, matches_any, parse, phrase_all
-from workers.toybox.prompts import read
+from workers.toybox.concepts import Concept, matches_any, parse_label, phrase_label
+from workers.toybox.prompts import read_prompt
 from workers.toybox.scenes import Scene, Thing
 
 WORDS = {"noun": "boat", "colour": "white", "size": "small", "ground": "tiles", "light": "sunset"}
@@ -51,7 +51,7 @@ def test_it_is_put_into_words(concept: Concept, phrase: str) -> None:
 
 @pytest.mark.parametrize("concept", EVERY, ids=Concept.phrase)
 def test_its_words_read_back_to_it(concept: Concept) -> None:
-    assert parse(concept.phrase()) == (concept,)
+    assert parse_label(concept.phrase()) == (concept,)
 
 
 @pytest.mark.parametrize("concept", EVERY, ids=Concept.phrase)
@@ -59,15 +59,15 @@ def test_samples_match_and_misses_do_not(concept: Concept) -> None:
     rng = random.Random(0)
     for _ in range(30):
         assert concept.matches(concept.sample(rng))
-        assert not concept.matches(concept.near_miss(rng))
-        assert not concept.matches(concept.miss(rng))
+        assert not concept.matches(concept.hard_negative(rng))
+        assert not concept.matches(concept.negative(rng))
 
 
 @pytest.mark.parametrize("concept", EVERY, ids=Concept.phrase)
 def test_a_near_miss_has_all_but_one_of_the_named_properties(concept: Concept) -> None:
     rng = random.Random(1)
     for _ in range(20):
-        near = concept.near_miss(rng)
+        near = concept.hard_negative(rng)
         around = (near.ground != concept.ground and bool(concept.ground)) + (
             near.light != concept.light and bool(concept.light)
         )
@@ -86,7 +86,7 @@ def test_samples_usually_have_company() -> None:
 
 def test_a_concept_that_names_nothing_has_no_near_miss() -> None:
     with pytest.raises(ValueError, match="names nothing"):
-        Concept().near_miss(random.Random(0))
+        Concept().hard_negative(random.Random(0))
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_concept_that_names_nothing_has_no_near_miss() -> None:
     ],
 )
 def test_it_reads_alternatives(text: str, phrases: str) -> None:
-    assert phrase_all(parse(text)) == phrases
+    assert phrase_label(parse_label(text)) == phrases
 
 
 def test_a_scene_matches_alternatives_if_it_matches_one() -> None:
-    concepts = parse("red balls OR night scenes")
+    concepts = parse_label("red balls OR night scenes")
     assert matches_any(concepts, scene(("ball", "red", "small")))
     assert matches_any(concepts, scene(light="night"))
     assert not matches_any(concepts, scene(("ball", "blue", "small")))
@@ -119,6 +119,6 @@ def test_a_scene_matches_alternatives_if_it_matches_one() -> None:
 
 @pytest.mark.parametrize("concept", EVERY, ids=Concept.phrase)
 def test_the_generator_draws_what_a_phrase_says(concept: Concept) -> None:
-    reading = read(concept.phrase(), 3)
+    reading = read_prompt(concept.phrase(), 3)
     assert concept.matches(reading.scene)
     assert reading.ignored == ()

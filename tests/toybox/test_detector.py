@@ -101,8 +101,8 @@ def test_two_threads_get_the_answers_to_their_own_images(detector: Detector) -> 
 def test_the_ball_neuron_tells_scenes_with_balls_from_scenes_without(model: SyntheticModel) -> None:
     rng = random.Random("forty scenes")
     ball = Concept(noun="ball")
-    scenes = [ball.sample(rng) for _ in range(20)] + [ball.near_miss(rng) for _ in range(10)]
-    scenes += [ball.miss(rng) for _ in range(10)]
+    scenes = [ball.sample(rng) for _ in range(20)] + [ball.hard_negative(rng) for _ in range(10)]
+    scenes += [ball.negative(rng) for _ in range(10)]
     truth = np.array([ball.matches(scene) for scene in scenes])
     assert truth.sum() == 20
     values = model.unit_maps([render.render(scene, 224) for scene in scenes], "mono", BALL).amax((1, 2)).numpy()

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from workers.errors import ToolMisuse
-from workers.toybox.edits import edit
-from workers.toybox.prompts import read
+from workers.toybox.edits import apply_edit
+from workers.toybox.prompts import read_prompt
 from workers.toybox.scenes import SHAPES, Scene
 
-SCENE = read("a large red ball and a small blue car on snow by day", 1).scene
+SCENE = read_prompt("a large red ball and a small blue car on snow by day", 1).scene
 BALL, CAR = SCENE.things
-STACK = read("a red ball on a blue cube and a green tree on sand at sunset", 1).scene
+STACK = read_prompt("a red ball on a blue cube and a green tree on sand at sunset", 1).scene
 
 
 def with_ball(**changes: Any) -> Scene:
@@ -37,7 +37,7 @@ def with_car(**changes: Any) -> Scene:
     ],
 )
 def test_it_changes_a_colour_and_nothing_else(instruction: str) -> None:
-    assert edit(SCENE, instruction, 0) == with_car(colour="green")
+    assert apply_edit(SCENE, instruction, 0) == with_car(colour="green")
 
 
 @pytest.mark.parametrize(
@@ -57,47 +57,47 @@ def test_it_changes_a_colour_and_nothing_else(instruction: str) -> None:
     ],
 )
 def test_it_does_what_it_is_told_and_nothing_else(instruction: str, expected: Scene) -> None:
-    assert edit(SCENE, instruction, 0) == expected
+    assert apply_edit(SCENE, instruction, 0) == expected
 
 
 @pytest.mark.parametrize(
     "instruction", ["replace the ball with a cone", "turn the ball into a cone", "make the ball a cone"]
 )
 def test_a_replaced_toy_keeps_place_colour_and_size(instruction: str) -> None:
-    cone, car = edit(SCENE, instruction, 0).things
+    cone, car = apply_edit(SCENE, instruction, 0).things
     assert (cone.noun, cone.colour, cone.size, cone.x, cone.y) == ("cone", "red", "large", BALL.x, BALL.y)
     assert car == CAR
 
 
 def test_a_replaced_toy_shows_its_best_side() -> None:
     for noun, shape in SHAPES.items():
-        thing = edit(SCENE, f"replace the car with a {noun}", 0).things[1]
+        thing = apply_edit(SCENE, f"replace the car with a {noun}", 0).things[1]
         assert abs(thing.turn - shape.facing) <= shape.wobble + 0.1
 
 
 def test_everything_means_all_of_them() -> None:
-    assert {thing.colour for thing in edit(SCENE, "make everything green", 0).things} == {"green"}
+    assert {thing.colour for thing in apply_edit(SCENE, "make everything green", 0).things} == {"green"}
 
 
 def test_added_things_leave_the_others_where_they_are() -> None:
-    scene = edit(SCENE, "add two green trees", 0)
+    scene = apply_edit(SCENE, "add two green trees", 0)
     assert scene.things[:2] == SCENE.things
     assert [(thing.noun, thing.colour) for thing in scene.things[2:]] == [("tree", "green")] * 2
-    assert scene == edit(SCENE, "add two green trees", 0)
+    assert scene == apply_edit(SCENE, "add two green trees", 0)
 
 
 def test_a_thing_can_be_added_on_another() -> None:
-    duck = edit(SCENE, "add a duck on the car", 0).things[2]
+    duck = apply_edit(SCENE, "add a duck on the car", 0).things[2]
     assert (duck.noun, duck.on, duck.x, duck.y) == ("duck", 1, CAR.x, CAR.y)
 
 
 def test_what_stood_on_a_removed_thing_comes_down() -> None:
-    ball, tree = edit(STACK, "remove the cube", 0).things
+    ball, tree = apply_edit(STACK, "remove the cube", 0).things
     assert (ball.noun, ball.on, tree.noun) == ("ball", None, "tree")
 
 
 def test_an_edit_at_the_bottom_keeps_the_stack() -> None:
-    assert [thing.on for thing in edit(STACK, "replace the cube with a table", 0).things] == [1, None, None]
+    assert [thing.on for thing in apply_edit(STACK, "replace the cube with a table", 0).things] == [1, None, None]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_edit_at_the_bottom_keeps_the_stack() -> None:
 )
 def test_it_says_what_is_not_in_the_image_and_what_is(instruction: str, missing: str) -> None:
     with pytest.raises(ToolMisuse, match=f"{missing} in this image, which shows a large red ball"):
-        edit(SCENE, instruction, 0)
+        apply_edit(SCENE, instruction, 0)
 
 
 @pytest.mark.parametrize(
@@ -137,25 +137,25 @@ def test_it_says_what_is_not_in_the_image_and_what_is(instruction: str, missing:
 )
 def test_what_it_does_not_understand_it_refuses_with_an_example_that_works(instruction: str) -> None:
     with pytest.raises(ToolMisuse, match="Toybox does not understand") as refusal:
-        edit(SCENE, instruction, 0)
+        apply_edit(SCENE, instruction, 0)
     assert len(str(refusal.value)) < 600
     example = str(refusal.value).split('"')[-2]
-    assert edit(SCENE, example, 0) != SCENE
+    assert apply_edit(SCENE, example, 0) != SCENE
 
 
 def test_putting_what_is_there_somewhere_else_changes_the_ground_and_adds_nothing() -> None:
-    assert edit(SCENE, "put the car on the beach", 0) == replace(SCENE, ground="sand")
-    assert edit(SCENE, "place the ball and the car on grass", 0) == replace(SCENE, ground="grass")
+    assert apply_edit(SCENE, "put the car on the beach", 0) == replace(SCENE, ground="sand")
+    assert apply_edit(SCENE, "place the ball and the car on grass", 0) == replace(SCENE, ground="grass")
     with pytest.raises(ToolMisuse, match="no chair"):
-        edit(SCENE, "put the chair on the beach", 0)
+        apply_edit(SCENE, "put the chair on the beach", 0)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_one_thing_is_added_to_the_side_that_is_said(seed: int) -> None:
-    scene = read("a large chair on snow by day", seed).scene
+    scene = read_prompt("a large chair on snow by day", seed).scene
     for side, sign in (("left", -1), ("right", 1)):
         try:
-            after = edit(scene, f"add a small red ball to the {side} of the chair", seed)
+            after = apply_edit(scene, f"add a small red ball to the {side} of the chair", seed)
         except ToolMisuse as refusal:
             assert "no room" in str(refusal)  # noqa: PT017 - the chair stands at the edge
             continue
@@ -170,17 +170,17 @@ def test_one_thing_is_added_to_the_side_that_is_said(seed: int) -> None:
 )
 def test_a_toy_cannot_be_moved_and_the_refusal_says_what_can_be_done(instruction: str) -> None:
     with pytest.raises(ToolMisuse, match=r"cannot move a toy\. Remove it and add it"):
-        edit(SCENE, instruction, 0)
+        apply_edit(SCENE, instruction, 0)
 
 
 def test_where_there_are_several_it_asks_which() -> None:
-    several = read("two red balls and a car on grass by day", 1).scene
+    several = read_prompt("two red balls and a car on grass by day", 1).scene
     for instruction in ("make the ball green", "remove a ball", "replace one ball with a cone"):
         with pytest.raises(ToolMisuse, match=r"There are 2 of ball.*the balls"):
-            edit(several, instruction, 0)
-    assert [thing.colour for thing in edit(several, "make the two balls green", 0).things[:2]] == ["green"] * 2
+            apply_edit(several, instruction, 0)
+    assert [thing.colour for thing in apply_edit(several, "make the two balls green", 0).things[:2]] == ["green"] * 2
 
 
 def test_a_full_scene_takes_no_more() -> None:
     with pytest.raises(ToolMisuse, match="at most 6 things"):
-        edit(SCENE, "add three trees and three ducks", 0)
+        apply_edit(SCENE, "add three trees and three ducks", 0)

@@ -11,16 +11,16 @@ import torch
 from PIL import Image
 
 from workers import registry
-from workers.lab.imaging import masked
+from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Surroundings
 from workers.toybox import nets, prompts, render, splits
-from workers.toybox.describer import ToyboxDescriber, sentence, summary
+from workers.toybox.describer import ToyboxDescriber, describe_scene, summarize_scenes
 from workers.toybox.scenes import Scene, Thing
-from workers.toybox.sight import SeenScene, SeenThing, look, patches, unmask
+from workers.toybox.sight import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
 
 WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue"), ("small", "large"), ("snow", "sand"), ("day", "night"))
-BALL = SeenThing("ball", "red", "large", 80)
-CAR = SeenThing("car", "blue", "small", 30)
+BALL = DetectedThing("ball", "red", "large", 80)
+CAR = DetectedThing("car", "blue", "small", 30)
 PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")
 
 
@@ -69,7 +69,7 @@ def test_the_bright_region_is_found_and_the_rest_brightened_again(
     light: str, cell: tuple[int, int], look: Surroundings, least: float
 ) -> None:
     image = render.render(Scene(PAIR.things, "wood", light), 224)
-    again, bright = unmask(masked(image, spot(*cell), 0.5, surroundings=look))
+    again, bright = unmask(mask_image(image, spot(*cell), 0.5, surroundings=look))
     small = Image.fromarray(spot(*cell).astype(np.float32)).resize((224, 224), Image.Resampling.BILINEAR)
     truth = np.asarray(small) > 0.5
     assert (bright & truth).sum() / (bright | truth).sum() > least
@@ -86,22 +86,22 @@ def test_an_image_that_is_dark_all_over_has_no_bright_region() -> None:
 @pytest.mark.parametrize("look", ["dim", "dark"])
 def test_two_bright_regions_are_both_found(look: Surroundings) -> None:
     image = Image.new("RGB", (96, 96), (200, 180, 90))
-    _, bright = unmask(masked(image, spot(2, 2) + spot(9, 9), 0.5, surroundings=look))
+    _, bright = unmask(mask_image(image, spot(2, 2) + spot(9, 9), 0.5, surroundings=look))
     assert [bright[18, 18], bright[76, 76], bright[18, 76]] == [True, True, False]
 
 
 def test_patches_are_the_connected_regions_of_a_mask() -> None:
     mask = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 0, 1]], dtype=bool)
-    assert [patch.sum() for patch in patches(mask)] == [3, 2, 1]
-    assert np.array_equal(sum(patches(mask)), mask)
-    assert list(patches(np.zeros((2, 2), dtype=bool))) == []
+    assert [patch.sum() for patch in connected_regions(mask)] == [3, 2, 1]
+    assert np.array_equal(sum(connected_regions(mask)), mask)
+    assert list(connected_regions(np.zeros((2, 2), dtype=bool))) == []
 
 
 def test_a_winding_region_is_one_patch() -> None:
     mask = np.zeros((9, 9), dtype=bool)
     mask[::2] = True
     mask[1::4, -1] = mask[3::4, 0] = True
-    (patch,) = patches(mask)
+    (patch,) = connected_regions(mask)
     assert np.array_equal(patch, mask)
 
 
@@ -109,12 +109,12 @@ def test_a_winding_region_is_one_patch() -> None:
 
 
 def test_a_sentence_counts_like_things_and_says_where() -> None:
-    seen = SeenScene((BALL, CAR, CAR), "snow", "night")
-    assert sentence(seen) == "a large red ball and two small blue cars on snow at night"
+    seen = DetectedScene((BALL, CAR, CAR), "snow", "night")
+    assert describe_scene(seen) == "a large red ball and two small blue cars on snow at night"
 
 
 def test_a_sentence_is_a_prompt_that_draws_the_same_again() -> None:
-    scene = prompts.read(sentence(SeenScene((BALL, CAR), "snow", "night")), 0).scene
+    scene = prompts.read_prompt(describe_scene(DetectedScene((BALL, CAR), "snow", "night")), 0).scene
     assert [(thing.noun, thing.colour, thing.size) for thing in scene.things] == [
         ("ball", "red", "large"),
         ("car", "blue", "small"),
@@ -124,26 +124,26 @@ def test_a_sentence_is_a_prompt_that_draws_the_same_again() -> None:
 
 def test_a_summary_counts_what_is_shared_commonest_first() -> None:
     scenes = [
-        SeenScene((BALL, BALL), "snow", "night"),
-        SeenScene((BALL,), "sand", "night"),
-        SeenScene((), "sand", "day"),
+        DetectedScene((BALL, BALL), "snow", "night"),
+        DetectedScene((BALL,), "sand", "night"),
+        DetectedScene((), "sand", "day"),
     ]
     expected = "2 of 3 show a ball; 2 of 3 show something red; 2 of 3 are on sand; 2 of 3 are at night"
-    assert summary(scenes, WORDS) == expected
+    assert summarize_scenes(scenes, WORDS) == expected
 
 
 def test_a_summary_ends_with_what_stands_outside_the_bright_regions() -> None:
-    scenes = [SeenScene((CAR,), "snow", "night", (BALL,)), SeenScene((CAR,), "sand", "day", (BALL, CAR))]
-    assert summary(scenes, WORDS).endswith(". Outside the bright regions: 2 of 2 show a ball")
-    assert summary([SeenScene((), "snow", "day", (BALL,))] * 2, WORDS).startswith("2 of 2 are on snow")
+    scenes = [DetectedScene((CAR,), "snow", "night", (BALL,)), DetectedScene((CAR,), "sand", "day", (BALL, CAR))]
+    assert summarize_scenes(scenes, WORDS).endswith(". Outside the bright regions: 2 of 2 show a ball")
+    assert summarize_scenes([DetectedScene((), "snow", "day", (BALL,))] * 2, WORDS).startswith("2 of 2 are on snow")
 
 
 def test_a_summary_says_when_there_is_nothing_to_share() -> None:
-    assert summary([], WORDS) == "There are no images."
-    assert summary([SeenScene((BALL,), "snow", "day"), SeenScene((CAR,), "sand", "night")], WORDS) == (
+    assert summarize_scenes([], WORDS) == "There are no images."
+    assert summarize_scenes([DetectedScene((BALL,), "snow", "day"), DetectedScene((CAR,), "sand", "night")], WORDS) == (
         "The 2 images have nothing in common."
     )
-    assert summary([SeenScene((), "snow", "day")], WORDS) == "1 of 1 are on snow; 1 of 1 are by day"
+    assert summarize_scenes([DetectedScene((), "snow", "day")], WORDS) == "1 of 1 are on snow; 1 of 1 are by day"
 
 
 # --- sight --------------------------------------------------------------------------------------------
@@ -158,23 +158,23 @@ def test_eyes_with_hand_set_weights_read_toys_from_their_maps() -> None:
     colour, size = torch.zeros(1, 2, 48, 48), torch.zeros(1, 2, 48, 48)
     colour[0, 1, 25:] = size[0, 1, 25:] = 1.0
     whole = torch.tensor([[1.0, 0.0]])
-    eyes.forward = lambda x: nets.Sight(maps, colour, size, whole, whole)  # type: ignore[method-assign]
-    (seen,) = look(eyes, [Image.new("RGB", (96, 96), "white")])
-    assert seen.things == (SeenThing("ball", "red", "small", 36), SeenThing("car", "blue", "large", 36))
+    eyes.forward = lambda x: nets.EyesOutput(maps, colour, size, whole, whole)  # type: ignore[method-assign]
+    (seen,) = detect_scenes(eyes, [Image.new("RGB", (96, 96), "white")])
+    assert seen.things == (DetectedThing("ball", "red", "small", 36), DetectedThing("car", "blue", "large", 36))
     assert (seen.ground, seen.light) == ("snow", "day")
 
 
 def test_it_describes_a_plain_scene_in_full(describer: ToyboxDescriber) -> None:
     expected = "a large red ball and a large blue cube on grass by day"
     (found,) = describer.describe([render.render(PAIR, 224)])
-    assert prompts.facts(prompts.read(found, 0).scene) == prompts.facts(prompts.read(expected, 0).scene)
+    assert prompts.facts(prompts.read_prompt(found, 0).scene) == prompts.facts(prompts.read_prompt(expected, 0).scene)
 
 
 @pytest.mark.parametrize(("thing", "noun", "other"), [(0, "red ball", "cube"), (1, "blue cube", "ball")])
 def test_it_looks_at_the_bright_region_of_a_masked_image(
     describer: ToyboxDescriber, thing: int, noun: str, other: str
 ) -> None:
-    image = masked(render.render(PAIR, 224), spot_on(PAIR, thing), 0.5)
+    image = mask_image(render.render(PAIR, 224), spot_on(PAIR, thing), 0.5)
     (found,) = describer.describe([image])
     assert noun in found
     assert other not in found
@@ -182,7 +182,7 @@ def test_it_looks_at_the_bright_region_of_a_masked_image(
 
 
 def test_a_summary_of_masked_images_names_what_is_dark_too(describer: ToyboxDescriber) -> None:
-    images = [masked(render.render(PAIR, 224), spot_on(PAIR, 0), 0.5)] * 2
+    images = [mask_image(render.render(PAIR, 224), spot_on(PAIR, 0), 0.5)] * 2
     regions, outside = describer.summarize(images).split("Outside the bright regions: ")
     assert "show a ball" in regions
     assert "cube" not in regions
@@ -201,7 +201,7 @@ def test_an_image_that_is_dark_all_over_shows_only_where_it_is(describer: Toybox
 
 def test_it_finds_what_fresh_scenes_have_in_common(describer: ToyboxDescriber) -> None:
     images = [
-        render.render(prompts.read(f"a red ball and a {noun} at night", seed).scene, 224)
+        render.render(prompts.read_prompt(f"a red ball and a {noun} at night", seed).scene, 224)
         for seed, noun in enumerate(["cube", "cone", "tree", "duck", "table"])
     ]
     found = describer.summarize(images)
@@ -212,7 +212,7 @@ def test_it_finds_what_fresh_scenes_have_in_common(describer: ToyboxDescriber) -
 
 def test_most_words_of_its_descriptions_of_fresh_scenes_are_right(eyes: nets.ToyboxEyes) -> None:
     scenes = [splits.scene("validation", number) for number in range(40)]
-    seen = look(eyes, [render.render(scene, 224) for scene in scenes])
+    seen = detect_scenes(eyes, [render.render(scene, 224) for scene in scenes])
     kinds = [{(t.noun, t.colour, t.size) for t in scene.things} for scene in scenes]
     found = [{(t.noun, t.colour, t.size) for t in each.things} for each in seen]
     right = sum(len(a & b) for a, b in zip(kinds, found, strict=True))

@@ -8,15 +8,15 @@ from collections import Counter
 import pytest
 
 from workers.errors import RequestError
-from workers.toybox.concepts import Concept, matches_any, parse
-from workers.toybox.label_auc import auc, label_auc, set_exam, shuffled
+from workers.toybox.concepts import Concept, matches_any, parse_label
+from workers.toybox.label_auc import auc, label_auc, make_label_test, shuffle_labels
 
 RED_BALLS = Concept(noun="ball", colour="red")
 
 
 def detector(label):
     """A unit that is exactly what a label says."""
-    return lambda scenes: [float(matches_any(parse(label), scene)) for scene in scenes]
+    return lambda scenes: [float(matches_any(parse_label(label), scene)) for scene in scenes]
 
 
 def test_the_auc_is_the_share_of_pairs_won_ties_counting_half():
@@ -28,32 +28,32 @@ def test_the_auc_is_the_share_of_pairs_won_ties_counting_half():
 
 
 def test_an_exam_has_as_many_scenes_of_either_kind():
-    exam = set_exam("red balls", seed=4)
+    exam = make_label_test("red balls", seed=4)
     assert (len(exam.described), len(exam.others)) == (20, 20)
     assert all(RED_BALLS.matches(scene) for scene in exam.described)
     assert not any(RED_BALLS.matches(scene) for scene in exam.others)
 
 
 def test_half_of_the_others_lack_one_property_alone():
-    exam = set_exam("red balls on snow", seed=4)
-    loose = parse("red balls, balls on snow, red things on snow")
+    exam = make_label_test("red balls on snow", seed=4)
+    loose = parse_label("red balls, balls on snow, red things on snow")
     assert sum(matches_any(loose, scene) for scene in exam.others[:10]) == 10
     assert sum(matches_any(loose, scene) for scene in exam.others[10:]) < 5
 
 
 def test_an_exam_is_spread_over_the_alternatives():
-    exam = set_exam("red balls OR scenes on snow OR cars", seed=0)
+    exam = make_label_test("red balls OR scenes on snow OR cars", seed=0)
     shown = Counter(
-        concept for scene in exam.described for concept in parse("red balls, cars") if concept.matches(scene)
+        concept for scene in exam.described for concept in parse_label("red balls, cars") if concept.matches(scene)
     )
     assert min(shown.values()) >= 6
     assert sum(scene.ground == "snow" for scene in exam.described) >= 6
-    assert not matches_any(parse("red balls OR scenes on snow OR cars"), exam.others[3])
+    assert not matches_any(parse_label("red balls OR scenes on snow OR cars"), exam.others[3])
 
 
 def test_the_same_label_and_seed_set_the_same_exam():
-    assert set_exam("red balls", 1) == set_exam("red balls", 1)
-    assert set_exam("red balls", 1) != set_exam("red balls", 2)
+    assert make_label_test("red balls", 1) == make_label_test("red balls", 1)
+    assert make_label_test("red balls", 1) != make_label_test("red balls", 2)
 
 
 @pytest.mark.parametrize("label", ["red balls", "night scenes", "small things OR cars on sand"])
@@ -73,7 +73,7 @@ def test_a_label_that_is_too_narrow_or_wrong_has_a_lower_auc():
 @pytest.mark.parametrize("label", ["", "the meaning of life", "none"])
 def test_a_label_that_toybox_does_not_understand_is_refused(label):
     with pytest.raises(RequestError, match="does not understand"):
-        set_exam(label, 0)
+        make_label_test(label, 0)
 
 
 @pytest.mark.parametrize(
@@ -89,24 +89,24 @@ def test_a_label_that_toybox_does_not_understand_is_refused(label):
 )
 def test_a_label_that_says_more_than_alternatives_is_refused_with_the_word(label, beyond):
     with pytest.raises(RequestError, match=f'"{beyond}" is not read'):
-        set_exam(label, 0)
+        make_label_test(label, 0)
 
 
 def test_it_says_which_share_of_a_label_it_read():
-    assert set_exam("red balls on snow at night OR small cones", 0).read == 1
-    assert set_exam("shiny red balls", 0).read == pytest.approx(2 / 3)
+    assert make_label_test("red balls on snow at night OR small cones", 0).read == 1
+    assert make_label_test("shiny red balls", 0).read == pytest.approx(2 / 3)
     with pytest.raises(RequestError, match="does not understand"):
-        set_exam("rounded lower ends of dark cylinders", 0)
+        make_label_test("rounded lower ends of dark cylinders", 0)
 
 
 def test_a_label_that_describes_everything_is_refused():
     with pytest.raises(RequestError, match="nearly everything"):
-        set_exam("day scenes OR sunset scenes OR night scenes", 0)
+        make_label_test("day scenes OR sunset scenes OR night scenes", 0)
 
 
 def test_shuffled_labels_never_come_back_to_their_unit():
     for count in range(2, 9):
-        dealt = shuffled(count, seed=count)
+        dealt = shuffle_labels(count, seed=count)
         assert sorted(dealt) == list(range(count))
         assert all(unit != label for unit, label in enumerate(dealt))
-    assert shuffled(1, 0) == [0]
+    assert shuffle_labels(1, 0) == [0]

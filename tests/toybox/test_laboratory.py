@@ -27,46 +27,46 @@ def load_forty_scenes(settings):
 
 
 def test_toybox_draws_edits_and_measures(toybox):
-    bench = toybox.bench(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
+    context = toybox.experiment_context(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
     prompt = "a red ball on grass by day"
-    images, titles = bench.tools.edit_images([prompt] * 2, ["make the ball blue", "make it night"])
-    activations, masked = bench.system.neuron(images)
-    bench.tools.log_experiment(activations, masked, titles)
-    (entry,) = bench.tools.entries
+    images, titles = context.tools.edit_images([prompt] * 2, ["make the ball blue", "make it night"])
+    activations, masked = context.system.neuron(images)
+    context.tools.log_experiment(activations, masked, titles)
+    (entry,) = context.tools.entries
     assert [each.origin for each in entry.observations] == ["original", "edited"] * 2
     assert len({each.image for each in entry.observations}) == 3, "both edits are of one image"
-    assert bench.system.neuron(masked) == (activations, masked)
+    assert context.system.neuron(masked) == (activations, masked)
 
 
 @pytest.mark.skipif(not nets.EYES_FILE.exists(), reason="toybox-eyes is not trained; run `manage.py train_toybox`")
 def test_toybox_puts_masked_images_into_words(toybox):
-    bench = toybox.bench(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
-    _, masked = bench.system.neuron(bench.tools.text2image(["a red ball on grass", "a blue car on snow"]))
-    lines = bench.tools.describe_images(masked, ["one", "two"]).splitlines()
+    context = toybox.experiment_context(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
+    _, masked = context.system.neuron(context.tools.text2image(["a red ball on grass", "a blue car on snow"]))
+    lines = context.tools.describe_images(masked, ["one", "two"]).splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["one", "two"]
     assert all(line.partition(": ")[2] for line in lines)
-    assert bench.tools.summarize_images(masked)
+    assert context.tools.summarize_images(masked)
 
 
 def test_toybox_edits_an_exemplar_through_the_scene_behind_it(toybox):
     layer = toybox.index("toybox", "toybox").layer("layer4")
     unit = int(layer.maximum.argmax())
     memory = ImagesInMemory()
-    bench = toybox.bench(SystemSpec("unit", "toybox", "layer4", unit), memory, 0)
-    activations, masked = bench.tools.dataset_exemplars()
+    context = toybox.experiment_context(SystemSpec("unit", "toybox", "layer4", unit), memory, 0)
+    activations, masked = context.tools.dataset_exemplars()
     assert activations == sorted(activations, reverse=True)
-    assert bench.tools.threshold == pytest.approx(sum(activations) / len(activations))
-    images, _ = bench.tools.edit_images(masked[:1] * 3, ["make it day", "make it sunset", "make it night"])
-    assert bench.system.neuron(images[:1])[0] == activations[:1]
+    assert context.tools.exemplar_mean == pytest.approx(sum(activations) / len(activations))
+    images, _ = context.tools.edit_images(masked[:1] * 3, ["make it day", "make it sunset", "make it night"])
+    assert context.system.neuron(images[:1])[0] == activations[:1]
     known = [memory.recall(image_key(image)) for image in images[1::2]]
     edited = [each for each in known if each is not None and each.origin == "edited"]
     assert [each.original for each in edited] == [image_key(images[0])] * 2  # it was one of the three before
-    assert "changed nothing" in bench.tools.entries[-1].text
+    assert "changed nothing" in context.tools.entries[-1].text
 
 
 def test_toybox_refuses_a_prompt_with_unknown_words_and_says_what_it_knows(toybox):
-    bench = toybox.bench(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
+    context = toybox.experiment_context(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
     with pytest.raises(ToolRefused, match="cannot draw xyzzy, plugh"):
-        bench.tools.text2image(["xyzzy plugh"])
-    bench.tools.text2image(["a red ball beside a xyzzy", "a red ball"])
-    assert "(toybox cannot draw xyzzy). Toybox knows these toys" in bench.tools.entries[-1].text
+        context.tools.text2image(["xyzzy plugh"])
+    context.tools.text2image(["a red ball beside a xyzzy", "a red ball"])
+    assert "(toybox cannot draw xyzzy). Toybox knows these toys" in context.tools.entries[-1].text

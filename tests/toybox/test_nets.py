@@ -12,13 +12,13 @@ import torch
 from PIL import Image
 
 from workers.errors import MachineryError
-from workers.protocols import silent
+from workers.protocols import no_progress
 from workers.toybox import examples, nets, splits, train
-from workers.toybox.courses import Course, Recipe, lessons, net_course, pixel_words
+from workers.toybox.courses import TrainingRecipe, TrainingTask, net_task, pixel_words, training_stages
 from workers.toybox.scenes import COLOURS, NOUNS, SIZES, Scene, Thing
 
 WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue", "green"), ("small", "large"), ("snow",), ("day", "night"))
-RECIPE = Recipe(scenes=12, close_up_epochs=1, close_up_batch=4, epochs=2, batch=4, threads=1)
+RECIPE = TrainingRecipe(scenes=12, close_up_epochs=1, close_up_batch=4, epochs=2, batch=4, threads=1)
 HELD_OUT = {"mixed": 8, "single": 6}
 
 
@@ -184,7 +184,7 @@ def test_training_writes_weights_and_figures_beside_them(state: Path, tmp_path: 
 def test_training_that_was_stopped_comes_to_the_same_weights(
     learnt: examples.Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, whole = lessons(RECIPE, learnt), _course()
+    plan, whole = training_stages(RECIPE, learnt), _course()
     train.fit(whole, plan, RECIPE, tmp_path / "whole")
     broken = _course()
     with monkeypatch.context() as patch:
@@ -206,9 +206,9 @@ def test_training_that_was_stopped_comes_to_the_same_weights(
     assert weights_of(broken.network) != weights_of(whole.network)
 
 
-def _course() -> Course:
+def _course() -> TrainingTask:
     torch.manual_seed(0)
-    return net_course(RECIPE)
+    return net_task(RECIPE)
 
 
 # --- what is committed --------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def test_the_committed_figures_reach_the_goals() -> None:
 
 
 def test_the_committed_network_names_the_toy_in_fresh_scenes(state: Path) -> None:
-    shown = examples.load("single", 60, state, 1, silent)
+    shown = examples.load("single", 60, state, 1, no_progress)
     nouns = len(NOUNS)
     with torch.no_grad():
         scores = nets.load_net()(nets.normalise(torch.from_numpy(np.asarray(shown.images)))).numpy()

@@ -14,7 +14,7 @@ import pytest
 
 from workers.lab.imaging import image_key
 from workers.toybox.meshes import PAINTS
-from workers.toybox.prompts import read
+from workers.toybox.prompts import read_prompt
 from workers.toybox.render import IMAGE_SIZE, render, render_masks
 from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SHAPES, Scene, Thing, random_scene
 from workers.toybox.toys import TOYS
@@ -24,9 +24,9 @@ PROMPT = "a red ball on a blue cube and a green car on sand at sunset"
 
 _IN_A_CHILD = f"""
 from workers.lab.imaging import image_key
-from workers.toybox.prompts import read
+from workers.toybox.prompts import read_prompt
 from workers.toybox.render import render
-print(image_key(render(read({PROMPT!r}, 3).scene, {SIZE})))
+print(image_key(render(read_prompt({PROMPT!r}, 3).scene, {SIZE})))
 """
 
 
@@ -39,7 +39,7 @@ def pixels(scene: Scene) -> np.ndarray:
 
 
 def test_a_picture_is_rgb_and_of_the_size_asked() -> None:
-    scene = read(PROMPT, 0).scene
+    scene = read_prompt(PROMPT, 0).scene
     assert (render(scene).mode, render(scene).size) == ("RGB", (IMAGE_SIZE, IMAGE_SIZE))
     assert render(scene, 50).size == (50, 50)
     assert render_masks(scene, 50).shape == (50, 50)
@@ -52,7 +52,7 @@ def test_a_size_out_of_range_is_refused(size: int) -> None:
 
 
 def test_the_same_scene_gives_the_same_pixels_whatever_was_drawn_before() -> None:
-    scene = read(PROMPT, 1).scene
+    scene = read_prompt(PROMPT, 1).scene
     first = image_key(render(scene, SIZE))
     for other in [random_scene(random.Random(seed)) for seed in range(5)]:
         render(other, SIZE)
@@ -74,7 +74,7 @@ def test_two_threads_draw_what_one_draws() -> None:
 
 
 def test_another_process_draws_the_same_pixels() -> None:
-    here = image_key(render(read(PROMPT, 3).scene, SIZE))
+    here = image_key(render(read_prompt(PROMPT, 3).scene, SIZE))
     child = subprocess.run([sys.executable, "-c", _IN_A_CHILD], capture_output=True, text=True, check=True, timeout=120)
     assert child.stdout.split() == [here]
 
@@ -127,7 +127,7 @@ def test_a_nearer_thing_hides_a_farther_one() -> None:
 
 
 def test_nothing_but_the_changed_thing_changes() -> None:
-    scene = read("a large red ball left of a small blue car on grass by day", 1).scene
+    scene = read_prompt("a large red ball left of a small blue car on grass by day", 1).scene
     ball = render_masks(scene, SIZE) == 1
     changed = np.abs(
         pixels(scene) - pixels(replace(scene, things=(replace(scene.things[0], colour="green"), scene.things[1])))

@@ -12,8 +12,8 @@ from workers.agent.reply import parse as parse_reply
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
 from workers.record.events import Limits, Replied
-from workers.toybox.concepts import parse
-from workers.toybox.prompts import read
+from workers.toybox.concepts import parse_label
+from workers.toybox.prompts import read_prompt
 from workers.toybox.scientist.backbone import ScriptedScientist, load
 
 
@@ -44,7 +44,7 @@ def test_it_finds_a_thing_of_one_colour(red_balls):
 )
 def test_it_finds_what_a_unit_responds_to(label):
     run = Run(responds_to(label), seed=3).play()
-    assert set(parse(run.labels[0])) == set(parse(label))
+    assert set(parse_label(run.labels[0])) == set(parse_label(label))
 
 
 def test_a_unit_that_never_responds_gets_no_label():
@@ -63,7 +63,7 @@ def test_a_unit_that_follows_nothing_that_can_be_named_gets_no_label():
 def test_the_description_has_numbers_of_images_and_the_spread(red_balls):
     description = red_balls.conclusion.description
     assert "standard deviation" in description
-    assert "near misses" in description
+    assert "hard negatives" in description
     assert "Edits of one property that leave nothing of it in an image" in description
     assert "On images drawn to test it" in description
 
@@ -98,7 +98,7 @@ def test_toybox_understands_every_prompt_it_writes(red_balls):
     ]
     drawn = [prompt for prompt in prompts if prompt and " on " in prompt]
     assert len(drawn) > 200
-    assert [prompt for prompt in drawn if read(prompt, 0).ignored or not read(prompt, 0).understood] == []
+    assert [prompt for prompt in drawn if read_prompt(prompt, 0).ignored or not read_prompt(prompt, 0).understood] == []
 
 
 def test_edits_change_one_property_of_fresh_images(red_balls):

@@ -14,8 +14,8 @@ from tests.support.tiny_lab import GREEN, RED, TinyModel, TinyPictures
 from workers.jobs import long, registration
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.index_files import LayerStatistics
-from workers.lab.running_stats import SAMPLED, Tally
-from workers.lab.similar_units import FEWEST, compare
+from workers.lab.running_stats import SAMPLED, RunningStats
+from workers.lab.similar_units import FEWEST, find_similar_units
 from workers.protocols import LabSettings
 
 NAMES = [f"{colour} {corner}" for colour in ("red", "green", "blue", "grey", "black") for corner in range(4)] * 2
@@ -28,22 +28,22 @@ def index_of(folder: Path, *names: str) -> ExemplarIndex:
 def test_units_are_alike_that_go_up_and_down_on_the_same_images(tmp_path: Path) -> None:
     index = index_of(tmp_path)
     index.prepare(["patches", "logits"])
-    found = compare(index.known(["patches", "logits"]), "patches", RED)
+    found = find_similar_units(index.known(["patches", "logits"]), "patches", RED)
     assert (found.measure, found.images) == ("correlation", len(NAMES))
     assert found.others[0].layer == "logits"
     assert found.others[0].unit == RED
-    assert found.others[0].likeness == pytest.approx(1.0)
+    assert found.others[0].similarity == pytest.approx(1.0)
     assert found.same[0].unit == 3  # red, not blue
     assert RED not in [each.unit for each in found.same]
-    assert all(0 < each.likeness <= 1.0001 for each in found.same)
+    assert all(0 < each.similarity <= 1.0001 for each in found.same)
 
 
 def test_likeness_is_the_correlation_over_the_sampled_images(tmp_path: Path) -> None:
     index = index_of(tmp_path)
     layer = index.layer("patches")
     expected = np.corrcoef(layer.sample[:, RED], layer.sample[:, 3])[0, 1]
-    found = compare({"patches": layer}, "patches", RED)
-    assert found.same[0].likeness == pytest.approx(expected, abs=1e-6)
+    found = find_similar_units({"patches": layer}, "patches", RED)
+    assert found.same[0].similarity == pytest.approx(expected, abs=1e-6)
     assert found.same[0].shared == len(set(layer.positions[layer.kept[:, RED], RED]) & set(layer.positions[:, 3]))
 
 
@@ -51,9 +51,9 @@ def test_likeness_is_the_correlation_over_the_sampled_images(tmp_path: Path) -> 
 def test_few_images_or_a_unit_that_never_varies_leave_the_overlap_of_exemplars(
     tmp_path: Path, names: list[str]
 ) -> None:
-    found = compare({"patches": index_of(tmp_path, *names).layer("patches")}, "patches", GREEN)
+    found = find_similar_units({"patches": index_of(tmp_path, *names).layer("patches")}, "patches", GREEN)
     assert found.measure == "overlap"
-    assert all(0 < each.likeness <= 1 for each in found.same)
+    assert all(0 < each.similarity <= 1 for each in found.same)
 
 
 def test_an_index_from_before_there_were_samples_is_kept_and_compared_by_exemplars(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_index_from_before_there_were_samples_is_kept_and_compared_by_exempla
         older = {name: saved[name] for name in saved if name != "sample"}
     np.savez(path, **older)
     again = index_of(tmp_path)
-    found = compare({"patches": again.layer("patches")}, "patches", RED)
+    found = find_similar_units({"patches": again.layer("patches")}, "patches", RED)
     assert found.measure == "overlap"
     assert again._model.batches == []
     assert {field.name for field in fields(LayerStatistics)} - older.keys() == {"sample"}
@@ -79,7 +79,7 @@ def test_a_layer_that_is_not_indexed_is_not_computed(tmp_path: Path) -> None:
 def test_the_sample_is_even_and_bounded() -> None:
     import torch
 
-    tally = Tally(2, 3, 0.9, 2000)
+    tally = RunningStats(2, 3, 0.9, 2000)
     for start in range(0, 2000, 100):
         positions = np.arange(start, start + 100)
         tally.add(torch.from_numpy(positions.astype(np.float32)).view(-1, 1, 1, 1).expand(-1, 2, 1, 1), positions)

@@ -16,7 +16,7 @@ from tests.support.checkpoints import noise, one_thread
 from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.protocols import LabSettings
-from workers.vision_models.clip_rn50_parts.network import AttentionPool, ImageSide
+from workers.vision_models.clip_rn50_parts.network import AttentionPool, ClipImageEncoder
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 NAMES = ["conv1", "layer1", "layer2", "layer3", "layer4"]
@@ -29,7 +29,7 @@ class Both(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(3)
-        self.visual = ImageSide(8, BLOCKS, side=2, outputs=16).eval()
+        self.visual = ClipImageEncoder(8, BLOCKS, side=2, outputs=16).eval()
         for weight in self.visual.parameters():
             weight.data += 0.05 * torch.randn_like(weight)
         self.logit_scale = torch.nn.Parameter(torch.tensor(4.6))
@@ -101,7 +101,7 @@ def test_every_published_form_gives_the_same(clip, file, tmp_path) -> None:
 
 def test_the_true_network_has_as_many_weights_as_the_published_one() -> None:
     with torch.device("meta"):
-        network = ImageSide(64, {"layer1": 3, "layer2": 4, "layer3": 6, "layer4": 3}, side=7, outputs=1024)
+        network = ClipImageEncoder(64, {"layer1": 3, "layer2": 4, "layer3": 6, "layer4": 3}, side=7, outputs=1024)
     assert sum(weight.numel() for weight in network.parameters()) == 38_316_896
     assert network.input == 224
     assert list(network.widths.values()) == [64, 256, 512, 1024, 2048]

@@ -228,7 +228,7 @@ def test_no_hook_stays(made) -> None:
     model = checkpoints.model(made("vit"))
     model.maps(noise(1), ["blocks.0.mlp.fc1"])
     model.evidence(noise(1), 1)
-    with model._open().place as network:
+    with model._open().slot as network:
         assert not any(module._forward_hooks for module in network.modules())
 
 

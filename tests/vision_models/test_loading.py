@@ -334,6 +334,6 @@ def test_the_revision_needs_no_weights_loaded(folder) -> None:
     model = registry.load(registry.VISION_MODELS, f"hf:{folder}")(settings)
     assert model.revision
     assert len(model.layers()) == 7
-    assert settings.shelf.loaded() == []
+    assert settings.model_cache.loaded() == []
     model.maps(noise(1), ["layer4"])
-    assert [each.name for each in settings.shelf.loaded()] == [f"hf:{folder} {model.revision}"]
+    assert [each.name for each in settings.model_cache.loaded()] == [f"hf:{folder} {model.revision}"]

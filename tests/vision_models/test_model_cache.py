@@ -1,5 +1,5 @@
-"""The shelf: what is loaded stays within the budget, two threads never use one network, and memory that runs out is
-found again or said plainly."""
+"""The cache of models: what is loaded stays within the budget, two threads never use one network, and memory that runs
+out is found again or said plainly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from workers.errors import MachineryError
-from workers.model_cache import Place, Shelf, in_batches
-from workers.weights import gigabytes, out_of_memory, weight
+from workers.model_cache import ModelCache, Slot, in_batches
+from workers.weights import count_bytes, gigabytes, out_of_memory
 
 pytestmark = pytest.mark.usefixtures("little_garbage")
 KILO = 1024
@@ -31,79 +31,79 @@ def loader(kilobytes: int) -> Callable[[], torch.nn.Module]:
     return lambda: network(kilobytes)
 
 
-def used(*places: Place[Any]) -> None:
-    for place in places:
-        with place:
+def used(*slots: Slot[Any]) -> None:
+    for slot in slots:
+        with slot:
             pass
 
 
-def names(shelf: Shelf) -> list[str]:
-    return [each.name for each in shelf.loaded()]
+def names(cache: ModelCache) -> list[str]:
+    return [each.name for each in cache.loaded()]
 
 
 @pytest.fixture
-def budget() -> Shelf:
+def budget() -> ModelCache:
     """Room for ten kilobytes."""
-    return Shelf(10 * KILO)
+    return ModelCache(10 * KILO)
 
 
 def test_it_loads_once_and_counts_what_is_loaded() -> None:
     loads = []
-    shelf = Shelf()
-    place = shelf.place("net", lambda: loads.append(1) or network(3))
-    assert shelf.loaded() == []
-    used(place, place)
+    cache = ModelCache()
+    slot = cache.slot("net", lambda: loads.append(1) or network(3))
+    assert cache.loaded() == []
+    used(slot, slot)
     assert len(loads) == 1
-    (found,) = shelf.loaded()
+    (found,) = cache.loaded()
     assert (found.name, found.bytes, found.busy) == ("net", 3 * KILO, False)
     assert 0 <= found.used < 60
-    with place:
-        assert shelf.loaded()[0].busy
+    with slot:
+        assert cache.loaded()[0].busy
 
 
-def test_what_was_used_longest_ago_goes_first(budget: Shelf) -> None:
-    first, second, third = (budget.place(name, loader(4)) for name in ("first", "second", "third"))
+def test_what_was_used_longest_ago_goes_first(budget: ModelCache) -> None:
+    first, second, third = (budget.slot(name, loader(4)) for name in ("first", "second", "third"))
     used(first, second, first, third)
     assert names(budget) == ["third", "first"]
     used(second)
     assert names(budget) == ["second", "third"]
 
 
-def test_room_is_made_before_loading_once_the_size_is_known(budget: Shelf) -> None:
+def test_room_is_made_before_loading_once_the_size_is_known(budget: ModelCache) -> None:
     seen: list[list[str]] = []
-    other = budget.place("other", loader(8))
-    place = budget.place("place", lambda: seen.append(names(budget)) or network(8))
-    used(other, place, other, place)
+    other = budget.slot("other", loader(8))
+    slot = budget.slot("slot", lambda: seen.append(names(budget)) or network(8))
+    used(other, slot, other, slot)
     assert seen == [["other"], []]
 
 
-def test_what_is_put_away_is_gone(budget: Shelf) -> None:
-    place = budget.place("net", loader(8))
-    with place as module:
+def test_what_is_evict_is_gone(budget: ModelCache) -> None:
+    slot = budget.slot("net", loader(8))
+    with slot as module:
         trace = weakref.ref(module)
     del module
-    used(budget.place("other", loader(8)))
+    used(budget.slot("other", loader(8)))
     gc.collect()
     assert trace() is None
 
 
-def test_a_place_goes_with_the_plugin_that_made_it(budget: Shelf) -> None:
-    place = budget.place("net", loader(8))
-    used(place)
-    del place
+def test_a_place_goes_with_the_plugin_that_made_it(budget: ModelCache) -> None:
+    slot = budget.slot("net", loader(8))
+    used(slot)
+    del slot
     gc.collect()
     assert budget.loaded() == []
 
 
-def test_busy_places_stay(budget: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    with budget.place("busy", loader(8)) as module, budget.place("inner", loader(8)):
+def test_busy_places_stay(budget: ModelCache, caplog: pytest.LogCaptureFixture) -> None:
+    with budget.slot("busy", loader(8)) as module, budget.slot("inner", loader(8)):
         assert module is not None
         assert set(names(budget)) == {"busy", "inner"}
     assert "inner takes 0.00 GB beside 0.00 GB in use, more than the budget of 0.00 GB" in caplog.text
 
 
-def test_what_is_larger_than_the_budget_works_alone(budget: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    small, large = budget.place("small", loader(4)), budget.place("large", loader(40))
+def test_what_is_larger_than_the_budget_works_alone(budget: ModelCache, caplog: pytest.LogCaptureFixture) -> None:
+    small, large = budget.slot("small", loader(4)), budget.slot("large", loader(40))
     used(small)
     with large as module:
         assert module.in_features == 40 * 256
@@ -115,38 +115,38 @@ def test_what_is_larger_than_the_budget_works_alone(budget: Shelf, caplog: pytes
 
 
 def test_without_a_budget_everything_stays() -> None:
-    shelf = Shelf()
-    places = [shelf.place(f"net {n}", loader(100)) for n in range(5)]
-    used(*places)
-    assert len(shelf.loaded()) == 5
+    cache = ModelCache()
+    slots = [cache.slot(f"net {n}", loader(100)) for n in range(5)]
+    used(*slots)
+    assert len(cache.loaded()) == 5
 
 
 def test_on_a_device_that_is_not_there_nothing_is_limited() -> None:
     if torch.cuda.is_available():
         pytest.skip("a CUDA device is there")
-    assert Shelf(device="cuda").limit() == 0
+    assert ModelCache(device="cuda").limit() == 0
 
 
 @pytest.mark.parametrize("error", [OSError("No such file"), KeyboardInterrupt()])
-def test_a_load_that_fails_leaves_the_shelf_as_it_was(budget: Shelf, error: BaseException) -> None:
+def test_a_load_that_fails_leaves_the_shelf_as_it_was(budget: ModelCache, error: BaseException) -> None:
     def fail() -> torch.nn.Module:
         if failures:
             raise failures.pop()
         return network(2)
 
     failures = [error]
-    other, place = budget.place("other", loader(2)), budget.place("place", fail)
+    other, slot = budget.slot("other", loader(2)), budget.slot("slot", fail)
     used(other)
     with pytest.raises(type(error)):
-        used(place)
+        used(slot)
     assert names(budget) == ["other"]
-    used(place)
-    assert names(budget) == ["place", "other"]
+    used(slot)
+    assert names(budget) == ["slot", "other"]
 
 
-def test_an_error_inside_gives_the_place_back(budget: Shelf) -> None:
-    place = budget.place("net", loader(1))
-    with pytest.raises(ValueError, match="oops"), place:
+def test_an_error_inside_gives_the_place_back(budget: ModelCache) -> None:
+    slot = budget.slot("net", loader(1))
+    with pytest.raises(ValueError, match="oops"), slot:
         raise ValueError("oops")
     assert not budget.loaded()[0].busy
 
@@ -178,11 +178,11 @@ def test_the_real_allocator_is_understood() -> None:
     assert out_of_memory(caught.value)
 
 
-def tight(shelf: Shelf, most: int) -> Callable[[], torch.nn.Module]:
-    """Loads only while at most so many places are there, as on a device that is nearly full."""
+def tight(cache: ModelCache, most: int) -> Callable[[], torch.nn.Module]:
+    """Loads only while at most so many slots are there, as on a device that is nearly full."""
 
     def load() -> torch.nn.Module:
-        if len(shelf.loaded()) > most:
+        if len(cache.loaded()) > most:
             raise OUT
         return network(1)
 
@@ -190,35 +190,35 @@ def tight(shelf: Shelf, most: int) -> Callable[[], torch.nn.Module]:
 
 
 def test_when_memory_runs_out_while_loading_everything_idle_goes_and_it_is_tried_again() -> None:
-    shelf = Shelf()
-    others = [shelf.place(f"net {n}", loader(1)) for n in range(3)]
+    cache = ModelCache()
+    others = [cache.slot(f"net {n}", loader(1)) for n in range(3)]
     used(*others)
-    with others[0], shelf.place("place", tight(shelf, 1)):
-        assert set(names(shelf)) == {"net 0", "place"}
+    with others[0], cache.slot("slot", tight(cache, 1)):
+        assert set(names(cache)) == {"net 0", "slot"}
 
 
 def test_a_model_that_never_fits_is_named_with_what_to_do() -> None:
-    shelf = Shelf(4 << 30, "cuda:1")
-    busy = shelf.place("busy net", loader(1))
+    cache = ModelCache(4 << 30, "cuda:1")
+    busy = cache.slot("busy net", loader(1))
     with busy, pytest.raises(MachineryError) as caught:
-        used(shelf.place("large net", tight(shelf, 0)))
+        used(cache.slot("large net", tight(cache, 0)))
     said = str(caught.value)
     for part in ("large net", "busy net (0.00 GB)", "'cuda:1'", "4.00 GB", "MAIA_MEMORY_GB", "Tried to allocate 2.00"):
         assert part in said
-    assert names(shelf) == ["busy net"]
+    assert names(cache) == ["busy net"]
 
 
 def test_memory_that_runs_out_inside_makes_room_for_the_next_attempt() -> None:
-    shelf = Shelf()
-    idle, place = shelf.place("idle", loader(1)), shelf.place("place", loader(1))
+    cache = ModelCache()
+    idle, slot = cache.slot("idle", loader(1)), cache.slot("slot", loader(1))
     used(idle)
-    with pytest.raises(torch.OutOfMemoryError), place:
+    with pytest.raises(torch.OutOfMemoryError), slot:
         raise OUT
-    assert names(shelf) == ["place"]
+    assert names(cache) == ["slot"]
     used(idle)
-    with pytest.raises(MachineryError), place:
+    with pytest.raises(MachineryError), slot:
         in_batches([1], 1, fails_above(0))
-    assert names(shelf) == ["place"]
+    assert names(cache) == ["slot"]
 
 
 def fails_above(most: int, sizes: list[int] | None = None) -> Callable[[Any], list[int]]:
@@ -282,18 +282,18 @@ def test_what_a_failed_batch_had_made_is_freed_before_the_next() -> None:
 def test_it_weighs_modules_wherever_they_are() -> None:
     net = torch.nn.Sequential(network(1), torch.nn.BatchNorm1d(1))
     own = 1 * KILO + 4 * 4 + 8  # weights, then scale, shift, two running means, and a count
-    assert weight(net) == own
-    assert weight([net, {"again": net}]) == own
-    assert weight(SimpleNamespace(components={"unet": net, "vae": network(2), "safety": None})) == own + 2 * KILO
-    assert weight(SimpleNamespace(name="eyes", net=net, threshold=torch.zeros(4))) == own + 16
-    assert weight(network(4).half()) == 2 * KILO
-    assert weight("nothing") == weight(None) == 0
+    assert count_bytes(net) == own
+    assert count_bytes([net, {"again": net}]) == own
+    assert count_bytes(SimpleNamespace(components={"unet": net, "vae": network(2), "safety": None})) == own + 2 * KILO
+    assert count_bytes(SimpleNamespace(name="eyes", net=net, threshold=torch.zeros(4))) == own + 16
+    assert count_bytes(network(4).half()) == 2 * KILO
+    assert count_bytes("nothing") == count_bytes(None) == 0
 
 
 def test_tied_weights_count_once() -> None:
     net = torch.nn.Sequential(network(1), network(1))
     net[1].weight = net[0].weight
-    assert weight(net) == KILO
+    assert count_bytes(net) == KILO
 
 
 def test_a_pipeline_of_diffusers_is_weighed_by_its_parts() -> None:
@@ -306,8 +306,8 @@ def test_a_pipeline_of_diffusers_is_weighed_by_its_parts() -> None:
 
     vae = AutoencoderKL(block_out_channels=(4,), norm_num_groups=2, sample_size=8)
     expected = sum(each.numel() * 4 for each in [*vae.parameters(), *vae.buffers()])
-    noise_levels = weight(DDIMScheduler())
-    assert weight(Small(vae, DDIMScheduler())) == expected + noise_levels > noise_levels
+    noise_levels = count_bytes(DDIMScheduler())
+    assert count_bytes(Small(vae, DDIMScheduler())) == expected + noise_levels > noise_levels
 
 
 def test_sizes_are_said_in_gigabytes() -> None:
@@ -320,6 +320,6 @@ def test_toyboxs_describer_is_on_the_shelf() -> None:
 
     settings = LabSettings(Path("unused"))
     describer = registry.load(registry.DESCRIBERS, "toybox")(settings)
-    (found,) = settings.shelf.loaded()
+    (found,) = settings.model_cache.loaded()
     assert found.bytes > KILO
     assert describer.summarize([]) == "There are no images."

@@ -1,4 +1,4 @@
-"""The shelf with many threads at it: nobody waits for ever, nobody computes on what another uses."""
+"""The cache with many threads at it: nobody waits for ever, nobody computes on what another uses."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 import torch
 
 from tests.vision_models.test_model_cache import KILO, loader, names, network, used
-from workers import model_cache as shelves
+from workers import model_cache
 from workers.errors import MachineryError
-from workers.model_cache import Place, Shelf
+from workers.model_cache import ModelCache, Slot
 
 pytestmark = pytest.mark.usefixtures("little_garbage")
 
 
 @pytest.fixture
-def budget() -> Shelf:
+def budget() -> ModelCache:
     """Room for ten kilobytes."""
-    return Shelf(10 * KILO)
+    return ModelCache(10 * KILO)
 
 
 def in_threads(*works: Callable[[], None]) -> None:
@@ -46,12 +46,12 @@ def in_threads(*works: Callable[[], None]) -> None:
         raise errors[0]
 
 
-def test_one_thread_at_a_time_is_inside(budget: Shelf) -> None:
-    place, inside = budget.place("net", loader(1)), []
+def test_one_thread_at_a_time_is_inside(budget: ModelCache) -> None:
+    slot, inside = budget.slot("net", loader(1)), []
 
     def work() -> None:
         for _ in range(20):
-            with place:
+            with slot:
                 inside.append(1)
                 assert len(inside) == 1
                 time.sleep(0.0005)
@@ -60,36 +60,36 @@ def test_one_thread_at_a_time_is_inside(budget: Shelf) -> None:
     in_threads(work, work, work)
 
 
-def test_a_thread_may_enter_again(budget: Shelf) -> None:
-    place = budget.place("net", loader(1))
-    with place as outer, place as inner:
+def test_a_thread_may_enter_again(budget: ModelCache) -> None:
+    slot = budget.slot("net", loader(1))
+    with slot as outer, slot as inner:
         assert inner is outer
     assert not budget.loaded()[0].busy
 
 
-def test_many_threads_with_several_places_each_come_through(budget: Shelf) -> None:
-    places = [budget.place(f"net {n}", loader(n + 1)) for n in range(6)]
+def test_many_threads_with_several_places_each_come_through(budget: ModelCache) -> None:
+    slots = [budget.slot(f"net {n}", loader(n + 1)) for n in range(6)]
 
     def work(seed: int) -> None:
         random = Random(seed)
         for _ in range(3):
             first, second = sorted(random.sample(range(6), 2))
-            with places[first] as outer, places[second] as inner:
+            with slots[first] as outer, slots[second] as inner:
                 assert outer.in_features == 256 * (first + 1)
                 assert inner.in_features == 256 * (second + 1)
 
     in_threads(*[lambda seed=seed: work(seed) for seed in range(5)])  # type: ignore[misc]
     assert not any(each.busy for each in budget.loaded())
-    used(budget.place("last", loader(1)))
+    used(budget.slot("last", loader(1)))
     assert sum(each.bytes for each in budget.loaded()) <= budget.budget
 
 
-def test_opposite_order_is_an_error_and_not_the_end(budget: Shelf) -> None:
-    one, other = budget.place("one", loader(1)), budget.place("other", loader(1))
+def test_opposite_order_is_an_error_and_not_the_end(budget: ModelCache) -> None:
+    one, other = budget.slot("one", loader(1)), budget.slot("other", loader(1))
     both = threading.Barrier(2, timeout=10)
     said: list[str] = []
 
-    def work(first: Place[Any], second: Place[Any]) -> None:
+    def work(first: Slot[Any], second: Slot[Any]) -> None:
         try:
             with first:
                 both.wait()
@@ -103,7 +103,7 @@ def test_opposite_order_is_an_error_and_not_the_end(budget: Shelf) -> None:
     assert "wait for each other" in said[0]
 
 
-def test_while_one_place_loads_the_others_work(budget: Shelf) -> None:
+def test_while_one_place_loads_the_others_work(budget: ModelCache) -> None:
     loading, go_on = threading.Event(), threading.Event()
 
     def slow() -> torch.nn.Module:
@@ -111,24 +111,24 @@ def test_while_one_place_loads_the_others_work(budget: Shelf) -> None:
         assert go_on.wait(10)
         return network(1)
 
-    slow_place, quick_place = budget.place("slow", slow), budget.place("quick", loader(1))
+    slow_slot, quick_slot = budget.slot("slow", slow), budget.slot("quick", loader(1))
 
     def other() -> None:
         assert loading.wait(10)
-        used(quick_place)
+        used(quick_slot)
         assert names(budget) == ["quick"]
         go_on.set()
 
-    in_threads(lambda: used(slow_place), other)
+    in_threads(lambda: used(slow_slot), other)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelves, "PATIENCE", 0.05)
+    monkeypatch.setattr(model_cache, "MAX_WAIT_SECONDS", 0.05)
 
 
-def test_a_large_place_waits_until_another_is_idle(budget: Shelf) -> None:
-    one, other = budget.place("one", loader(8)), budget.place("other", loader(8))
+def test_a_large_place_waits_until_another_is_idle(budget: ModelCache) -> None:
+    one, other = budget.slot("one", loader(8)), budget.slot("other", loader(8))
     used(one, other)
     inside, waiting = threading.Event(), threading.Event()
 
@@ -148,8 +148,8 @@ def test_a_large_place_waits_until_another_is_idle(budget: Shelf) -> None:
     in_threads(first, second)
 
 
-def test_it_does_not_wait_for_ever(budget: Shelf, impatient: None, caplog: pytest.LogCaptureFixture) -> None:
-    one, other = budget.place("one", loader(8)), budget.place("other", loader(8))
+def test_it_does_not_wait_for_ever(budget: ModelCache, impatient: None, caplog: pytest.LogCaptureFixture) -> None:
+    one, other = budget.slot("one", loader(8)), budget.slot("other", loader(8))
     used(other)
     done = threading.Event()
 

@@ -25,13 +25,13 @@ from workers.protocols import Detection, LabSettings, SystemSpec
 from workers.toybox.neurons import TOYS
 from workers.vision_models import synthetic
 from workers.vision_models.synthetic import GRID, REACH, SyntheticModel
-from workers.vision_models.synthetic_neurons.neuron import Neuron, neurons
-from workers.vision_models.synthetic_neurons.release import RELEASE
+from workers.vision_models.synthetic_neurons.neuron import Neuron, build_table
+from workers.vision_models.synthetic_neurons.release import RELEASED_NEURONS
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
 
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))
-TABLE = neurons(
+TABLE = build_table(
     mono="red, green, blue", either="red or green, green or blue", conditional="red | green, green | red, blue | red"
 )
 LEVELS = (0, 51, 102, 255)
@@ -215,7 +215,7 @@ def test_an_unknown_layer_is_refused_with_those_there_are(model: SyntheticModel)
 
 
 def test_the_revision_follows_the_detector_and_the_table(model: SyntheticModel) -> None:
-    other = SyntheticModel(Corners(), neurons(mono="red", either="red or blue", conditional="red | blue"), 3)
+    other = SyntheticModel(Corners(), build_table(mono="red", either="red or blue", conditional="red | blue"), 3)
     newer = Corners()
     newer.revision = "2"
     assert len({model.revision, other.revision, SyntheticModel(newer, TABLE, 3).revision}) == 3
@@ -239,8 +239,8 @@ def test_table_a4_is_whole() -> None:
 
 
 def test_the_neurons_of_the_published_code_stand_under_its_numbers() -> None:
-    assert {kind: len(each) for kind, each in RELEASE.items()} == {"mono": 47, "or": 18, "and": 20}
-    names = {kind: [neuron.name for neuron in each] for kind, each in RELEASE.items()}
+    assert {kind: len(each) for kind, each in RELEASED_NEURONS.items()} == {"mono": 47, "or": 18, "and": 20}
+    names = {kind: [neuron.name for neuron in each] for kind, each in RELEASED_NEURONS.items()}
     assert (names["mono"][5], names["mono"][12], names["mono"][46]) == ("bird", "pink", "spiral")
     assert (names["or"][15], names["and"][4]) == ("train or instrument", "red | orange")
     assert all(len(set(each)) == len(each) for each in names.values())
@@ -251,7 +251,7 @@ def test_the_detectors_of_the_published_code_get_its_neurons_and_its_dilation(tm
         patch.setattr(registry, "DETECTORS", {synthetic.PAPER: ("", "tests.vision_models.test_synthetic.load_corners")})
         model = registry.load(registry.VISION_MODELS, f"synthetic:{synthetic.PAPER}")(LabSettings(tmp_path))
     assert [layer.units for layer in model.layers()] == [47, 18, 20]
-    assert model.revision == SyntheticModel(Corners(), RELEASE, 4, published=True).revision
+    assert model.revision == SyntheticModel(Corners(), RELEASED_NEURONS, 4, published=True).revision
 
 
 def test_masks_of_the_published_code_are_dilated_by_eighteen_pixels_of_224() -> None:
@@ -336,7 +336,7 @@ def test_neither_the_agent_nor_its_programs_are_told_what_a_neuron_responds_to(
 ) -> None:
     named = registry.blind_name("synthetic", "synthetic:corners", layer, 0)
     told = system_name(spec(layer, 0))
-    facts = program_api.facts(System(laboratory.subject(spec(layer, 0)), {}))  # type: ignore[arg-type]  # remembers nothing
+    facts = program_api.list_facts(System(laboratory.subject(spec(layer, 0)), {}))  # type: ignore[arg-type]  # remembers nothing
     assert told == f"{named}, whose network is not named"
     assert facts["system.unit"] == facts["system.neuron_num"] == int(named.removeprefix("neuron "))
     assert "corners" not in f"{told} {facts}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from workers.agent import measurements
 from workers.agent.instructions import quoted, rounds_told
-from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, figure
+from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, format_activation
 from workers.record.events import (
     Event,
     ExperimentEnded,
@@ -161,7 +161,7 @@ def _logged(entries: Sequence[LogEntry]) -> Iterator[Part]:
 
 def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
     title = " ".join(observation.title.split()) or "untitled"
-    line = f"{number}. {title} — activation {figure(observation.activation)}"
+    line = f"{number}. {title} — activation {format_activation(observation.activation)}"
     source = places.get(observation.original or "")
     return f"{line} (edited from {source})" if source else line
 

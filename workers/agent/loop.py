@@ -47,7 +47,16 @@ from workers.errors import (
     TimeIsUp,
     UnknownName,
 )
-from workers.protocols import Aside, Backbone, ExperimentResult, LogEntry, Ordinary, SystemSpec, Usage, spent_before
+from workers.protocols import (
+    Backbone,
+    ExperimentResult,
+    LogEntry,
+    OrdinaryActivations,
+    StatusNote,
+    SystemSpec,
+    Usage,
+    usage_of,
+)
 from workers.record.events import (
     Awaited,
     Ended,
@@ -87,7 +96,7 @@ class Outcome:
     """Images the system measured, logged or not."""
     best: float | None = None
     """The highest activation of those that are no exemplars."""
-    ordinary: Ordinary | None = None
+    ordinary: OrdinaryActivations | None = None
     """What ordinary images of the dataset get, if it is known."""
 
 
@@ -173,14 +182,14 @@ def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T |
     except LeaseLost:
         raise
     except Cancelled as error:
-        notebook.append("cancelled", Ended("A person stopped the run.", usage=spent_before(error)))
+        notebook.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
     except TimeIsUp as error:
-        step = out_of_time(notebook.events(), notebook.seconds(), spent_before(error))
+        step = out_of_time(notebook.events(), notebook.seconds(), usage_of(error))
         notebook.append(step.kind, step.payload)
     except AwaitsPerson:
         notebook.append("awaited", Awaited(round_number))
     except (BackboneRefused, BackboneUnavailable, MissingPart) as error:
-        notebook.append("halted", Halted(round_number, str(error), spent_before(error)))
+        notebook.append("halted", Halted(round_number, str(error), usage_of(error)))
     except RequestError as error:
         notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
     except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
@@ -304,9 +313,9 @@ class Draft:
         self.until = time.monotonic() + seconds
         self.aside = False
 
-    def __call__(self, piece: str | Aside | None) -> None:
+    def __call__(self, piece: str | StatusNote | None) -> None:
         """The next piece. None: what came so far is void, and the reply starts over."""
-        if isinstance(piece, Aside):
+        if isinstance(piece, StatusNote):
             self.notebook.progress(piece.what, piece.done, piece.total)
             self.aside = True
         elif piece or piece is None:

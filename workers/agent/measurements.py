@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
-from workers.protocols import LogEntry, Observation, figure
+from workers.protocols import LogEntry, Observation, format_activation
 from workers.record.events import ExperimentEnded
 
 MOST_ROWS = 20
@@ -32,7 +32,7 @@ def marked(entries: Sequence[LogEntry]) -> Iterator[str]:
     seen = enumerate((each for entry in entries for each in entry.observations), 1)
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
     for number, each in wrong[:MOST_MARKED]:
-        claimed, measured = figure(each.claimed or 0.0), figure(each.activation)
+        claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MOST_MARKED:
         yield f"So it is with {len(wrong) - MOST_MARKED} more. Log the activations that system.neuron returned."
@@ -56,14 +56,14 @@ def table(entries: Sequence[LogEntry]) -> Iterator[str]:
 
 def summary(values: Sequence[float]) -> str:
     """How many, their mean, their standard deviation."""
-    spread = f", sd {figure(stdev(values))}" if len(values) > 1 else ""
-    return f"n={len(values)}, mean {figure(mean(values))}{spread}"
+    spread = f", sd {format_activation(stdev(values))}" if len(values) > 1 else ""
+    return f"n={len(values)}, mean {format_activation(mean(values))}{spread}"
 
 
 def scale(result: ExperimentEnded) -> Iterator[str]:
     """What an activation of this unit is to be compared with."""
     if ordinary := result.ordinary:
-        median, high, top = (figure(each) for each in (ordinary.median, ordinary.q90, ordinary.q99))
+        median, high, top = (format_activation(each) for each in (ordinary.median, ordinary.q90, ordinary.q99))
         yield (
             f"Ordinary images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
             f"0.99 quantile {top}"
@@ -71,9 +71,9 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
     elif result.threshold is not None:
         yield f"{ORDINARY_UNKNOWN.capitalize()}."
     if result.threshold is not None:
-        yield f"Mean exemplar activation: {figure(result.threshold)}"
+        yield f"Mean exemplar activation: {format_activation(result.threshold)}"
     if result.best is not None:
-        yield f"Best activation measured in this run, exemplars aside: {figure(result.best)}{_below(result)}"
+        yield f"Best activation measured in this run, exemplars aside: {format_activation(result.best)}{_below(result)}"
 
 
 def group_of(observation: Observation) -> str:
@@ -85,4 +85,4 @@ def group_of(observation: Observation) -> str:
 def _below(result: ExperimentEnded) -> str:
     if result.best is None or result.threshold is None or result.best >= result.threshold:
         return ""
-    return f", {figure(result.threshold - result.best)} below that mean"
+    return f", {format_activation(result.threshold - result.best)} below that mean"

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from workers.agent.answers import answer_of, named, was_asked_for_more
 from workers.agent.instructions import render, rounds_told
-from workers.protocols import Usage, figure
+from workers.protocols import Usage, format_activation
 from workers.record.events import (
     ENDS,
     Awaited,
@@ -244,7 +244,7 @@ def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Not
         return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     is_new = result.own or (not result.measured and bool(_own(result)))
     if is_new and reached is not None and result.threshold is not None and _is_far(reached, result.threshold):
-        words = render("continue", best=figure(reached), threshold=figure(result.threshold))
+        words = render("continue", best=format_activation(reached), threshold=format_activation(result.threshold))
         return Noted(reply.round, "continue", words)
     return None
 

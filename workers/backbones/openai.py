@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from PIL.Image import Image
 
 from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.asking import Asking
-from workers.backbones.openai_chat.messages import keys
-from workers.backbones.openai_chat.pictures import Picture, picture
-from workers.backbones.openai_chat.retry import Patience
+from workers.backbones.openai_chat.asking import ReplyRequest
+from workers.backbones.openai_chat.messages import image_keys
+from workers.backbones.openai_chat.pictures import EncodedImage, encode_image
+from workers.backbones.openai_chat.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Provider, Reply
 
@@ -26,16 +26,16 @@ class OpenAIChat:
 
     sees = True
 
-    def __init__(self, provider: Provider, model: str, patience: Patience | None = None) -> None:
+    def __init__(self, provider: Provider, model: str, patience: RetryPolicy | None = None) -> None:
         self.label = model
         self._provider = provider
-        self._patience = patience or Patience(silence=provider.silence)
+        self._patience = patience or RetryPolicy(silence=provider.silence)
         self._unwanted: set[str] = set()
         """Optional parameters that this provider does not take: learnt once, from its refusal."""
 
     @property
     def price_known(self) -> bool:
-        return pricing.price(self._provider.prices, self.label) is not None
+        return pricing.find_price(self._provider.prices, self.label) is not None
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.label!r})"
@@ -45,11 +45,11 @@ class OpenAIChat:
 
         Raises BackboneRefused, ContentRefused, BackboneUnavailable, and what `emit` and `load` raise.
         """
-        pictures: dict[str, Picture] = {}
-        for key in keys(messages):
-            pictures[key] = picture(load(key))
+        pictures: dict[str, EncodedImage] = {}
+        for key in image_keys(messages):
+            pictures[key] = encode_image(load(key))
             emit("")
-        asking = Asking(self._provider, self.label, self._patience, self._unwanted, messages, pictures)
+        asking = ReplyRequest(self._provider, self.label, self._patience, self._unwanted, messages, pictures)
         return asking.answer(emit, seed)
 
 
@@ -79,7 +79,7 @@ def models(settings: LabSettings) -> tuple[str, ...]:
 
 def prices(settings: LabSettings) -> dict[str, tuple[float, float]]:
     """US dollars for a million prompt and completion tokens, of those models to offer whose price is known."""
-    found = {model: pricing.price(settings.provider.prices, model) for model in settings.provider.models}
+    found = {model: pricing.find_price(settings.provider.prices, model) for model in settings.provider.models}
     return {model: price for model, price in found.items() if price is not None}
 
 

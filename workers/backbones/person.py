@@ -10,7 +10,7 @@ from workers.errors import AwaitsPerson, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Reply
 
 
-class Person:
+class PersonBackbone:
     """See `protocols.Backbone`. Holds no thread: while there is no reply, the run waits."""
 
     sees = False
@@ -31,9 +31,9 @@ class Person:
         return Reply(self._text, by_person=True)
 
 
-def load(settings: LabSettings, model: str) -> Person:
+def load(settings: LabSettings, model: str) -> PersonBackbone:
     """A person who has not written yet. Raises UnknownName if a model is named."""
     del settings
     if model:
         raise UnknownName(f"A person is no language model: leave the backbone's model {model!r} out.")
-    return Person()
+    return PersonBackbone()

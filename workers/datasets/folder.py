@@ -24,7 +24,7 @@ import numpy as np
 
 from workers.errors import BrokenImage, MissingPart
 from workers.lab.imaging import decode_file
-from workers.protocols import LabSettings, Picture, Progress, silent
+from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,14 +46,14 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
     return f"There is no folder {path!r}. Name one that holds images and that the worker may read."
 
 
-def load(settings: LabSettings, path: str) -> FolderOfImages:
+def load(settings: LabSettings, path: str) -> ImageFolder:
     """The dataset; nothing is listed yet. Raises MissingPart if there is no such folder."""
     if message := missing(settings, path):
         raise MissingPart(message)
-    return FolderOfImages(Path(os.path.expanduser(path)).resolve(), settings)
+    return ImageFolder(Path(os.path.expanduser(path)).resolve(), settings)
 
 
-class FolderOfImages:
+class ImageFolder:
     """The dataset "folder:PATH". See `protocols.Dataset`. Safe for threads."""
 
     def __init__(self, root: Path, settings: LabSettings) -> None:
@@ -63,7 +63,7 @@ class FolderOfImages:
         digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         self._kept = settings.state / "datasets" / f"folder-{digest}.npz"
         self._lock = threading.Lock()
-        self._known: Listing | None = None
+        self._known: FileList | None = None
 
     @property
     def revision(self) -> str:
@@ -115,16 +115,16 @@ class FolderOfImages:
         path = os.fsdecode(self._listing().path(index)) or "."
         return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in path)
 
-    def list_files(self, progress: Progress = silent) -> None:
+    def list_files(self, progress: Progress = no_progress) -> None:
         """List the files, if no list is kept or the folder has changed. What `progress` raises passes through."""
         self._listing(progress)
 
-    def _listing(self, progress: Progress = silent) -> Listing:
+    def _listing(self, progress: Progress = no_progress) -> FileList:
         with self._lock:
             if self._known is None:
-                kept = Listing.read(self._kept)
+                kept = FileList.read(self._kept)
                 if kept is None or not kept.is_current(self._root):
-                    kept = Listing.of(self._root, progress)
+                    kept = FileList.of(self._root, progress)
                     kept.write(self._kept)
                 self._known = kept
             return self._known
@@ -144,7 +144,7 @@ class FolderOfImages:
 
 
 @dataclass(frozen=True)
-class Listing:
+class FileList:
     """The files of a folder, by path, and its folders. Arrays, since there may be a million."""
 
     paths: NDArray[np.uint8]
@@ -183,7 +183,7 @@ class Listing:
         return times == self.folder_times.tolist() and stamps == self.stamps[:LOOKED_AT].tolist()
 
     @classmethod
-    def of(cls, root: Path, progress: Progress = silent) -> Listing:
+    def of(cls, root: Path, progress: Progress = no_progress) -> FileList:
         """List the files of a folder; those whose names begin with a dot are left out, and links are not followed."""
         found: list[tuple[bytes, list[int]]] = []
         folders: list[tuple[bytes, int]] = []
@@ -213,7 +213,7 @@ class Listing:
             part.unlink(missing_ok=True)
 
     @classmethod
-    def read(cls, path: Path) -> Listing | None:
+    def read(cls, path: Path) -> FileList | None:
         """The list that was kept; None if there is none or it is damaged."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:

@@ -27,7 +27,7 @@ from PIL import Image
 
 from workers.errors import MissingPart
 from workers.lab import imaging
-from workers.protocols import LabSettings, Picture, Published
+from workers.protocols import LabSettings, Picture, PublishedLayer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,23 +46,23 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
     )
 
 
-def load(settings: LabSettings, path: str) -> PublishedExemplars:
+def load(settings: LabSettings, path: str) -> PublishedExemplarDataset:
     """The dataset. Raises MissingPart, with the file and the reason, if there is none or it makes no sense."""
     if message := missing(settings, path):
         raise MissingPart(message)
-    return PublishedExemplars(Path(os.path.expanduser(path)).resolve())
+    return PublishedExemplarDataset(Path(os.path.expanduser(path)).resolve())
 
 
-class PublishedExemplars:
+class PublishedExemplarDataset:
     """The dataset "published:PATH". See `protocols.PublishedDataset`. Safe for threads."""
 
     def __init__(self, root: Path) -> None:
         self.name = f"published {root.name}"
-        self._layers: list[Layer] = []
+        self._layers: list[_LayerFolder] = []
         for folder in _layers(root):
             if any(each.name == folder.name for each in self._layers):
                 raise MissingPart(f"{root} holds the layer {folder.name} twice. Name the folder of one model.")
-            self._layers.append(Layer(folder))
+            self._layers.append(_LayerFolder(folder))
         self._ends = list(accumulate(each.images.shape[0] * each.images.shape[1] for each in self._layers))
         digest = hashlib.sha256("\n".join(each.stamp for each in self._layers).encode())
         self.revision = digest.hexdigest()[:12]
@@ -96,7 +96,7 @@ class PublishedExemplars:
         layer, unit, rank = self._place(index)
         return layer.mask(unit, rank)
 
-    def published(self, layer: str) -> Published:
+    def published(self, layer: str) -> PublishedLayer:
         """What is said of a layer's units. Raises MissingPart if the layer is not there."""
         names = self.layer_names
         if layer not in names:
@@ -106,13 +106,13 @@ class PublishedExemplars:
         units, size = found.activations.shape
         positions = np.arange(units * size).reshape(units, size) + (self._ends[at - 1] if at else 0)
         order = np.argsort(-found.activations, axis=1, kind="stable")
-        return Published(
+        return PublishedLayer(
             np.take_along_axis(found.activations, order, 1).T,
             np.take_along_axis(positions, order, 1).T,
             found.thresholds,
         )
 
-    def _place(self, index: int) -> tuple[Layer, int, int]:
+    def _place(self, index: int) -> tuple[_LayerFolder, int, int]:
         at = bisect_right(self._ends, index)
         layer = self._layers[at]
         unit, rank = divmod(index - (self._ends[at - 1] if at else 0), layer.images.shape[1])
@@ -120,7 +120,7 @@ class PublishedExemplars:
 
 
 @dataclass(frozen=True)
-class Layer:
+class _LayerFolder:
     """One published layer; files are checked when they are first read, the images' when it is made."""
 
     folder: Path
@@ -158,10 +158,11 @@ class Layer:
         if found.ndim == 5 and found.shape[2] == 3 and found.shape[4] != 3:
             found = found.transpose(0, 1, 3, 4, 2)
         fits = found.ndim == 5 and found.shape[4] == 3 and found.size and found.dtype == np.uint8
-        if not fits or not imaging.fits(found.shape[3], found.shape[2]):
+        if not fits or not imaging.has_valid_size(found.shape[3], found.shape[2]):
             raise MissingPart(
                 f"{path} is {found.dtype} of shape {found.shape}. Wanted: uint8 of shape (units, k, 3, height, width) "
-                f"or (units, k, height, width, 3), at most {imaging.MAX_PIXELS} pixels and {imaging.SLIMMEST} to 1."
+                f"or (units, k, height, width, 3), at most {imaging.MAX_PIXELS} pixels "
+                f"and {imaging.MAX_ASPECT_RATIO} to 1."
             )
         return found
 

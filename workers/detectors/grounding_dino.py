@@ -44,7 +44,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Manner:
+class DetectionSettings:
     """How boxes are found and kept.
 
     A box is kept if a word of the prompt matches it better than `box`, and one of the concept itself, not the full stop
@@ -57,9 +57,9 @@ class Manner:
     """Images are squeezed into squares of so many pixels, and looked at in that size; 0 means as the processor says."""
 
 
-OURS = Manner(0.3, 0.25)
+OURS = DetectionSettings(0.3, 0.25)
 """Thresholds of the paper's text."""
-PUBLISHED = Manner(0.25, 0.0, 224)
+PUBLISHED = DetectionSettings(0.25, 0.0, 224)
 """The published code's; its threshold for words, 0.3, is left out: there it words a box that is kept, no more."""
 
 
@@ -85,7 +85,7 @@ def _two(names: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Box:
+class _Box:
     confidence: float
     corners: tuple[float, float, float, float]
     """Left, top, right, bottom; 0 to 1 of the image."""
@@ -95,7 +95,7 @@ class GroundingDino:
     """See `protocols.Detector`. Each of the two networks has a place of its own, and so a lock."""
 
     def __init__(
-        self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT, manner: Manner = OURS
+        self, dino: Path, sam: Path, settings: LabSettings, names: str = DEFAULT, manner: DetectionSettings = OURS
     ) -> None:
         named = names if names == PAPER else f"{dino.name},{sam.name}"
         self.name = "grounding-dino" if names == DEFAULT else f"grounding-dino:{named}"
@@ -103,8 +103,8 @@ class GroundingDino:
         if manner != OURS:
             self.revision += f"-{manner.box:g}-{manner.text:g}-{manner.side}"
         self._manner = manner
-        self._dino = settings.shelf.place(f"Grounding DINO {dino.name}", lambda: Dino.load(dino, settings))
-        self._sam = settings.shelf.place(f"SAM {sam.name}", lambda: Sam.load(sam, settings))
+        self._dino = settings.model_cache.slot(f"Grounding DINO {dino.name}", lambda: _Dino.load(dino, settings))
+        self._sam = settings.model_cache.slot(f"SAM {sam.name}", lambda: _Sam.load(sam, settings))
 
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """See `protocols.Detector.detect`; masks are at the resolution of SAM's, a quarter of its input."""
@@ -120,7 +120,7 @@ class GroundingDino:
 
 
 @dataclass(frozen=True)
-class Dino:
+class _Dino:
     """Grounding DINO, loaded."""
 
     network: Any
@@ -128,26 +128,26 @@ class Dino:
     tokenizer: Any
 
     @classmethod
-    def load(cls, folder: Path, settings: LabSettings) -> Dino:
+    def load(cls, folder: Path, settings: LabSettings) -> _Dino:
         """Raises MissingPart."""
         from transformers import BertTokenizer, GroundingDinoForObjectDetection, GroundingDinoImageProcessorPil
 
         network = _network(GroundingDinoForObjectDetection, folder, settings)
-        network.model.backbone = OneImage(network.model.backbone)
+        network.model.backbone = _SharedImageBackbone(network.model.backbone)
         return cls(network, _part(GroundingDinoImageProcessorPil, folder), _part(BertTokenizer, folder))
 
     @torch.no_grad()
-    def boxes(self, image: Image, concepts: Sequence[str], manner: Manner = OURS) -> list[list[Box]]:
+    def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
         """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
 
-        def work(some: Sequence[str]) -> list[list[Box]]:
+        def work(some: Sequence[str]) -> list[list[_Box]]:
             return self._boxes(pixels, [f"{each.lower()}." for each in some], manner)
 
         return in_batches(concepts, _PROMPTS, work)
 
-    def _boxes(self, pixels: Any, prompts: list[str], manner: Manner) -> list[list[Box]]:
+    def _boxes(self, pixels: Any, prompts: list[str], manner: DetectionSettings) -> list[list[_Box]]:
         words = self.tokenizer(prompts, padding=True, return_tensors="pt").to(self.network.device)
         found = self.network(
             pixel_values=pixels["pixel_values"].to(self.network.dtype).expand(len(prompts), -1, -1, -1),
@@ -165,14 +165,14 @@ class Dino:
         corners = _corners(found.pred_boxes.float())
         return [
             [
-                Box(value, tuple(place))
+                _Box(value, tuple(place))
                 for value, place in zip(values[keep].tolist(), places[keep].tolist(), strict=True)
             ]
             for values, places, keep in zip(confidence, corners, kept, strict=True)
         ]
 
 
-class OneImage(torch.nn.Module):
+class _SharedImageBackbone(torch.nn.Module):
     """Grounding DINO's vision backbone for a batch that is one image with many prompts: runs once for all."""
 
     def __init__(self, backbone: torch.nn.Module) -> None:
@@ -191,33 +191,33 @@ class OneImage(torch.nn.Module):
 
 
 @dataclass(frozen=True)
-class Sam:
+class _Sam:
     """SAM, loaded."""
 
     network: Any
     processor: Any
 
     @classmethod
-    def load(cls, folder: Path, settings: LabSettings) -> Sam:
+    def load(cls, folder: Path, settings: LabSettings) -> _Sam:
         """Raises MissingPart."""
         from transformers import SamImageProcessorPil, SamModel
 
         return cls(_network(SamModel, folder, settings), _part(SamImageProcessorPil, folder))
 
     @torch.no_grad()
-    def detections(self, image: Image, found: dict[str, list[Box]]) -> dict[str, list[Detection]]:
+    def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
         """The boxes of one image with the masks of what is in them."""
         boxes = [box for each in found.values() for box in each]
         masks = iter(self._masks(image, boxes) if boxes else [])
         return {concept: [Detection(box.confidence, next(masks)) for box in each] for concept, each in found.items()}
 
-    def _masks(self, image: Image, boxes: Sequence[Box]) -> list[Bools]:
+    def _masks(self, image: Image, boxes: Sequence[_Box]) -> list[Bools]:
         pixels = self.processor(images=[image], return_tensors="pt")
         values = pixels["pixel_values"].to(self.network.device, self.network.dtype)
         embedding = self.network.get_image_embeddings(values)
         height, width = (int(side) for side in pixels["reshaped_input_sizes"][0])  # without the padding
 
-        def work(some: Sequence[Box]) -> list[Bools]:
+        def work(some: Sequence[_Box]) -> list[Bools]:
             corners = torch.tensor([box.corners for box in some]) * torch.tensor([width, height] * 2)
             masks = self.network(
                 image_embeddings=embedding, input_boxes=corners[None].to(values.device), multimask_output=False
@@ -230,7 +230,7 @@ class Sam:
         return in_batches(boxes, _BOXES, work)
 
 
-def _filled(mask: Bools, box: Box) -> Bools:
+def _filled(mask: Bools, box: _Box) -> Bools:
     """The mask; where SAM found nothing in a box, the box."""
     if mask.any():
         return mask

@@ -13,27 +13,27 @@ from PIL.Image import Image
 from workers.errors import ToolRefused
 from workers.protocols import Json, LabSettings
 
-WHY = (
+REASON = (
     "Nobody here can put photographs into words: the toolset diffusion has no network that describes them. Log the "
     "images and look at them instead. A vision-language model as the agent describes images itself."
 )
 
 
-def load(settings: LabSettings) -> Nobody:  # noqa: ARG001  every factory takes the settings
+def load(settings: LabSettings) -> NoDescriber:  # noqa: ARG001  every factory takes the settings
     """It needs nothing of the installation."""
-    return Nobody()
+    return NoDescriber()
 
 
-class Nobody:
+class NoDescriber:
     """See `protocols.Describer`."""
 
     def refusal(self, scene: Json) -> str:  # noqa: ARG002  it describes none at all
-        return WHY
+        return REASON
 
     def describe(self, images: Sequence[Image]) -> NoReturn:
         """Raises ToolRefused."""
-        raise ToolRefused(f"{len(images)} images are not described. {WHY}")
+        raise ToolRefused(f"{len(images)} images are not described. {REASON}")
 
     def summarize(self, images: Sequence[Image]) -> NoReturn:
         """Raises ToolRefused."""
-        raise ToolRefused(f"{len(images)} images are not summarized. {WHY}")
+        raise ToolRefused(f"{len(images)} images are not summarized. {REASON}")

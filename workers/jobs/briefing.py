@@ -14,7 +14,7 @@ from workers.agent.measurements import ORDINARY_UNKNOWN
 from workers.errors import MissingPart
 from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import layer_of, name_of
-from workers.protocols import SystemSpec, figure
+from workers.protocols import SystemSpec, format_activation
 
 
 def vocabulary_of(run: Run) -> str:
@@ -46,9 +46,13 @@ def scale_of(spec: SystemSpec) -> str:
     ordinary, exemplars = subject.ordinary(), subject.exemplars()
     parts = [] if ordinary else [ORDINARY_UNKNOWN]
     if ordinary is not None:
-        median, q90, q99 = figure(ordinary.median), figure(ordinary.q90), figure(ordinary.q99)
+        median, q90, q99 = (
+            format_activation(ordinary.median),
+            format_activation(ordinary.q90),
+            format_activation(ordinary.q99),
+        )
         parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")
     if exemplars:
         mean = sum(each.activation for each in exemplars) / len(exemplars)
-        parts.append(f"the {len(exemplars)} exemplars reach {figure(mean)} on average")
+        parts.append(f"the {len(exemplars)} exemplars reach {format_activation(mean)} on average")
     return f"The scale of its activations over the dataset: {'; '.join(parts)}." if parts else ""

@@ -19,12 +19,12 @@ from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Dataset as DatasetOfImages
-from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, silent
+from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, no_progress
 
 log = logging.getLogger(__name__)
 
 
-def write_all(progress: Progress = silent) -> None:
+def write_all(progress: Progress = no_progress) -> None:
     """Look at every plug-in of the registry, and at everything that was added. Raises only what `progress` raises."""
     work: list[tuple[str, Callable[[str], None]]] = [
         *((key, write_dataset) for key in dataset_keys()),
@@ -163,12 +163,12 @@ def counted(dataset: DatasetOfImages) -> int:
 def write_backbone(key: str) -> None:
     def look() -> None:
         require(registry.BACKBONES, key, "")
-        registry.priced(registry.BACKBONES, key, settings())
+        registry.list_prices(registry.BACKBONES, key, settings())
 
     remedy = trouble(key, look)
     found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
-    found["model_names"] = [] if remedy else registry.offered(registry.BACKBONES, key, settings())
-    found["prices"] = {} if remedy else registry.priced(registry.BACKBONES, key, settings())
+    found["model_names"] = [] if remedy else registry.list_models(registry.BACKBONES, key, settings())
+    found["prices"] = {} if remedy else registry.list_prices(registry.BACKBONES, key, settings())
     Backbone.objects.update_or_create(key=key, defaults=found)
 
 
@@ -178,7 +178,7 @@ def write_toolset(key: str) -> None:
     remedies = [lack(*part) for part in parts]
     remedy = "\n".join(dict.fromkeys(each for each in remedies if each))
     found = {"label": label, "available": not remedy, "remedy": remedy}
-    found["model_names"] = [] if remedy else merged(registry.offered(*part, settings()) for part in parts)
+    found["model_names"] = [] if remedy else merged(registry.list_models(*part, settings()) for part in parts)
     Toolset.objects.update_or_create(key=key, defaults=found)
 
 

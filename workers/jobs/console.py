@@ -12,7 +12,7 @@ from experiments.models import Run
 from experiments.runs import limits
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseNotebook
-from workers.protocols import Observation, figure
+from workers.protocols import Observation, format_activation
 from workers.record.events import (
     Awaited,
     Ended,
@@ -131,7 +131,10 @@ def result_in_words(result: ExperimentEnded) -> str:
         f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"
     ]
     for entry in result.entries:
-        lines += [f"  {figure(each.activation):>10}  {each.title}{claim_in_words(each)}" for each in entry.observations]
+        lines += [
+            f"  {format_activation(each.activation):>10}  {each.title}{claim_in_words(each)}"
+            for each in entry.observations
+        ]
         lines += [textwrap.indent(entry.text, "  ")] if entry.text else []
     lines += [textwrap.indent(text, "  ") for text in (result.output, result.error) if text]
     return "\n".join(lines) + "\n"
@@ -139,7 +142,7 @@ def result_in_words(result: ExperimentEnded) -> str:
 
 def claim_in_words(each: Observation) -> str:
     """What the program logged, where that is not what was measured."""
-    return f"  (logged with {figure(each.claimed)})" if each.differs and each.claimed is not None else ""
+    return f"  (logged with {format_activation(each.claimed)})" if each.differs and each.claimed is not None else ""
 
 
 def conclusion_in_words(end: Ended) -> str:

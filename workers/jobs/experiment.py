@@ -25,17 +25,17 @@ def run_program(
     `progress` hears of long work, such as the first index of a layer; `stopped` says whether to give up. Raises
     UnknownName, MachineryError, Cancelled.
     """
-    from workers.sandbox.program import dialect
+    from workers.sandbox.program import program_style
 
-    bench = laboratory().bench(spec, ImagesInMemory(), seed, toolset=toolset, progress=progress)
+    context = laboratory().experiment_context(spec, ImagesInMemory(), seed, toolset=toolset, progress=progress)
     result = sandbox().run(
         program,
-        bench.calls(dialect(program)),
-        {**bench.facts, "experiment.seed": seed},
+        context.calls(program_style(program)),
+        {**context.facts, "experiment.seed": seed},
         bounds=Bounds(seconds=seconds),
         cancelled=stopped,
     )
-    observations = [each for entry in bench.tools.entries for each in entry.observations]
+    observations = [each for entry in context.tools.entries for each in entry.observations]
     return {
         "status": result.status,
         "output": result.output,
@@ -43,6 +43,6 @@ def run_program(
         "error": result.error,
         "seconds": round(result.seconds, 6),
         "observations": [{"title": each.title, "activation": each.activation} for each in observations],
-        "texts": [entry.text for entry in bench.tools.entries if entry.text],
+        "texts": [entry.text for entry in context.tools.entries if entry.text],
         "calls": [{"tool": call.name, "seconds": round(call.seconds, 6)} for call in result.calls],
     }

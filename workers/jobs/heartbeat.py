@@ -110,7 +110,7 @@ def shelf() -> dict[str, Any]:
     found = laboratory()
     if found is None:
         return {"budget": int(settings.LAB_MEMORY_GB * (1 << 30)), "places": []}
-    held = found.settings.shelf
+    held = found.settings.model_cache
     return {
         "budget": held.budget,
         "places": [

@@ -46,10 +46,10 @@ class Written:
 
 def with_reply(backbone: Backbone, run: Run) -> Backbone:
     """The backbone with the reply of the next round, where a person has sent it."""
-    from workers.backbones.person import Person
+    from workers.backbones.person import PersonBackbone
 
     sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
-    return Person(person(sent.author), text_of(sent)) if sent else backbone
+    return PersonBackbone(person(sent.author), text_of(sent)) if sent else backbone
 
 
 def text_of(turn: HumanReply) -> str:

@@ -12,19 +12,19 @@ from django.conf import settings
 from experiments.core import notify
 
 if TYPE_CHECKING:
-    from workers.sandbox.jail import Layer
+    from workers.sandbox.jail import SandboxLayer
 
 TOPIC = "sandbox"
 
 
-def layers() -> list[Layer]:
+def layers() -> list[SandboxLayer]:
     """Each layer with its state, what stands or why not, and the remedy."""
     from workers.sandbox import jail
 
     return jail.layers()
 
 
-def missing() -> list[Layer]:
+def missing() -> list[SandboxLayer]:
     """The required layers that are missing. No program runs then, unless the operator overrides that."""
     return [layer for layer in layers() if layer.required and layer.state == "missing"]
 

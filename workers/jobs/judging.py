@@ -20,7 +20,7 @@ from workers.errors import ContentRefused, RequestError
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
 from workers.metrics import two_way
-from workers.protocols import Aside, Backbone, Emit, Message, Progress, Reply, Usage, spent_before
+from workers.protocols import Backbone, Emit, Message, Progress, Reply, StatusNote, Usage, usage_of
 
 ATTEMPTS = 2
 """Replies to one pair, the first included, until one can be read."""
@@ -92,7 +92,7 @@ def consider(sitting: Sitting, pair: Pair) -> None:
     """Ask about one pair, and keep the answer with what it took."""
     done = sitting.total - pending(sitting).count()
 
-    def emit(_: str | Aside | None) -> None:
+    def emit(_: str | StatusNote | None) -> None:
         sitting.progress("Judging", done, sitting.total)
 
     emit("")
@@ -101,7 +101,7 @@ def consider(sitting: Sitting, pair: Pair) -> None:
     messages = conversation(pair, swapped)
     for attempt in range(ATTEMPTS):
         reply = ask(sitting.backbone, messages, emit, sitting.trial.seed + attempt)
-        said = two_way.read(reply.text)
+        said = two_way.parse_answer(reply.text)
         if said or attempt == ATTEMPTS - 1:
             answer = judging.in_the_pair(said, swapped) if said else Answer.UNREAD
             keep(sitting, pair, answer, swapped, time.monotonic() - began, reply)
@@ -120,7 +120,7 @@ def conversation(pair: Pair, swapped: bool) -> list[Message]:
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
     if not images and not pair.truth:
         raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
-    return two_way.question(*texts, images, pair.truth)
+    return two_way.build_question(*texts, images, pair.truth)
 
 
 def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:
@@ -128,7 +128,7 @@ def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> R
     try:
         return backbone.reply(messages, read, emit, seed)
     except ContentRefused as error:
-        return Reply(f"(refused) {error}", spent_before(error))
+        return Reply(f"(refused) {error}", usage_of(error))
 
 
 @transaction.atomic

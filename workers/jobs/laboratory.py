@@ -14,9 +14,9 @@ from typing import cast
 from django.conf import settings
 
 from workers import hub
-from workers.device import device_for
+from workers.device import find_device
 from workers.lab.laboratory import Laboratory
-from workers.model_cache import Shelf
+from workers.model_cache import ModelCache
 from workers.prices import PriceList
 from workers.protocols import LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
@@ -25,12 +25,12 @@ building = threading.Lock()
 
 
 def lab_settings() -> LabSettings:
-    device = device_for(settings.LAB_DEVICE)
+    device = find_device(settings.LAB_DEVICE)
     return LabSettings(
         state=settings.STATE,
         device=device,
         precision=cast("Precision", settings.LAB_PRECISION),
-        shelf=Shelf(int(settings.LAB_MEMORY_GB * (1 << 30)), device),
+        model_cache=ModelCache(int(settings.LAB_MEMORY_GB * (1 << 30)), device),
         provider=provider(),
         dataset=settings.LAB_DATASET,
         generator=settings.LAB_GENERATOR,

@@ -18,7 +18,7 @@ from workers.jobs.unit_profiles import note_index
 from workers.protocols import Progress
 
 if TYPE_CHECKING:
-    from workers.lab.index_files import Skipped
+    from workers.lab.index_files import SkippedImages
 
 
 def model(written: str, by: User | None = None) -> VisionModelRow:
@@ -109,7 +109,7 @@ def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], li
     return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
 
 
-def note_skipped(dataset: Dataset, skipped: Skipped) -> None:
+def note_skipped(dataset: Dataset, skipped: SkippedImages) -> None:
     """Write down which images an index left out."""
     dataset.broken_count = skipped.count
     dataset.broken = [

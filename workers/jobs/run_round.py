@@ -27,11 +27,11 @@ from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.run_log import DatabaseNotebook
 from workers.jobs.stop_button import StopButton
 from workers.lab.describing import BackboneDescriber
-from workers.lab.reference import reference
+from workers.lab.reference import build_reference
 from workers.protocols import Backbone, Bounds, Progress, SystemSpec, Usage
 from workers.record.events import Ended, Limits, Started, Task
 from workers.record.limits import without_price
-from workers.sandbox.program import dialect
+from workers.sandbox.program import program_style
 
 POISON = (
     "{claims} workers in a row ended while they held this run, without recording a step. The worker's output says why; "
@@ -74,7 +74,7 @@ def refuse_unknown(run: Run, any_model: bool) -> None:
     """Raises UnknownName for what a form would not offer: a file that somebody brought may name anything."""
     unknown = find_unknown_part(run)
     if not unknown and not any_model:
-        unknown = unoffered(run, registry.offered(registry.BACKBONES, run.backbone, laboratory().settings))
+        unknown = unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
     if unknown:
         raise UnknownName(unknown)
 
@@ -94,7 +94,7 @@ def first_event(run: Run) -> Started:
         backbone=run.backbone,
         limits=limits_of(run),
         seed=run.seed,
-        reference=reference(briefing.vocabulary_of(run), briefing.changes_of(run)),
+        reference=build_reference(briefing.vocabulary_of(run), briefing.changes_of(run)),
         versions=made_with,
         known=briefing.known_of(spec),
     )
@@ -112,7 +112,7 @@ class Runner:
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.notebook)
-        bench = laboratory().bench(
+        context = laboratory().experiment_context(
             spec_of(self.run),
             self.images,
             seed=self.run.seed,
@@ -124,8 +124,8 @@ class Runner:
         try:
             result = sandbox().run(
                 code,
-                bench.calls(dialect(code)),
-                {**bench.facts, "experiment.seed": self.run.seed + number},
+                context.calls(program_style(code)),
+                {**context.facts, "experiment.seed": self.run.seed + number},
                 bounds=Bounds(),
                 state=state,
                 cancelled=stop.pressed,
@@ -134,10 +134,12 @@ class Runner:
             if not stop.who:
                 raise
             result = stop.result(state)
-        if bench.tools.threshold is not None:
+        if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
-        usage, tools = describer.usage if describer else Usage(), bench.tools
-        return Outcome(result, tuple(tools.entries), tools.threshold, usage, tools.measured, tools.best, tools.ordinary)
+        usage, tools = describer.usage if describer else Usage(), context.tools
+        return Outcome(
+            result, tuple(tools.entries), tools.exemplar_mean, usage, tools.measured, tools.best, tools.ordinary
+        )
 
     def describer(self, number: int) -> BackboneDescriber:
         """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""
@@ -181,7 +183,7 @@ def parts(run: Run) -> dict[str, str]:
     backbone = lab.backbone(run.backbone, run.backbone_model)
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
-    lab.equipment(run.toolset)  # raises UnknownName
+    lab.tool_backends(run.toolset)  # raises UnknownName
     _, generator, editor, describer = registry.TOOLSETS[run.toolset]
     dataset = str(run.options.get("dataset") or lab.settings.dataset)
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")

@@ -23,8 +23,8 @@ def write(profile: UnitProfile) -> None:
 
 
 def compared(profile: UnitProfile) -> dict[str, Any]:
-    """The comparison as JSON: neighbours are [id of the layer, number, likeness, exemplars shared]."""
-    from workers.lab.similar_units import Neighbour, compare
+    """The comparison as JSON: neighbours are [id of the layer, number, similarity, exemplars shared]."""
+    from workers.lab.similar_units import SimilarUnit, find_similar_units
 
     layer, model = profile.unit.layer, profile.unit.layer.model
     indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model).values_list(
@@ -34,10 +34,10 @@ def compared(profile: UnitProfile) -> dict[str, Any]:
     known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
     if layer.name not in known:
         return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}
-    found = compare(known, layer.name, profile.unit.number)
+    found = find_similar_units(known, layer.name, profile.unit.number)
 
-    def rows(neighbours: list[Neighbour]) -> list[list[float]]:
-        return [[ids[each.layer], each.unit, round(each.likeness, 4), each.shared] for each in neighbours]
+    def rows(neighbours: list[SimilarUnit]) -> list[list[float]]:
+        return [[ids[each.layer], each.unit, round(each.similarity, 4), each.shared] for each in neighbours]
 
     return {
         "measure": found.measure,

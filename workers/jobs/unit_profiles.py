@@ -16,7 +16,7 @@ from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, Provenance, SystemSpec
 
 if TYPE_CHECKING:
-    from workers.lab.index_files import UnitRecord
+    from workers.lab.index_files import UnitStatistics
 
 
 def write(profile: UnitProfile, progress: Progress) -> None:
@@ -55,7 +55,7 @@ def ask_for(run: Run) -> None:
         queue.ask_for_exemplars(profile.pk)
 
 
-def note_figures(profile: UnitProfile, record: UnitRecord) -> None:
+def note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
     """What the index knows of the unit; of what was published by others it may not know all."""
     for name in ("quantile", "mean", "maximum", "active"):
         value = float(getattr(record, name))

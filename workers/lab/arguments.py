@@ -23,12 +23,12 @@ ImageOrText = Image.Image | str
 """An image as programs hold it: a PIL image or a Base64 string."""
 
 
-def items(value: Any, argument: str, of: str) -> list[Any]:
+def check_items(value: Any, argument: str, of: str) -> list[Any]:
     """A list of 1 to `MOST_ITEMS` things; a lone text or image counts as a list of one."""
     if isinstance(value, ImageOrText):
         return [value]
     if not isinstance(value, list | tuple):
-        raise ToolMisuse(f"{argument} must be a list of {of}, but is {described(value)}.")
+        raise ToolMisuse(f"{argument} must be a list of {of}, but is {describe_value(value)}.")
     if not value:
         raise ToolMisuse(f"{argument} is empty. Pass a list of 1 to {MOST_ITEMS} {of}.")
     if len(value) > MOST_ITEMS:
@@ -38,15 +38,15 @@ def items(value: Any, argument: str, of: str) -> list[Any]:
     return list(value)
 
 
-def texts(value: Any, argument: str, of: str = "prompts") -> list[str]:
+def check_texts(value: Any, argument: str, of: str = "prompts") -> list[str]:
     """A list of texts with something in them, each of at most `PROMPT_CHARS` characters."""
-    return [text(each, f"{argument}[{at}]") for at, each in enumerate(items(value, argument, of))]
+    return [check_text(each, f"{argument}[{at}]") for at, each in enumerate(check_items(value, argument, of))]
 
 
-def text(value: Any, argument: str) -> str:
+def check_text(value: Any, argument: str) -> str:
     """One such text."""
     if not isinstance(value, str):
-        raise ToolMisuse(f"{argument} must be text, but is {described(value)}.")
+        raise ToolMisuse(f"{argument} must be text, but is {describe_value(value)}.")
     if not value.strip():
         raise ToolMisuse(f"{argument} is empty. Say in words what is wanted.")
     if len(value) > PROMPT_CHARS:
@@ -54,40 +54,40 @@ def text(value: Any, argument: str) -> str:
     return value
 
 
-def titles(value: Any, argument: str) -> list[str]:
+def check_titles(value: Any, argument: str) -> list[str]:
     """A list of titles, cut at `TITLE_CHARS` characters."""
-    found = items(value, argument, "titles")
+    found = check_items(value, argument, "titles")
     for at, each in enumerate(found):
         if not isinstance(each, str):
-            raise ToolMisuse(f"{argument}[{at}] must be text, but is {described(each)}.")
+            raise ToolMisuse(f"{argument}[{at}] must be text, but is {describe_value(each)}.")
     return [each[:TITLE_CHARS] for each in found]
 
 
-def numbers(value: Any, argument: str) -> list[float]:
+def check_numbers(value: Any, argument: str) -> list[float]:
     """A list of finite numbers; a lone number counts as a list of one."""
-    found = [value] if _is_number(value) else items(value, argument, "numbers")
+    found = [value] if _is_number(value) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
         if not _is_number(each):
-            raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {described(each)}.")
+            raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {describe_value(each)}.")
     return [float(each) for each in found]
 
 
-def free_text(value: Any, argument: str) -> str:
+def join_texts(value: Any, argument: str) -> str:
     """Text, or a list of texts, a line for each; None is no text."""
     lines = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
-        raise ToolMisuse(f"{argument} must be text or a list of texts, but is {described(value)}.")
+        raise ToolMisuse(f"{argument} must be text or a list of texts, but is {describe_value(value)}.")
     return "\n".join(lines)
 
 
-def same_length(**lists: Sequence[Any]) -> None:
+def check_same_length(**lists: Sequence[Any]) -> None:
     """The lists must be of one length."""
     if len({len(each) for each in lists.values()}) > 1:
         lengths = ", ".join(f"{name} has {len(each)}" for name, each in lists.items())
         raise ToolMisuse(f"The lists must be of the same length, but {lengths}.")
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """What came, in a few words: its type, and its value where that is short."""
     shown = repr(value) if isinstance(value, str | int | float | bool | None) else ""
     name = "None" if value is None else f"of type {type(value).__name__}"

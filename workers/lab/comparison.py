@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workers.lab.imaging import bright
-from workers.protocols import Dataset, Progress, Published, VisionModel, part_seen
+from workers.lab.imaging import bright_region
+from workers.protocols import Dataset, Progress, PublishedLayer, VisionModel, visible_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ExemplarComparison:
     """What was published of some units of a layer, and what the model gives for the same images."""
 
     model: str
@@ -68,14 +68,14 @@ class Comparison:
         )
 
 
-def compare(
-    found: Published,
+def compare_exemplars(
+    found: PublishedLayer,
     layer: str,
     model: VisionModel,
     dataset: Dataset,
     batch_size: int,
     progress: Progress,
-) -> Comparison | None:
+) -> ExemplarComparison | None:
     """None if the release says nothing of any unit: all of its activations are alike."""
     told = np.flatnonzero(np.ptp(found.activations, axis=0) > 0) if len(found.activations) > 1 else np.arange(0)
     if not told.size:
@@ -93,7 +93,7 @@ def compare(
         ratios = own / published
         distance = np.abs(own - published).mean(1) / np.abs(published).mean(1)
     worst = int(np.nanargmax(distance))
-    return Comparison(
+    return ExemplarComparison(
         model.name,
         layer,
         int(units[worst]),
@@ -130,7 +130,9 @@ def _measured(
             activations[row, :, rank] = each.max((1, 2))
             mask = masks(int(order[at])) if masks and thresholds is not None else None
             if mask is not None and thresholds is not None:
-                lit = bright(each[row], thresholds[units[row]], mask.shape[::-1], part_seen(model, image.size))
+                lit = bright_region(
+                    each[row], thresholds[units[row]], mask.shape[::-1], visible_part(model, image.size)
+                )
                 overlaps.append(float((lit & mask).sum() / max(1, (lit | mask).sum())))
     return activations, overlaps
 

@@ -19,7 +19,7 @@ from PIL.Image import Image
 
 from workers.errors import Cancelled, ContentRefused, MaiaError, ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import Aside, Backbone, ImagePart, Message, Progress, Reply, Usage, silent, spent_before
+from workers.protocols import Backbone, ImagePart, Message, Progress, Reply, StatusNote, Usage, no_progress, usage_of
 
 OBSERVER = """\
 You look at images for a study of a vision network and put them into words. You are told nothing else of the study, so
@@ -44,7 +44,7 @@ LOOK_EVERY = 0.25
 
 
 @dataclass(frozen=True)
-class Question:
+class _Question:
     """What is asked about images, which are given by key, and the name under which the answer is kept."""
 
     words: str
@@ -54,7 +54,7 @@ class Question:
     """What is said if a content filter stops it; {reason} is its reason."""
 
     @classmethod
-    def of(cls, words: str, images: Sequence[Image], refusal: str) -> Question:
+    def of(cls, words: str, images: Sequence[Image], refusal: str) -> _Question:
         shown = {image_key(image): image for image in images}
         return cls(words, shown, hashlib.sha256("\n".join([words, *shown]).encode()).hexdigest(), refusal)
 
@@ -65,13 +65,13 @@ class BackboneDescriber:
     The backbone is asked from threads of its own, which know no run: `progress` is called by the caller's thread alone.
     """
 
-    def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = silent) -> None:
+    def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = no_progress) -> None:
         """`kept` is a file for this experiment alone; `progress` is called with every piece of an answer."""
         self._backbone = backbone
         self._seed = seed
         self._kept = kept
         self._progress = progress
-        self._answers = answers(kept)
+        self._answers = _read_answers(kept)
         self._lost: list[Usage] = []
 
     @property
@@ -90,20 +90,20 @@ class BackboneDescriber:
 
         Raises ToolRefused, naming the image, if a content filter stops one; what was answered before is kept.
         """
-        questions = [Question.of(DESCRIBE, [image], NOT_DESCRIBED % at) for at, image in enumerate(images)]
+        questions = [_Question.of(DESCRIBE, [image], NOT_DESCRIBED % at) for at, image in enumerate(images)]
         self._ask(questions)
         return [self._answers[each.name].text for each in questions]
 
     def summarize(self, images: Sequence[Image]) -> str:
         """A few sentences. Raises ToolRefused if a content filter stops them."""
-        question = Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
+        question = _Question.of(SUMMARIZE, images, NOT_SUMMARIZED)
         self._ask([question])
         reply = self._answers[question.name]
         if not reply.captions:
             return reply.text
         return f"{reply.text} ({reply.captions} of the {len(images)} images were too many to be looked at.)"
 
-    def _ask(self, questions: Sequence[Question]) -> None:
+    def _ask(self, questions: Sequence[_Question]) -> None:
         """Have the answers to all questions, each asked once. Raises the trouble of the first that has some."""
         left = {each.name: each for each in questions if each.name not in self._answers}
         stop = Event()
@@ -125,7 +125,7 @@ class BackboneDescriber:
             done, waiting = wait(waiting, LOOK_EVERY, FIRST_COMPLETED)
             for future in done:
                 if not future.cancelled() and future.exception() is None:
-                    keep(self._kept, asked[future], future.result())
+                    _save_answer(self._kept, asked[future], future.result())
                     self._answers[asked[future]] = future.result()
                 else:
                     waiting = {each for each in waiting if not each.cancel()}
@@ -133,10 +133,10 @@ class BackboneDescriber:
             if not future.cancelled():
                 future.result()
 
-    def _reply(self, question: Question, stop: Event) -> Reply:
+    def _reply(self, question: _Question, stop: Event) -> Reply:
         """The observer's answer on one line. Raises Cancelled once nobody waits for it any more."""
 
-        def heard(_: str | Aside | None) -> None:
+        def heard(_: str | StatusNote | None) -> None:
             if stop.is_set():
                 raise Cancelled("Nobody waits for this description any more.")
 
@@ -145,7 +145,7 @@ class BackboneDescriber:
         try:
             said = self._backbone.reply(asked, question.images.__getitem__, heard, self._seed)
         except MaiaError as error:
-            self._lost.append(spent_before(error))
+            self._lost.append(usage_of(error))
             if isinstance(error, ContentRefused):
                 raise ToolRefused(question.refusal.format(reason=error)) from error
             raise
@@ -153,26 +153,26 @@ class BackboneDescriber:
         return Reply(line, said.usage, said.captions)
 
 
-class Kept(msgspec.Struct):
+class _SavedAnswer(msgspec.Struct):
     """One line of the file."""
 
     name: str
     answer: Reply
 
 
-def keep(path: Path, name: str, answer: Reply) -> None:
+def _save_answer(path: Path, name: str, answer: Reply) -> None:
     """Add an answer to the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        file.write(msgspec.json.encode(Kept(name, answer)) + b"\n")
+        file.write(msgspec.json.encode(_SavedAnswer(name, answer)) + b"\n")
 
 
-def answers(path: Path) -> dict[str, Reply]:
+def _read_answers(path: Path) -> dict[str, Reply]:
     """What the file holds; a line cut short by a crash is passed over."""
     found = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
-            kept = msgspec.json.decode(line, type=Kept)
+            kept = msgspec.json.decode(line, type=_SavedAnswer)
         except msgspec.MsgspecError:
             continue
         found[kept.name] = kept.answer

@@ -10,57 +10,57 @@ from PIL import Image
 
 from workers.errors import ToolMisuse
 from workers.lab import arguments
-from workers.lab.experiment_log import Logged
-from workers.lab.imaging import image_in
-from workers.lab.memory import look_up, texts
+from workers.lab.experiment_log import LoggedImage
+from workers.lab.imaging import image_from_text
+from workers.lab.memory import image_texts, look_up
 from workers.protocols import ImageMemory
 
 MOST_TITLE = 200
 """Characters of a line that can be the title of an image."""
 
 
-def pieces(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | Logged]:
+def flatten(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | LoggedImage]:
     """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
     if _is_pair(things):
-        activation = arguments.numbers([things[0]], "the activation beside an image")[0]
-        yield Logged(look_up(memory, things[1], "an image"), activation)
+        activation = arguments.check_numbers([things[0]], "the activation beside an image")[0]
+        yield LoggedImage(look_up(memory, things[1], "an image"), activation)
         return
     for each in things:
         if _is_image(each):
-            yield Logged(look_up(memory, each, "an image"))
+            yield LoggedImage(look_up(memory, each, "an image"))
         elif isinstance(each, list | tuple) and not _is_plain(each):
-            yield from pieces(each, memory)
+            yield from flatten(each, memory)
         else:
             yield str(each)
 
 
-def groups(parts: Iterable[str | Logged]) -> list[tuple[list[Logged], str]]:
+def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[LoggedImage], str]]:
     """Images, then the words that follow them, again and again. Raises ToolMisuse for too many images at once.
 
     A line beside a lone image is its title: the line that follows it or, where every image has one before it, that.
     """
-    found: list[tuple[list[Logged], list[str]]] = []
+    found: list[tuple[list[LoggedImage], list[str]]] = []
     for part in _captioned(list(parts)):
-        if not found or (isinstance(part, Logged) and found[-1][1]):
+        if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
-        images.append(part) if isinstance(part, Logged) else words.append(part)
+        images.append(part) if isinstance(part, LoggedImage) else words.append(part)
     count = sum(len(images) for images, _ in found)
     if count > arguments.MOST_ITEMS:
         raise ToolMisuse(f"{count} images came; one call shows {arguments.MOST_ITEMS} at most. Call several times.")
     return [_titled(images, words) for images, words in found]
 
 
-def _captioned(parts: list[str | Logged]) -> list[str | Logged]:
+def _captioned(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
     """Parts that go text, image, text, image to the end are the images alone, under these titles."""
     lines = [part for part in parts[::2] if isinstance(part, str) and _is_title(part)]
-    images = [part for part in parts[1::2] if isinstance(part, Logged)]
+    images = [part for part in parts[1::2] if isinstance(part, LoggedImage)]
     if not images or not len(lines) == len(images) == len(parts) / 2:
         return parts
     return [replace(image, title=line.strip()) for line, image in zip(lines, images, strict=True)]
 
 
-def _titled(images: list[Logged], words: list[str]) -> tuple[list[Logged], str]:
+def _titled(images: list[LoggedImage], words: list[str]) -> tuple[list[LoggedImage], str]:
     if len(images) == len(words) == 1 and _is_title(words[0]):
         return [replace(images[0], title=words[0].strip())], ""
     return images, _joined(words)
@@ -91,5 +91,5 @@ def _is_plain(value: Any) -> bool:
 
 def _is_image(value: Any) -> bool:
     if isinstance(value, str):
-        return texts.key(value) is not None or image_in(value) is not None
+        return image_texts.key(value) is not None or image_from_text(value) is not None
     return isinstance(value, Image.Image)

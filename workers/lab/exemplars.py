@@ -24,19 +24,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workers.errors import MachineryError, MissingPart, UnknownName
-from workers.lab.comparison import compare
+from workers.lab.comparison import compare_exemplars
 from workers.lab.index_files import (
     LayerStatistics,
-    Skipped,
-    UnitRecord,
-    no_sample,
-    of_publication,
-    of_tally,
-    whole,
-    with_published,
+    SkippedImages,
+    UnitStatistics,
+    atomic_write,
+    empty_sample,
+    from_published,
+    from_running_stats,
+    replace_exemplars,
 )
-from workers.lab.indexing import Pass, Work, named
-from workers.protocols import Dataset, LabSettings, LayerInfo, Picture, Progress, Published, VisionModel, silent
+from workers.lab.indexing import IndexingRun, IndexingState, describe_layers
+from workers.protocols import (
+    Dataset,
+    LabSettings,
+    LayerInfo,
+    Picture,
+    Progress,
+    PublishedLayer,
+    VisionModel,
+    no_progress,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,11 +69,11 @@ class ExemplarIndex:
         names = (f"{each.name}-{each.revision}" for each in (self._model, self._dataset))
         return self._settings.state.joinpath("index", *(_file_name(name) for name in names))
 
-    def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord:
+    def unit(self, layer: str, unit: int, progress: Progress = no_progress) -> UnitStatistics:
         """What is known of a unit; computes the index of its layer if there is none yet."""
         return self.layer(layer, progress).unit(unit)
 
-    def layer(self, layer: str, progress: Progress = silent) -> LayerStatistics:
+    def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
         """The statistics of a layer's units. Raises Cancelled if `progress` does."""
         if layer not in self._layers:
             self.prepare([layer], progress)
@@ -85,14 +94,14 @@ class ExemplarIndex:
         self._missing(layers)
         return {layer: self._layers[layer] for layer in layers if layer in self._layers}
 
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedImages:
         """The images that were left out when a layer was indexed; none if no layer has been yet."""
         try:
-            return Skipped.from_json((self.folder / "skipped.json").read_text("utf-8"))
+            return SkippedImages.from_json((self.folder / "skipped.json").read_text("utf-8"))
         except (OSError, KeyError, TypeError, ValueError):
-            return Skipped()
+            return SkippedImages()
 
-    def prepare(self, layers: Sequence[str], progress: Progress = silent, *, insist: bool = False) -> None:
+    def prepare(self, layers: Sequence[str], progress: Progress = no_progress, *, insist: bool = False) -> None:
         """Have the index of these layers, from disk or in one pass over the dataset.
 
         Published exemplars that are of other weights than the model's are refused, unless somebody insists: then they
@@ -103,7 +112,7 @@ class ExemplarIndex:
             return
         _ask(self._dataset, "list_files", progress)
         if self._missing(layers):
-            what = f"Waiting for the index of {self._model.name} {named(layers)}"
+            what = f"Waiting for the index of {self._model.name} {describe_layers(layers)}"
             with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._dataset))):
                 missing = self._missing(layers)
                 if missing:
@@ -128,29 +137,33 @@ class ExemplarIndex:
         for name, found in published.items():
             self._compare(name, found, progress, insist)
             if found.thresholds is not None and len(found.thresholds) == units[name]:
-                self._keep(name, of_publication(found, found.thresholds))
+                self._keep(name, from_published(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
             checkpoint = self.folder / "checkpoint.npz"
-            self._finish(Pass(self._settings, self._model, self._dataset, checkpoint).run(rest, progress), published)
+            self._finish(
+                IndexingRun(self._settings, self._model, self._dataset, checkpoint).run(rest, progress), published
+            )
             checkpoint.unlink(missing_ok=True)
-        progress(f"Indexing {self._model.name} {named([info.name for info in layers])}", *[len(self._dataset)] * 2)
+        progress(
+            f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}", *[len(self._dataset)] * 2
+        )
 
-    def _finish(self, work: Work, published: dict[str, Published]) -> None:
-        with whole(self.folder / "skipped.json") as file:
+    def _finish(self, work: IndexingState, published: dict[str, PublishedLayer]) -> None:
+        with atomic_write(self.folder / "skipped.json") as file:
             file.write(work.skipped.to_json().encode())
-        for name, tally in work.tallies.items():
-            statistics = of_tally(tally)
+        for name, stats in work.stats.items():
+            statistics = from_running_stats(stats)
             if name in published:
-                statistics = with_published(statistics, published[name])
+                statistics = replace_exemplars(statistics, published[name])
             self._keep(name, statistics)
 
-    def _published(self, info: LayerInfo) -> Published | None:
+    def _published(self, info: LayerInfo) -> PublishedLayer | None:
         """What others have found of the layer, at most as many exemplars as the settings want.
 
         Raises MissingPart if there is nothing, or it does not fit the model; it may say nothing of the last units.
         """
-        ask: Callable[[str], Published] | None = getattr(self._dataset, "published", None)
+        ask: Callable[[str], PublishedLayer] | None = getattr(self._dataset, "published", None)
         if ask is None:
             return None
         found = ask(info.name)
@@ -162,9 +175,9 @@ class ExemplarIndex:
         most = self._settings.exemplars
         return replace(found, activations=found.activations[:most], positions=found.positions[:most])
 
-    def _compare(self, layer: str, found: Published, progress: Progress, insist: bool) -> None:
+    def _compare(self, layer: str, found: PublishedLayer, progress: Progress, insist: bool) -> None:
         """Refuse exemplars of other weights, or note that they are; who insisted once need not do so again."""
-        made = compare(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
+        made = compare_exemplars(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
         if made is None or not made.differs:
             return
         if not insist and not self.note(layer):
@@ -173,7 +186,7 @@ class ExemplarIndex:
                 "of, or insist, and they are marked: manage.py datasets index … --insist"
             )
         notes = self._notes() | {layer: f"Published for other weights: {made}."}
-        with whole(self.folder / "published.json") as file:
+        with atomic_write(self.folder / "published.json") as file:
             file.write(json.dumps(notes).encode())
 
     def _notes(self) -> dict[str, str]:
@@ -196,7 +209,7 @@ class ExemplarIndex:
         return np.array([len(self._dataset), self._settings.exemplars, self._settings.mask_quantile])
 
     def _write(self, layer: str, statistics: LayerStatistics) -> None:
-        with whole(self._path(layer)) as file:
+        with atomic_write(self._path(layer)) as file:
             np.savez(file, stamp=self._stamp(), **vars(statistics))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
@@ -204,7 +217,9 @@ class ExemplarIndex:
         try:
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 names = [field.name for field in fields(LayerStatistics) if field.name in saved]
-                found = LayerStatistics(**({"sample": no_sample(layer.units)} | {name: saved[name] for name in names}))
+                found = LayerStatistics(
+                    **({"sample": empty_sample(layer.units)} | {name: saved[name] for name in names})
+                )
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from workers.errors import ToolMisuse
-from workers.lab.memory import Kept, text_of, unmasked
+from workers.lab.memory import StoredImage, encode_text, find_raw
 from workers.lab.system import System
-from workers.protocols import ImageMemory, LogEntry, Observation, differ
+from workers.protocols import ImageMemory, LogEntry, Observation, differs
 
 MOST_OBSERVATIONS = 256
 """Images one experiment may log."""
@@ -23,15 +23,15 @@ LATEST_RESULTS = 200
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedImage:
     """An image as the program logged it. `claimed` is the activation it named, None if it named none."""
 
-    image: Kept
+    image: StoredImage
     claimed: float | None = None
     title: str = ""
 
 
-class Journal:
+class ExperimentLog:
     """The log of one experiment."""
 
     def __init__(self, system: System, memory: ImageMemory, earlier: Sequence[LogEntry]) -> None:
@@ -41,7 +41,7 @@ class Journal:
         self._earlier = tuple(earlier)
         self._chars_left = TEXT_CHARS
 
-    def add(self, images: Sequence[Logged], text: str = "") -> None:
+    def add(self, images: Sequence[LoggedImage], text: str = "") -> None:
         """Log one entry. What was not measured in this experiment is measured, since a number is what was measured.
 
         Raises ToolMisuse if the experiment has logged too many images.
@@ -52,7 +52,7 @@ class Journal:
                 f"This experiment has logged {logged} images and {len(images)} more came; "
                 f"one experiment logs {MOST_OBSERVATIONS} at most. Log the rest in the next experiment."
             )
-        raw = [unmasked(self._memory, each.image) for each in images]
+        raw = [find_raw(self._memory, each.image) for each in images]
         self._system.measure(raw)
         seen = tuple(self._observation(*pair) for pair in zip(images, raw, strict=True))
         self.entries.append(LogEntry(seen, self._cut(text)))
@@ -73,9 +73,9 @@ class Journal:
         return [{each.title: self._result(each)} for each in seen[-LATEST_RESULTS:]]
 
     def _result(self, seen: Observation) -> dict[str, Any]:
-        return {"activation": seen.activation, "image": text_of(self._memory, seen.masked or seen.image)}
+        return {"activation": seen.activation, "image": encode_text(self._memory, seen.masked or seen.image)}
 
-    def _observation(self, logged: Logged, raw: Kept) -> Observation:
+    def _observation(self, logged: LoggedImage, raw: StoredImage) -> Observation:
         """What is known of a logged image: raw and masked image are both found, whichever of them came."""
         activation, masked = self._system.measured[raw.key]
         known, plain = raw.provenance, logged.image.key == raw.key
@@ -90,7 +90,7 @@ class Journal:
             original=known.original,
             claimed=logged.claimed,
             measured=True,
-            differs=logged.claimed is not None and differ(logged.claimed, activation),
+            differs=logged.claimed is not None and differs(logged.claimed, activation),
             plain=masked != raw.key and plain,
         )
 

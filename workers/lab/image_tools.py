@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from workers.errors import ToolRefused
-from workers.lab.imaging import undrawn
-from workers.lab.memory import Kept, is_made, keep_all, raw_key
+from workers.lab.imaging import refused_picture
+from workers.lab.memory import StoredImage, is_made, raw_key, store_images
 from workers.protocols import (
     Describer,
     ImageEditor,
@@ -34,7 +34,7 @@ _NAMED = 12
 
 
 @dataclass(frozen=True)
-class Equipment:
+class ToolBackends:
     """What makes images and puts them into words. Each is loaded when it is first needed, and not before."""
 
     generator: Callable[[], ImageGenerator]
@@ -42,7 +42,7 @@ class Equipment:
     describer: Callable[[], Describer]
 
 
-class Seeds:
+class ImageSeeds:
     """A seed for each image: derived from the run's seed, the words, and how often they were asked for in the run.
 
     Images that earlier experiments logged are not drawn again; the same run with the same log draws the same.
@@ -54,19 +54,19 @@ class Seeds:
 
     def next(self, words: str) -> int:
         """A seed that these words did not have yet, 0 to 2**31 - 1."""
-        times, seed = 0, derived(self._seed, words, 0)
+        times, seed = 0, derive_seed(self._seed, words, 0)
         while (words, seed) in self._used:
             times += 1
-            seed = derived(self._seed, words, times)
+            seed = derive_seed(self._seed, words, times)
         self._used.add((words, seed))
         return seed
 
 
-class Studio:
+class ImageTools:
     """Generator, editor and describer at work for one experiment."""
 
-    def __init__(self, equipment: Equipment, memory: ImageMemory, seeds: Seeds, progress: Progress) -> None:
-        self.equipment = equipment
+    def __init__(self, backends: ToolBackends, memory: ImageMemory, seeds: ImageSeeds, progress: Progress) -> None:
+        self._backends = backends
         self.remarks: dict[str, None] = {}
         """What there is to say of the images made, in order, each once."""
         self.notes: dict[str, str] = {}
@@ -77,21 +77,21 @@ class Studio:
         self._seeds = seeds
         self._progress = progress
 
-    def generate(self, prompts: Sequence[str], origin: Origin) -> list[Kept]:
+    def generate(self, prompts: Sequence[str], origin: Origin) -> list[StoredImage]:
         """One image for each prompt; a placeholder for one that is refused, and a remark that says why.
 
         Raises Cancelled; ToolRefused if all are refused, unless they were to be edited: `edit` says so then.
         """
         if not prompts:
             return []
-        generator = self.equipment.generator()
+        generator = self._backends.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
         self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != "original")
         made = zip(pictures, prompts, seeds, strict=True)
         return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
-    def edit(self, originals: Sequence[Kept], instructions: Sequence[str]) -> list[Kept]:
+    def edit(self, originals: Sequence[StoredImage], instructions: Sequence[str]) -> list[StoredImage]:
         """Apply one instruction to each raw image, with the seed of its original.
 
         One that is refused, or whose original was not made, leaves a placeholder, and a remark that says why. Raises
@@ -110,9 +110,9 @@ class Studio:
                 self.remarks[f"The edit {words[:_SHOWN]!r} changed nothing in its image."] = None
         return found
 
-    def describer_of(self, images: Sequence[Kept]) -> Describer:
+    def describer_of(self, images: Sequence[StoredImage]) -> Describer:
         """The describer, if it was made for these images. Raises ToolRefused, naming the first that it was not."""
-        describer = self.equipment.describer()
+        describer = self._backends.describer()
         refusal: Callable[[Json], str] | None = getattr(describer, "refusal", None)
         for at, kept in enumerate(images if refusal else ()):
             raw = self._memory.recall(raw_key(kept)) if is_made(kept) else None
@@ -120,13 +120,15 @@ class Studio:
                 raise ToolRefused(f"image_list[{at}] is not described. {why}")
         return describer
 
-    def _edited(self, originals: Sequence[Kept], instructions: Sequence[str], seeds: Sequence[int]) -> list[Picture]:
+    def _edited(
+        self, originals: Sequence[StoredImage], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Picture]:
         """The editor's pictures; it is not asked about originals that were not made."""
-        editor, there = self.equipment.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
+        editor, there = self._backends.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
         pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
         made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
         found = dict(zip(there, made, strict=True))
-        edited = [found.get(at) or undrawn(_nothing_to_edit(kept)) for at, kept in enumerate(originals)]
+        edited = [found.get(at) or refused_picture(_nothing_to_edit(kept)) for at, kept in enumerate(originals)]
         self._tell_refused(instructions, edited, editor, none_is_an_error=True)
         return edited
 
@@ -140,8 +142,8 @@ class Studio:
         if refusal:
             self.remarks[f"Not made, and left out of what is logged: {refusal}"] = None
 
-    def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[Kept]:
-        kept = keep_all(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
+    def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[StoredImage]:
+        kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
             if picture.remark:
                 self.notes[one.key] = picture.remark[:_SHOWN]
@@ -162,14 +164,14 @@ def _refusal(words: Sequence[str], pictures: Sequence[Picture], vocabulary: str)
     return f"{shown}. {vocabulary}".strip()
 
 
-def _nothing_to_edit(original: Kept) -> str:
+def _nothing_to_edit(original: StoredImage) -> str:
     """Why an original that was not made is not edited."""
     if original.refused:
         return f"its original was not made: {original.refused}"
     return "the image that was given stands for one that was not made"
 
 
-def derived(seed: int, words: str, times: int) -> int:
+def derive_seed(seed: int, words: str, times: int) -> int:
     """A number from 0 to 2**31 - 1 that hangs on all three."""
     digest = hashlib.sha256(f"{seed}\n{times}\n{words}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

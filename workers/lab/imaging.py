@@ -22,19 +22,19 @@ from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
-from workers.protocols import WHOLE, Box, LabSettings, Picture, Surroundings, SystemSpec
+from workers.protocols import WHOLE_IMAGE, Box, LabSettings, Picture, Surroundings, SystemSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_PIXELS = 4096 * 4096
-DIMMED = 0.55
+DIMMED_BRIGHTNESS = 0.55
 """Brightness of what lies outside a mask."""
-COLOURED = 0.5
+DIMMED_COLOUR = 0.5
 """Share of its colour that is left there; the rest is grey of the same brightness."""
-DARKENED = 0.25
+DARK_BRIGHTNESS = 0.25
 """Brightness there in the published look, in full colour (paper, section 3.1)."""
-GREY = (0.299, 0.587, 0.114)
+LUMA_WEIGHTS = (0.299, 0.587, 0.114)
 """Shares of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
 OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dark": (255, 0, 0)}
 """Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched.
@@ -42,16 +42,18 @@ OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dar
 Each look has its own red: who has the pixels alone can tell how the rest was treated.
 """
 
-REDUCED = 1024
+MAX_DATASET_SIDE = 1024
 """Most pixels a side of the images of datasets."""
 MAX_FILE_PIXELS = 50_000_000
 """Most pixels of an image file of a dataset."""
-SLIMMEST = 50
+MAX_ASPECT_RATIO = 50
 """Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
 
-_DARKER = [int(value * DARKENED) for value in range(256)] * 3
+_DARKER = [int(value * DARK_BRIGHTNESS) for value in range(256)] * 3
 _HALF_DIMMED = tuple(
-    DIMMED / 2 * ((1 - COLOURED) * GREY[column] + COLOURED * (row == column)) if column < 3 else 0.0
+    DIMMED_BRIGHTNESS / 2 * ((1 - DIMMED_COLOUR) * LUMA_WEIGHTS[column] + DIMMED_COLOUR * (row == column))
+    if column < 3
+    else 0.0
     for row in range(3)
     for column in range(4)
 )
@@ -91,7 +93,7 @@ def decode_image(data: bytes) -> Image.Image:
     """The image in untrusted bytes: upright, RGB, without metadata; the first frame of an animation.
 
     Raises ToolMisuse if the bytes are no PNG, JPEG, WebP, GIF or BMP image; UnfitImage if it has over `MAX_PIXELS`
-    pixels, or one side over `SLIMMEST` times as long as the other.
+    pixels, or one side over `MAX_ASPECT_RATIO` times as long as the other.
     """
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as image:
@@ -108,18 +110,18 @@ def decode_image(data: bytes) -> Image.Image:
 def decode_file(file: IO[bytes]) -> Image.Image:
     """The image in an untrusted file of a dataset: upright, RGB, the first frame, no metadata.
 
-    It is reduced to fit into `REDUCED` x `REDUCED` pixels, JPEG while it is decoded. Raises BrokenImage with the
+    It is reduced until no side is over `MAX_DATASET_SIDE`, JPEG while it is decoded. Raises BrokenImage with the
     reason if the file is no JPEG, PNG, WebP, GIF, BMP or TIFF image, is damaged, too large or too slim.
     """
     try:
         with Image.open(file, formats=_FILE_FORMATS) as image:
             _check_file_size(*image.size)
-            image.draft(None, (2 * REDUCED, 2 * REDUCED))
+            image.draft(None, (2 * MAX_DATASET_SIDE, 2 * MAX_DATASET_SIDE))
             image.load()
             with suppress(Exception):  # broken metadata says nothing of the pixels
                 ImageOps.exif_transpose(image, in_place=True)
             small = _resizable(image)
-            small.thumbnail((REDUCED, REDUCED), Image.Resampling.LANCZOS, reducing_gap=2.0)
+            small.thumbnail((MAX_DATASET_SIDE, MAX_DATASET_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
             return to_rgb(small)
     except BrokenImage:
         raise
@@ -168,7 +170,7 @@ def from_base64(text: str) -> Image.Image:
     return decode_image(data)
 
 
-def image_in(text: str) -> Image.Image | None:
+def image_from_text(text: str) -> Image.Image | None:
     """The image if the text is one in Base64, else None. Told by decoding it, never by its looks.
 
     Raises UnfitImage if it is one of an impossible size: taken for words it would be a prompt.
@@ -199,11 +201,11 @@ def as_image(value: Any, argument: str) -> Image.Image:
     raise ToolMisuse(f"{argument} must be an image, but is a {type(value).__name__}. {_WANTED}")
 
 
-def masked(
+def mask_image(
     image: Image.Image,
     activation_map: NDArray[np.floating[Any]],
     threshold: float,
-    part: Box = WHOLE,
+    part: Box = WHOLE_IMAGE,
     surroundings: Surroundings = "dim",
 ) -> Image.Image:
     """The image with the region above `threshold` left bright, the rest dimmed, and a red line between them.
@@ -218,13 +220,13 @@ def masked(
     if not bright.any():
         return image
     line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
-    rest = image.point(_DARKER) if surroundings == "dark" else dimmed(image)
+    rest = image.point(_DARKER) if surroundings == "dark" else dim_image(image)
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
     return rest
 
 
-def dimmed(image: Image.Image) -> Image.Image:
+def dim_image(image: Image.Image) -> Image.Image:
     """An RGB image as it looks outside a mask: less bright and less colourful.
 
     Every byte of it is even, which no eye sees: who has the pixels alone can tell it from what is bright.
@@ -238,8 +240,8 @@ def surroundings_of(settings: LabSettings, spec: SystemSpec) -> Surroundings:
     return asked if asked in OUTLINES else settings.surroundings
 
 
-def bright(
-    activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE
+def bright_region(
+    activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> NDArray[np.bool_]:
     """(height, width): what `masked` leaves bright of an image of `size` (width, height)."""
     lit: NDArray[np.bool_] = _enlarged(activation_map, size, part) > threshold
@@ -265,7 +267,7 @@ def placeholder() -> Image.Image:
     return image
 
 
-def undrawn(reason: str) -> Picture:
+def refused_picture(reason: str) -> Picture:
     """The picture of what is refused, for this reason."""
     return Picture(placeholder(), refused=reason)
 
@@ -277,16 +279,16 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
     return small
 
 
-def fits(width: int, height: int) -> bool:
+def has_valid_size(width: int, height: int) -> bool:
     """Whether an image of so many pixels is neither too large nor too slim, nor empty."""
-    return 0 < width * height <= MAX_PIXELS and max(width, height) <= SLIMMEST * min(width, height)
+    return 0 < width * height <= MAX_PIXELS and max(width, height) <= MAX_ASPECT_RATIO * min(width, height)
 
 
 def _check_file_size(width: int, height: int) -> None:
     if not 0 < width * height <= MAX_FILE_PIXELS:
         raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_FILE_PIXELS:,} in all; make it smaller")
-    if max(width, height) > SLIMMEST * min(width, height):
-        raise BrokenImage(f"it is {width} x {height} pixels, over {SLIMMEST} times as long as wide; crop it")
+    if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
+        raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_ASPECT_RATIO} times as long as wide; crop it")
 
 
 def _resizable(image: Image.Image) -> Image.Image:
@@ -313,7 +315,7 @@ _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."
 def _enlarged(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], part: Box) -> NDArray[np.floating[Any]]:
     """The map over an image of `size` (width, height); what the map does not cover is minus infinity."""
     small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
-    if part == WHOLE:
+    if part == WHOLE_IMAGE:
         return np.asarray(small.resize(size, Image.Resampling.BILINEAR))
     columns, across = _overlap(part[0], part[2], size[0], small.width)
     rows, down = _overlap(part[1], part[3], size[1], small.height)
@@ -351,9 +353,9 @@ def _check_size(image: Image.Image) -> None:
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise UnfitImage(f"An image of {width} x {height} pixels is too large: at most {MAX_PIXELS} in all are taken.")
-    if not fits(width, height):
+    if not has_valid_size(width, height):
         raise UnfitImage(
-            f"An image of {width} x {height} pixels is too slim: at most {SLIMMEST} to 1 is taken. "
+            f"An image of {width} x {height} pixels is too slim: at most {MAX_ASPECT_RATIO} to 1 is taken. "
             "Pad it, or crop it less narrowly."
         )
 

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from workers.errors import MachineryError
-from workers.lab.running_stats import IMAGE_BINS, Tally
-from workers.protocols import Ordinary, Published
+from workers.lab.running_stats import IMAGE_BINS, RunningStats
+from workers.protocols import OrdinaryActivations, PublishedLayer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ NOTED = 1_000
 
 
 @dataclass(frozen=True)
-class UnitRecord:
+class UnitStatistics:
     """One unit over the dataset. An image's activation is the spatial maximum of the unit's map on it."""
 
     activations: tuple[float, ...]
@@ -37,7 +37,7 @@ class UnitRecord:
     positions: tuple[int, ...]
     """Where in the dataset they are; of equal activations the lower position comes first."""
     quantile: float
-    """Of all spatial activations, as `tally.Histogram.quantile` gives it."""
+    """Of all spatial activations, as `running_stats.Histogram.quantile` gives it."""
     quantile_error: float
     mean: float
     maximum: float
@@ -49,10 +49,10 @@ class UnitRecord:
     """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last ones are left out."""
     start: float
     width: float
-    sampled: Ordinary | None = None
+    sampled: OrdinaryActivations | None = None
     """Of images evenly taken from the dataset; None if nobody kept a sample."""
 
-    def ordinary(self) -> Ordinary | None:
+    def ordinary(self) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""
         return self.sampled
 
@@ -89,10 +89,10 @@ class LayerStatistics:
         """The units that no image activates."""
         return [int(unit) for unit in np.flatnonzero(~self.kept.any(0))]
 
-    def unit(self, unit: int) -> UnitRecord:
+    def unit(self, unit: int) -> UnitStatistics:
         """The record of one unit; empty of exemplars if it never activates."""
         kept = (self.activations[:, unit] > self.lowest[unit]) & (self.maximum[unit] != 0)
-        return UnitRecord(
+        return UnitStatistics(
             tuple(self.activations[kept, unit].tolist()),
             tuple(self.positions[kept, unit].tolist()),
             float(self.quantile[unit]),
@@ -107,14 +107,14 @@ class LayerStatistics:
             self._ordinary(unit),
         )
 
-    def _ordinary(self, unit: int) -> Ordinary | None:
+    def _ordinary(self, unit: int) -> OrdinaryActivations | None:
         sampled = self.sample[:, unit]
         read = sampled[np.isfinite(sampled)]
-        return Ordinary(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None
+        return OrdinaryActivations(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None
 
 
 @dataclass(frozen=True)
-class Problem:
+class SkippedImage:
     """An image that was left out."""
 
     position: int
@@ -123,14 +123,14 @@ class Problem:
 
 
 @dataclass
-class Skipped:
+class SkippedImages:
     """The images of a dataset that were left out."""
 
     count: int = 0
-    first: list[Problem] = field(default_factory=list)
+    first: list[SkippedImage] = field(default_factory=list)
     """At most `NOTED`."""
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: SkippedImage) -> None:
         self.count += 1
         if len(self.first) < NOTED:
             self.first.append(problem)
@@ -139,35 +139,35 @@ class Skipped:
         return json.dumps({"count": self.count, "first": [astuple(each) for each in self.first]})
 
     @classmethod
-    def from_json(cls, text: str) -> Skipped:
+    def from_json(cls, text: str) -> SkippedImages:
         """Raises KeyError, TypeError or ValueError if it is none."""
         found = json.loads(text)
-        return cls(int(found["count"]), [Problem(*each) for each in found["first"]])
+        return cls(int(found["count"]), [SkippedImage(*each) for each in found["first"]])
 
 
-def of_tally(tally: Tally) -> LayerStatistics:
-    quantile, error = tally.spatial.quantile()
-    best, of_images = tally.best, tally.of_images
+def from_running_stats(stats: RunningStats) -> LayerStatistics:
+    quantile, error = stats.spatial.quantile()
+    best, of_images = stats.best, stats.of_images
     return LayerStatistics(
         best.activations,
         best.positions,
         quantile,
         error,
-        tally.total / tally.images,
+        stats.total / stats.images,
         best.activations[0].astype(np.float64),
-        tally.lowest,
-        tally.active / tally.images,
-        np.array(tally.images),
+        stats.lowest,
+        stats.active / stats.images,
+        np.array(stats.images),
         of_images.counts.numpy(force=True),
         of_images.base * of_images.width,
         of_images.width,
-        tally.sample,
+        stats.sample,
     )
 
 
-def of_publication(found: Published, thresholds: NDArray[np.float64]) -> LayerStatistics:
+def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
     """What a publication says; the rest is not known."""
-    activations, positions = published_exemplars(found)
+    activations, positions = _exemplar_arrays(found)
     units = len(thresholds)
     unknown = np.full(units, np.nan)
     return LayerStatistics(
@@ -183,33 +183,33 @@ def of_publication(found: Published, thresholds: NDArray[np.float64]) -> LayerSt
         np.zeros((units, IMAGE_BINS), dtype=np.int64),
         unknown,
         unknown,
-        no_sample(units),
+        empty_sample(units),
     )
 
 
-def with_published(measured: LayerStatistics, found: Published) -> LayerStatistics:
+def replace_exemplars(measured: LayerStatistics, found: PublishedLayer) -> LayerStatistics:
     """The same with the exemplars, and thresholds, that were published of the first units; the rest is as measured."""
     size, units = found.activations.shape
     activations, positions = measured.activations.copy(), measured.positions.copy()
     activations[:, :units], positions[:, :units] = -np.inf, 0
     size = min(size, len(activations))
-    activations[:size, :units], positions[:size, :units] = (each[:size] for each in published_exemplars(found))
+    activations[:size, :units], positions[:size, :units] = (each[:size] for each in _exemplar_arrays(found))
     quantile = measured.quantile.copy()
     if found.thresholds is not None:
         quantile[:units] = found.thresholds
     return replace(measured, activations=activations, positions=positions, quantile=quantile)
 
 
-def no_sample(units: int) -> NDArray[np.float32]:
+def empty_sample(units: int) -> NDArray[np.float32]:
     return np.zeros((0, units), dtype=np.float32)
 
 
-def published_exemplars(found: Published) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _exemplar_arrays(found: PublishedLayer) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return found.activations.astype(np.float32), found.positions.astype(np.int64)
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that takes the place of `path` when it is complete. Raises MachineryError if the disk is full."""
     part = path.with_suffix(f".{os.getpid()}.part")
     try:

@@ -1,4 +1,4 @@
-"""One pass of a model over a dataset: the tallies of all units of several layers at once.
+"""One pass of a model over a dataset: the stats of all units of several layers at once.
 
 Images are read, and shown to the network, ahead in threads, while the maps of earlier ones are counted. What has been
 counted is saved now and then, so that a pass that was cut short, even by a kill, goes on where it was and ends with the
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
-from workers.lab.index_files import Problem, Skipped, whole
-from workers.lab.running_stats import Tally
+from workers.lab.index_files import SkippedImage, SkippedImages, atomic_write
+from workers.lab.running_stats import RunningStats
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, probabilities
 
 if TYPE_CHECKING:
@@ -40,26 +40,26 @@ _LISTEN = 1.0  # seconds after which a slow network lets a person stop the pass
 
 
 @dataclass
-class Work:
+class IndexingState:
     """What a pass has done."""
 
-    tallies: dict[str, Tally]
+    stats: dict[str, RunningStats]
     done: int = 0
     """Images, from the first on."""
-    skipped: Skipped = field(default_factory=Skipped)
+    skipped: SkippedImages = field(default_factory=SkippedImages)
 
 
 @dataclass(frozen=True)
-class Seen:
+class _BatchResult:
     """What came of one batch."""
 
     batch: range
     positions: NDArray[np.int64]
     maps: Mapping[str, torch.Tensor]
-    problems: Sequence[Problem]
+    problems: Sequence[SkippedImage]
 
 
-class Pass:
+class IndexingRun:
     """A pass under the settings; `checkpoint` is the file that it is saved in."""
 
     def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset, checkpoint: Path) -> None:
@@ -69,15 +69,15 @@ class Pass:
         self._checkpoint = checkpoint
         self._scales = {info.name: info.scale for info in model.layers()}
 
-    def run(self, layers: Sequence[LayerInfo], progress: Progress) -> Work:
+    def run(self, layers: Sequence[LayerInfo], progress: Progress) -> IndexingState:
         """Go over the dataset, or the rest of it. The checkpoint stays.
 
         A checkpoint of more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be read;
         MachineryError if the disk is full or the model's values make no sense.
         """
-        work = self._resumed(layers) or Work({info.name: self._tally(info) for info in layers})
-        what = f"Indexing {self._model.name} {named(list(work.tallies))}"
-        total, began, first, saving = len(self._dataset), time.monotonic(), work.done, _Rarely(SAVE_EVERY)
+        work = self._resumed(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
+        what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
+        total, began, first, saving = len(self._dataset), time.monotonic(), work.done, _PeriodicSaver(SAVE_EVERY)
 
         def report() -> None:
             pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
@@ -86,13 +86,13 @@ class Pass:
             progress(f"{what} ({notes})" if notes else what, work.done, total)
 
         try:
-            with closing(self._ahead(list(work.tallies), work.done)) as batches:
+            with closing(self._ahead(list(work.stats), work.done)) as batches:
                 report()
                 for under_way in batches:
                     while not wait([under_way], timeout=_LISTEN).done:
                         report()
                     self._count(work, under_way.result())
-                    saving.perhaps(lambda: self._save(work))
+                    saving.maybe_save(lambda: self._save(work))
                     if work.done < total:
                         report()
         except Cancelled:
@@ -102,16 +102,16 @@ class Pass:
         self._save(work)
         return work
 
-    def _tally(self, info: LayerInfo) -> Tally:
-        return Tally(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
+    def _new_stats(self, info: LayerInfo) -> RunningStats:
+        return RunningStats(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
-    def _ahead(self, layers: Sequence[str], first: int) -> Generator[Future[Seen]]:
+    def _ahead(self, layers: Sequence[str], first: int) -> Generator[Future[_BatchResult]]:
         """The batches in order, `AHEAD` of them under way."""
         readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
-        waiting: deque[Future[Seen]] = deque()
+        waiting: deque[Future[_BatchResult]] = deque()
         total, size = len(self._dataset), self._settings.batch_size
 
-        def look(batch: range) -> Seen:
+        def look(batch: range) -> _BatchResult:
             return self._look(batch, list(readers.map(self._read, batch)), layers)
 
         try:
@@ -125,28 +125,28 @@ class Pass:
             for pool in (lookers, readers):
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, position: int) -> Image | Problem:
+    def _read(self, position: int) -> Image | SkippedImage:
         try:
             return self._dataset[position].image
         except BrokenImage as error:
-            return Problem(position, self._source(position), str(error))
+            return SkippedImage(position, self._source(position), str(error))
 
-    def _look(self, batch: range, found: Sequence[Image | Problem], layers: Sequence[str]) -> Seen:
-        problems = [each for each in found if isinstance(each, Problem)]
-        images = [each for each in found if not isinstance(each, Problem)]
+    def _look(self, batch: range, found: Sequence[Image | SkippedImage], layers: Sequence[str]) -> _BatchResult:
+        problems = [each for each in found if isinstance(each, SkippedImage)]
+        images = [each for each in found if not isinstance(each, SkippedImage)]
         broken = {each.position for each in problems}
         positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        return Seen(batch, positions, self._measured(images, layers) if images else {}, problems)
+        return _BatchResult(batch, positions, self._measured(images, layers) if images else {}, problems)
 
     def _measured(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         """The maps of the layers; logits as the probabilities that their systems answer."""
         maps = self._model.maps(images, layers)
         return {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
 
-    def _count(self, work: Work, seen: Seen) -> None:
+    def _count(self, work: IndexingState, seen: _BatchResult) -> None:
         for name, maps in seen.maps.items():
             try:
-                work.tallies[name].add(maps, seen.positions)
+                work.stats[name].add(maps, seen.positions)
             except FloatingPointError:
                 raise MachineryError(self._not_finite(name, maps, seen.positions)) from None
             except ValueError as error:
@@ -162,7 +162,7 @@ class Pass:
             f"set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
         )
 
-    def _check(self, work: Work) -> None:
+    def _check(self, work: IndexingState) -> None:
         if work.skipped.count == len(self._dataset):
             first = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
             raise MissingPart(
@@ -177,19 +177,19 @@ class Pass:
     def _stamp(self) -> list[float]:
         return [len(self._dataset), self._settings.exemplars, self._settings.mask_quantile]
 
-    def _save(self, work: Work) -> None:
+    def _save(self, work: IndexingState) -> None:
         """Write the checkpoint; the one before stays whole until then."""
-        layers = [[name, tally.units, self._scales[name]] for name, tally in work.tallies.items()]
+        layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {
             f"{number}.{name}": value
-            for number, tally in enumerate(work.tallies.values())
-            for name, value in tally.state().items()
+            for number, stats in enumerate(work.stats.values())
+            for name, value in stats.state().items()
         }
-        with whole(self._checkpoint) as file:
+        with atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
-    def _resumed(self, layers: Sequence[LayerInfo]) -> Work | None:
+    def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
         """What the checkpoint holds; None if there is none, or it is of other layers or settings, or damaged."""
         try:
             with self._checkpoint.open("rb") as file, np.load(file, allow_pickle=False) as saved:
@@ -197,7 +197,7 @@ class Pass:
         except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
 
-    def _restored(self, saved: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> Work | None:
+    def _restored(self, saved: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> IndexingState | None:
         about = json.loads(str(saved["about"]))
         units = {str(name): int(count) for name, count, _ in about["layers"]}
         scales = {str(name): str(scale) for name, _, scale in about["layers"]}
@@ -206,22 +206,22 @@ class Pass:
         if not scales.items() <= self._scales.items():
             return None
         known = {info.name: info for info in self._model.layers()}
-        work = Work({name: self._tally(known[name]) for name in units}, int(about["done"]))
-        work.skipped = Skipped.from_json(about["skipped"])
-        for number, tally in enumerate(work.tallies.values()):
+        work = IndexingState({name: self._new_stats(known[name]) for name in units}, int(about["done"]))
+        work.skipped = SkippedImages.from_json(about["skipped"])
+        for number, stats in enumerate(work.stats.values()):
             prefix = f"{number}."
-            tally.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
+            stats.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
         return work
 
 
-class _Rarely:
+class _PeriodicSaver:
     """Does something every so many seconds, and less often if it takes long."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._next = time.monotonic() + seconds
 
-    def perhaps(self, work: Callable[[], None]) -> None:
+    def maybe_save(self, work: Callable[[], None]) -> None:
         began = time.monotonic()
         if began >= self._next:
             work()
@@ -229,7 +229,7 @@ class _Rarely:
             self._next = ended + max(self._seconds, 20 * (ended - began)) if self._seconds else ended
 
 
-def named(layers: Sequence[str]) -> str:
+def describe_layers(layers: Sequence[str]) -> str:
     """The layers in a few words."""
     return ", ".join(layers) if len(layers) <= 6 else f"{len(layers)} layers"
 

@@ -1,4 +1,4 @@
-"""The composition root: loads plug-ins once each, names their parts, and sets up the bench for an experiment.
+"""The composition root: loads plug-ins once each, names their parts, and sets up the context for an experiment.
 
 The only place that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
 """
@@ -16,7 +16,7 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.image_tools import Equipment, Seeds, Studio
+from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import (
@@ -34,7 +34,7 @@ from workers.protocols import (
     Subject,
     SystemSpec,
     VisionModel,
-    silent,
+    no_progress,
 )
 
 MOST_SUBJECTS = 32
@@ -42,20 +42,20 @@ MOST_SUBJECTS = 32
 
 
 @dataclass(frozen=True)
-class Bench:
+class ExperimentContext:
     """What one experiment works with."""
 
     system: System
     tools: Tools
 
-    def calls(self, dialect: program_api.Dialect) -> dict[str, Callable[..., Any]]:
+    def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
         """The functions the program may call."""
-        return program_api.calls(self.system, self.tools, dialect)
+        return program_api.list_calls(self.system, self.tools, style)
 
     @property
     def facts(self) -> Mapping[str, Json]:
         """The attributes the program may read."""
-        return program_api.facts(self.system)
+        return program_api.list_facts(self.system)
 
 
 class Laboratory:
@@ -98,13 +98,13 @@ class Laboratory:
         backbone: Backbone = self._once(("backbone", key, model), lambda: load(self.settings, model))
         return backbone
 
-    def equipment(self, toolset: str, describer: Describer | None = None) -> Equipment:
+    def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""
         if toolset not in registry.TOOLSETS:
             raise UnknownName(f"There is no toolset {toolset!r}. Choose one of: {', '.join(registry.TOOLSETS)}.")
         _, generator, editor, own = registry.TOOLSETS[toolset]
         describe = partial(self.describer, own) if describer is None else lambda: describer
-        return Equipment(partial(self.generator, generator), partial(self.editor, editor), describe)
+        return ToolBackends(partial(self.generator, generator), partial(self.editor, editor), describe)
 
     def index(self, model: str, dataset: str) -> ExemplarIndex:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
@@ -144,7 +144,7 @@ class Laboratory:
                 del self._subjects[next(iter(self._subjects))]
             return self._subjects[name]
 
-    def bench(
+    def experiment_context(
         self,
         spec: SystemSpec,
         memory: ImageMemory,
@@ -153,18 +153,18 @@ class Laboratory:
         toolset: str = "toybox",
         describer: Describer | None = None,
         earlier: Sequence[LogEntry] = (),
-        progress: Progress = silent,
-    ) -> Bench:
+        progress: Progress = no_progress,
+    ) -> ExperimentContext:
         """System and tools for one experiment of a run; `earlier` is what the run has logged so far.
 
         Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
         subject = self.subject(spec)
         subject.exemplars(progress)
-        equipment = self.equipment(toolset, describer)
+        backends = self.tool_backends(toolset, describer)
         system = System(subject, memory)
-        studio = Studio(equipment, memory, Seeds(seed, earlier), progress)
-        return Bench(system, Tools(system, memory, studio, earlier, progress))
+        image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
+        return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress))
 
     def _plugin(self, kind: str, plugins: registry.Plugins, key: str) -> Any:
         return self._once((kind, key), lambda: registry.load(plugins, key)(self.settings))

@@ -55,7 +55,7 @@ class ImagesInMemory:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredImage:
     """An image in memory, with its key and what is known of it."""
 
     key: str
@@ -65,7 +65,7 @@ class Kept:
     """Why it was not made just now: the image is then one that stands for none."""
 
 
-class Texts:
+class ImageTexts:
     """Which image a text is that programs were given: decoding is slow, and they hand most texts back as they came.
 
     Only digests are kept, of the texts used last. Safe for threads. The same text is the same image in every run.
@@ -91,65 +91,65 @@ class Texts:
             return self._keys.get(digest)
 
 
-texts = Texts(MOST_TEXTS)
+image_texts = ImageTexts(MOST_TEXTS)
 """Those of this process."""
 
 
-def text_of(memory: ImageMemory, key: str) -> str:
+def encode_text(memory: ImageMemory, key: str) -> str:
     """A stored image as programs get it, a plain Base64 PNG string; `look_up` knows it again."""
     text = base64.b64encode(memory.png(key)).decode("ascii")
-    texts.note(text, key)
+    image_texts.note(text, key)
     return text
 
 
-def keep(memory: ImageMemory, image: Image, provenance: Provenance) -> Kept:
+def store_image(memory: ImageMemory, image: Image, provenance: Provenance) -> StoredImage:
     """Store an image. What was known of these pixels before stays true, so it wins."""
-    return keep_all(memory, [(image, provenance)])[0]
+    return store_images(memory, [(image, provenance)])[0]
 
 
-def keep_all(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[Kept]:
+def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[StoredImage]:
     """Store several images; see `keep`."""
     keys = [image_key(image) for image, _ in images]
     memory.expect(keys)
     for key, (image, provenance) in zip(keys, images, strict=True):
         memory.remember(image, provenance, key)
     return [
-        Kept(key, image, memory.recall(key) or provenance)
+        StoredImage(key, image, memory.recall(key) or provenance)
         for key, (image, provenance) in zip(keys, images, strict=True)
     ]
 
 
-def look_up(memory: ImageMemory, value: Any, argument: str) -> Kept:
+def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
     """The image a program passed; pixels never seen before are kept as "uploaded".
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
-    key = texts.key(value) if isinstance(value, str) else None
+    key = image_texts.key(value) if isinstance(value, str) else None
     known = memory.recall(key) if key else None
     if key and known:
-        return Kept(key, memory.load(key), known)
+        return StoredImage(key, memory.load(key), known)
     image = as_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
     if known is None:
         memory.remember(image, Provenance("uploaded"), key)
-    return Kept(key, image, known or Provenance("uploaded"))
+    return StoredImage(key, image, known or Provenance("uploaded"))
 
 
-def unmasked(memory: ImageMemory, kept: Kept) -> Kept:
+def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
     """The raw image behind a masked one; a raw image is its own."""
     raw = kept.provenance.raw
     if raw is None:
         return kept
-    return Kept(raw, memory.load(raw), memory.recall(raw) or Provenance("uploaded"))
+    return StoredImage(raw, memory.load(raw), memory.recall(raw) or Provenance("uploaded"))
 
 
-def raw_key(kept: Kept) -> str:
+def raw_key(kept: StoredImage) -> str:
     """The key of the raw image, whether it came masked or not."""
     return kept.provenance.raw or kept.key
 
 
-def is_made(kept: Kept) -> bool:
+def is_made(kept: StoredImage) -> bool:
     """Whether it is an image at all, or masked one, and not what stands in the place of one that was refused."""
     return raw_key(kept) != _placeholder_key()
 

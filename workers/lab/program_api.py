@@ -13,15 +13,15 @@ from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Json
 
-Dialect = Literal["function", "script"]
+ProgramStyle = Literal["function", "script"]
 """How a program is written: a function of (system, tools), or a free-form script."""
 
 HIDDEN = "hidden"
 """In place of a name that would tell the answer."""
 
 
-def calls(system: System, tools: Tools, dialect: Dialect) -> dict[str, Callable[..., Any]]:
-    """The functions by the names that programs of every published dialect use."""
+def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, Callable[..., Any]]:
+    """The functions by the names that programs of every published style use."""
 
     def exemplar_pairs(system: Any = None) -> list[tuple[float, str]]:
         return list(zip(*tools.dataset_exemplars(system), strict=True))
@@ -29,7 +29,7 @@ def calls(system: System, tools: Tools, dialect: Dialect) -> dict[str, Callable[
     return {
         "system.neuron": system.neuron,
         "system.call_neuron": system.call_neuron,
-        "tools.dataset_exemplars": tools.dataset_exemplars if dialect == "function" else exemplar_pairs,
+        "tools.dataset_exemplars": tools.dataset_exemplars if style == "function" else exemplar_pairs,
         "tools.text2image": tools.text2image,
         "tools.text2model": tools.text2model,
         "tools.game_engine": tools.game_engine,
@@ -47,7 +47,7 @@ def calls(system: System, tools: Tools, dialect: Dialect) -> dict[str, Callable[
     }
 
 
-def facts(system: System) -> Mapping[str, Json]:
+def list_facts(system: System) -> Mapping[str, Json]:
     """The attributes of `system`; of a synthetic neuron they do not tell what it responds to."""
     spec = system.subject.spec
     blind = registry.blind_name(spec.kind, spec.model, spec.layer, spec.unit)

@@ -31,7 +31,7 @@ _ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_e
 (the edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
 
 
-def reference(vocabulary: str = "", changes: str = "") -> str:
+def build_reference(vocabulary: str = "", changes: str = "") -> str:
     """The whole reference, Markdown, under 8,000 characters without the last two chapters.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if

@@ -85,14 +85,14 @@ class Histogram:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that it has learnt, as arrays."""
-        own = {name: getattr(self, name) for name in _LEARNT}
+        own = {name: getattr(self, name) for name in _STATE}
         return own | {"seen": np.array(self.seen), "counts": self.counts.numpy(force=True)}
 
     def restore(self, state: State) -> None:
         """Go on from a state. Raises KeyError, ValueError or RuntimeError if it is not one of so many units."""
         import torch
 
-        for name in _LEARNT:
+        for name in _STATE:
             getattr(self, name)[:] = state[name]
         self.counts.copy_(torch.from_numpy(state["counts"]))
         self.seen = int(state["seen"])
@@ -154,10 +154,10 @@ class Histogram:
             width = np.where(narrow, width * 2, width)
 
 
-_LEARNT = ("width", "low", "high", "base", "floor")
+_STATE = ("width", "low", "high", "base", "floor")
 
 
-class Best:
+class TopActivations:
     """The `size` highest activations of each unit and where they were seen; of equals, the earlier stays."""
 
     def __init__(self, units: int, size: int) -> None:
@@ -184,14 +184,14 @@ class Best:
         return np.take_along_axis(found, order, 0), np.take_along_axis(places, order, 0)
 
 
-class Tally:
+class RunningStats:
     """All that the index keeps of one layer. `expected` is the number of images that come at most."""
 
     def __init__(self, units: int, best: int, share: float, expected: int) -> None:
         self.units = units
         self.expected = expected
         self.images = 0
-        self.best = Best(units, best)
+        self.best = TopActivations(units, best)
         self.spatial = Histogram(units, share=share)
         self.of_images = Histogram(units, IMAGE_BINS)
         self.total = np.zeros(units)
@@ -241,7 +241,7 @@ class Tally:
         self.best.activations = np.array(state["best.activations"])
         self.best.positions = np.array(state["best.positions"])
         for part in ("spatial", "of_images"):
-            getattr(self, part).restore({name: state[f"{part}.{name}"] for name in (*_LEARNT, "seen", "counts")})
+            getattr(self, part).restore({name: state[f"{part}.{name}"] for name in (*_STATE, "seen", "counts")})
         self.images, self.spatial.expected = int(state["images"]), int(state["expected"])
 
     def _expect(self, units: int, size: int) -> None:

@@ -23,62 +23,66 @@ FEWEST = 20
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class SimilarUnit:
     layer: str
     unit: int
-    likeness: float
+    similarity: float
     shared: int
     """Exemplars that both have."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SimilarUnits:
     """The most similar units, best first; `images` is how many the measure rests on."""
 
     measure: str
     """"correlation" or "overlap"."""
     images: int
-    same: list[Neighbour]
-    others: list[Neighbour]
+    same: list[SimilarUnit]
+    others: list[SimilarUnit]
     """Of other layers."""
 
 
-def compare(layers: Mapping[str, LayerStatistics], layer: str, unit: int, most: int = 8) -> Comparison:
+def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int, most: int = 8) -> SimilarUnits:
     """The units of these layers that are most like one of them; at most so many of its own layer and of the others."""
     own = layers[layer]
-    images = sampled(own.sample, unit)
+    images = count_sampled(own.sample, unit)
     by_sample = images >= FEWEST
     exemplars = own.positions[own.kept[:, unit], unit]
     measure: Callable[[LayerStatistics], NDArray[np.float64]] = (
-        (lambda other: correlations(own.sample[:, unit], other.sample))
+        (lambda other: correlate(own.sample[:, unit], other.sample))
         if by_sample
-        else (lambda other: shared(exemplars, other) / max(len(exemplars), 1))
+        else (lambda other: count_shared(exemplars, other) / max(len(exemplars), 1))
     )
-    found = [each for name, other in layers.items() for each in alike(name, other, measure(other), exemplars, most + 1)]
-    ordered = sorted(found, key=lambda each: (-each.likeness, each.unit))
+    found = [
+        each
+        for name, other in layers.items()
+        for each in most_similar(name, other, measure(other), exemplars, most + 1)
+    ]
+    ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
     same = [each for each in ordered if each.layer == layer and each.unit != unit]
     others = [each for each in ordered if each.layer != layer]
-    return Comparison(
+    return SimilarUnits(
         "correlation" if by_sample else "overlap", images if by_sample else len(exemplars), same[:most], others[:most]
     )
 
 
-def alike(
-    layer: str, statistics: LayerStatistics, likeness: NDArray[np.float64], exemplars: NDArray[np.int64], most: int
-) -> list[Neighbour]:
+def most_similar(
+    layer: str, statistics: LayerStatistics, similarity: NDArray[np.float64], exemplars: NDArray[np.int64], most: int
+) -> list[SimilarUnit]:
     """The units of one layer that are most alike, if they are at all."""
-    best = np.argsort(-likeness, kind="stable")[:most]
-    both = shared(exemplars, statistics)
-    return [Neighbour(layer, int(n), float(likeness[n]), int(both[n])) for n in best if likeness[n] > 0]
+    best = np.argsort(-similarity, kind="stable")[:most]
+    both = count_shared(exemplars, statistics)
+    return [SimilarUnit(layer, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
 
 
-def sampled(sample: NDArray[np.float32], unit: int) -> int:
+def count_sampled(sample: NDArray[np.float32], unit: int) -> int:
     """Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing."""
     values = sample[np.isfinite(sample[:, unit]), unit]
     return len(values) if len(values) and values.max() > values.min() else 0
 
 
-def correlations(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
+def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
     """Of these values with each unit of a sample (images, units); 0 for a unit that does not vary or is not known."""
     if len(sample) != len(values):  # nobody kept one
         return np.zeros(sample.shape[1])
@@ -89,7 +93,7 @@ def correlations(values: NDArray[np.float32], sample: NDArray[np.float32]) -> ND
     return np.divide(mine @ others, lengths, out=np.zeros(len(lengths)), where=lengths > 1e-12)
 
 
-def shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
+def count_shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
     """How many of these exemplars each unit of a layer has too."""
     both: NDArray[np.int64] = (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)
     return both

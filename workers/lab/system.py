@@ -13,7 +13,7 @@ from PIL.Image import Image
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
-from workers.lab.memory import Kept, is_made, look_up, text_of, unmasked
+from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, look_up
 from workers.protocols import ImageMemory, Subject
 
 
@@ -51,20 +51,20 @@ class System:
             images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
             activations, masked_images = system.neuron(images)
         """
-        given = arguments.items(image_list, "image_list", "images")
+        given = arguments.check_items(image_list, "image_list", "images")
         kept = [look_up(self._memory, image, f"image_list[{at}]") for at, image in enumerate(given)]
-        return self._measure([unmasked(self._memory, each) for each in kept])
+        return self._measure([find_raw(self._memory, each) for each in kept])
 
     call_neuron = neuron
 
-    def measure(self, images: Sequence[Kept]) -> None:
+    def measure(self, images: Sequence[StoredImage]) -> None:
         """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""
         missing = {raw.key: raw for raw in images if raw.key not in self.measured}
         if missing:
             self._measure(list(missing.values()))
 
     def keep_masked(
-        self, images: Sequence[Kept], activations: Sequence[float], masked_images: Sequence[Image]
+        self, images: Sequence[StoredImage], activations: Sequence[float], masked_images: Sequence[Image]
     ) -> list[str]:
         """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
         keys = [image_key(masked) for masked in masked_images]
@@ -77,9 +77,9 @@ class System:
             self.measured[raw.key] = (activation, key)
             if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
                 self.best = activation
-        return [text_of(self._memory, key) for key in keys]
+        return [encode_text(self._memory, key) for key in keys]
 
-    def _measure(self, images: list[Kept]) -> tuple[list[float], list[str]]:
+    def _measure(self, images: list[StoredImage]) -> tuple[list[float], list[str]]:
         responses = self.subject.respond([each.image for each in images])
         activations = [each.activation for each in responses]
         return activations, self.keep_masked(images, activations, [each.masked for each in responses])

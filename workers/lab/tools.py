@@ -1,7 +1,7 @@
 """`Tools`: what the agent's programs may call beside the system. Its docstrings are the reference the agent reads.
 
 One instance serves one experiment. Every argument is checked here, since a language model wrote the caller.
-It draws, measures and stores nothing itself. Made by `laboratory`; reached by programs through `surface`.
+It draws, measures and stores nothing itself. Made by `laboratory`; reached by programs through `program_api`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from PIL import Image
 
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
-from workers.lab.experiment_log import Journal, Logged
-from workers.lab.image_tools import Studio
-from workers.lab.imaging import image_in
-from workers.lab.memory import Kept, is_made, keep_all, look_up, raw_key, texts, unmasked
+from workers.lab.experiment_log import ExperimentLog, LoggedImage
+from workers.lab.image_tools import ImageTools
+from workers.lab.imaging import image_from_text
+from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, raw_key, store_images
 from workers.lab.system import System
-from workers.protocols import Exemplar, ImageMemory, LogEntry, Ordinary, Progress, Provenance, silent
+from workers.protocols import Exemplar, ImageMemory, LogEntry, OrdinaryActivations, Progress, Provenance, no_progress
 
 MOST_REMARKS = 20
 _NOT_MADE = " (not made"
-NEVER_ACTIVE = (
+DEAD_UNIT = (
     "No image of the dataset activates this unit: its activation is the same on all of them, so it has no exemplars. "
     "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
 )
@@ -36,14 +36,14 @@ class Tools:
         self,
         system: System,
         memory: ImageMemory,
-        studio: Studio,
+        image_tools: ImageTools,
         earlier: Sequence[LogEntry] = (),
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         self._system = system
         self._memory = memory
-        self._studio = studio
-        self._journal = Journal(system, memory, earlier)
+        self._image_tools = image_tools
+        self._log = ExperimentLog(system, memory, earlier)
         self._progress = progress
         self._remarks: dict[str, None] = {}
 
@@ -63,7 +63,7 @@ class Tools:
         del system  # published programs name the system; there is one
         found = self._system.subject.exemplars(self._progress)
         if not found:
-            self._remarks[NEVER_ACTIVE] = None
+            self._remarks[DEAD_UNIT] = None
         activations = [each.activation for each in found]
         return activations, self._system.keep_masked(self._raw(found), activations, [each.masked for each in found])
 
@@ -81,7 +81,10 @@ class Tools:
             activations, masked_images = system.neuron(tools.text2image(prompts))
             tools.log_experiment(activations, masked_images, prompts, "colour against shape")
         """
-        return [kept.image for kept in self._studio.generate(arguments.texts(prompt_list, "prompt_list"), "generated")]
+        return [
+            kept.image
+            for kept in self._image_tools.generate(arguments.check_texts(prompt_list, "prompt_list"), "generated")
+        ]
 
     def edit_images(
         self, prompts_or_images: Sequence[str | ImageOrText], instructions: Sequence[str]
@@ -104,11 +107,11 @@ class Tools:
             activations, masked_images = system.neuron(images)
             tools.log_experiment(activations, masked_images, titles, "does the colour matter?")
         """
-        wanted = arguments.texts(instructions, "instructions", "instructions")
-        given = arguments.items(prompts_or_images, "prompts_or_images", "prompts or images")
-        arguments.same_length(prompts_or_images=given, instructions=wanted)
+        wanted = arguments.check_texts(instructions, "instructions", "instructions")
+        given = arguments.check_items(prompts_or_images, "prompts_or_images", "prompts or images")
+        arguments.check_same_length(prompts_or_images=given, instructions=wanted)
         originals = self._originals(given)
-        edits = self._studio.edit(originals, wanted)
+        edits = self._image_tools.edit(originals, wanted)
         titles = [_title_of(value, kept) for value, kept in zip(given, originals, strict=True)]
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
@@ -127,9 +130,9 @@ class Tools:
         images = self._images(image_list)
         names = [f"image {n}" for n in range(1, len(images) + 1)]
         if image_title is not None:
-            names = arguments.titles(image_title, "image_title")
-            arguments.same_length(image_list=images, image_title=names)
-        said = iter(self._studio.describer_of(images).describe([kept.image for kept in images if is_made(kept)]))
+            names = arguments.check_titles(image_title, "image_title")
+            arguments.check_same_length(image_list=images, image_title=names)
+        said = iter(self._image_tools.describer_of(images).describe([kept.image for kept in images if is_made(kept)]))
         told = [next(said) if is_made(kept) else "not made" for kept in images]
         return "\n".join(f"{name}: {words}" for name, words in zip(names, told, strict=True))
 
@@ -145,7 +148,7 @@ class Tools:
         made = [kept for kept in self._images(image_list) if is_made(kept)]
         if not made:
             return "None of these images was made."
-        return self._studio.describer_of(made).summarize([kept.image for kept in made])
+        return self._image_tools.describer_of(made).summarize([kept.image for kept in made])
 
     def log_experiment(
         self,
@@ -162,14 +165,14 @@ class Tools:
         Example:
             tools.log_experiment(activations, masked_images, prompts, "three prompts that differ in colour alone")
         """
-        activations = arguments.numbers(activation_list, "activation_list")
-        given = arguments.items(image_list, "image_list", "images")
-        titles = arguments.titles(image_titles, "image_titles")
-        arguments.same_length(activation_list=activations, image_list=given, image_titles=titles)
-        text = arguments.free_text(image_textual_information, "image_textual_information")
+        activations = arguments.check_numbers(activation_list, "activation_list")
+        given = arguments.check_items(image_list, "image_list", "images")
+        titles = arguments.check_titles(image_titles, "image_titles")
+        arguments.check_same_length(activation_list=activations, image_list=given, image_titles=titles)
+        text = arguments.join_texts(image_textual_information, "image_textual_information")
         images = zip(self._images(given), activations, titles, strict=True)
-        shown = [Logged(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
-        self._journal.add(shown, text)
+        shown = [LoggedImage(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
+        self._log.add(shown, text)
 
     def display(self, *things: Any) -> None:
         """Write down texts and images in the order given, in lists too; each image with its activation.
@@ -180,18 +183,18 @@ class Tools:
             for activation, image in zip(activations, masked_images):
                 tools.display(image, f"activation {activation}")
         """
-        for images, text in display.groups(display.pieces(things, self._memory)):
+        for images, text in display.group_with_texts(display.flatten(things, self._memory)):
             made = [each for each in images if is_made(each.image)]
             left_out = [_as_refused(each.title) for each in images if each.title and not is_made(each.image)]
             seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
-            self._journal.add(seen, "\n".join([*left_out, *([text] if text else [])]))
+            self._log.add(seen, "\n".join([*left_out, *([text] if text else [])]))
 
     def edit_image(
         self, image: ImageOrText | Sequence[ImageOrText], instructions: str | Sequence[str]
     ) -> Image.Image | list[Image.Image]:
         """The edits alone; one image takes several instructions, and one edit of one image comes without a list."""
-        wanted = arguments.texts(instructions, "instructions", "instructions")
-        given = arguments.items(image, "image", "images")
+        wanted = arguments.check_texts(instructions, "instructions", "instructions")
+        given = arguments.check_items(image, "image", "images")
         given = given * len(wanted) if len(given) == 1 else given
         edits = self.edit_images(given, wanted)[0][1::2]
         return edits[0] if isinstance(image, ImageOrText) and isinstance(instructions, str) else edits
@@ -207,22 +210,22 @@ class Tools:
     @property
     def experiment_log(self) -> list[dict[str, Any]]:
         """Everything logged in this run: [{"images": [{"title": …, "activation": …}, …], "text": …}, …]."""
-        return self._journal.experiment_log
+        return self._log.experiment_log
 
     @property
     def results_list(self) -> list[dict[str, Any]]:
         """The latest 200 results logged in this run: [{title: {"activation": …, "image": Base64}}, …]."""
-        return self._journal.results_list
+        return self._log.results_list
 
     # --- what the loop reads ------------------------------------------------------------------------
 
     @property
     def entries(self) -> list[LogEntry]:
         """What this experiment logged, then what the tools themselves have to say."""
-        logged = {seen.image for entry in self._journal.entries for seen in entry.observations}
-        notes = [line for line, key in self._studio.noted.items() if key not in logged]
-        remarks = "\n".join([*self._remarks, *self._studio.remarks, *notes][:MOST_REMARKS])
-        return [*self._journal.entries, *([LogEntry((), remarks)] if remarks else [])]
+        logged = {seen.image for entry in self._log.entries for seen in entry.observations}
+        notes = [line for line, key in self._image_tools.noted.items() if key not in logged]
+        remarks = "\n".join([*self._remarks, *self._image_tools.remarks, *notes][:MOST_REMARKS])
+        return [*self._log.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property
     def best(self) -> float | None:
@@ -235,51 +238,51 @@ class Tools:
         return len(self._system.measured)
 
     @property
-    def ordinary(self) -> Ordinary | None:
+    def ordinary(self) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get, None where that is not known."""
         return self._system.subject.ordinary(self._progress)
 
     @property
-    def threshold(self) -> float | None:
+    def exemplar_mean(self) -> float | None:
         """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A)."""
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 
-    def _raw(self, exemplars: Sequence[Exemplar]) -> list[Kept]:
+    def _raw(self, exemplars: Sequence[Exemplar]) -> list[StoredImage]:
         pictures = [exemplar.picture for exemplar in exemplars]
-        return keep_all(self._memory, [(each.image, Provenance("exemplar", scene=each.scene)) for each in pictures])
+        return store_images(self._memory, [(each.image, Provenance("exemplar", scene=each.scene)) for each in pictures])
 
-    def _originals(self, given: Sequence[Any]) -> list[Kept]:
+    def _originals(self, given: Sequence[Any]) -> list[StoredImage]:
         """The raw images to edit; those given as prompts are drawn."""
-        found: dict[int, Kept] = {}
+        found: dict[int, StoredImage] = {}
         prompts: dict[int, str] = {}
         for at, value in enumerate(given):
-            if isinstance(value, str) and texts.key(value) is None and image_in(value) is None:
-                prompts[at] = arguments.text(value, f"prompts_or_images[{at}]")
+            if isinstance(value, str) and image_texts.key(value) is None and image_from_text(value) is None:
+                prompts[at] = arguments.check_text(value, f"prompts_or_images[{at}]")
             else:
-                found[at] = unmasked(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
+                found[at] = find_raw(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
         wanted = list(dict.fromkeys(prompts.values()))
-        drawn = dict(zip(wanted, self._studio.generate(wanted, "original"), strict=True))
+        drawn = dict(zip(wanted, self._image_tools.generate(wanted, "original"), strict=True))
         return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
 
-    def _noted(self, kept: Kept, title: str = "") -> str:
+    def _noted(self, kept: StoredImage, title: str = "") -> str:
         """The title, with what its maker has to say of the image."""
-        note = self._studio.notes.get(raw_key(kept))
+        note = self._image_tools.notes.get(raw_key(kept))
         return f"{title} ({note})".strip() if note else title
 
-    def _images(self, value: Any) -> list[Kept]:
-        given = arguments.items(value, "image_list", "images")
+    def _images(self, value: Any) -> list[StoredImage]:
+        given = arguments.check_items(value, "image_list", "images")
         return [look_up(self._memory, each, f"image_list[{at}]") for at, each in enumerate(given)]
 
 
-def _title_of(given: Any, original: Kept) -> str:
+def _title_of(given: Any, original: StoredImage) -> str:
     """What an original shows, in the words of its prompt."""
     if original.refused:
         return str(given)
     return (original.provenance.prompt if is_made(original) else "") or "original image"
 
 
-def _with_refusal(words: str, kept: Kept) -> str:
+def _with_refusal(words: str, kept: StoredImage) -> str:
     """The title of an image; what was not made says so, and why."""
     return words if is_made(kept) else _as_refused(words, kept.refused)
 

@@ -31,7 +31,7 @@ the unit, which is bright, and the rest is dimmed. After each masked image stand
 _LINE = re.compile(r"^[\s*_#>`]*answer[\s*_`]*[:=][\s*_`\"']*(a|b|cannot\s+tell)\b[\s*_`\"'.!)]*$", re.IGNORECASE)
 
 
-def question(first: str, second: str, images: Sequence[tuple[str, str]], truth: str = "") -> list[Message]:
+def build_question(first: str, second: str, images: Sequence[tuple[str, str]], truth: str = "") -> list[Message]:
     """The conversation: the truth where it is known, else pairs of keys of a masked and its raw image."""
     parts: list[str | ImagePart]
     if truth:
@@ -44,7 +44,7 @@ def question(first: str, second: str, images: Sequence[tuple[str, str]], truth: 
     return [Message("system", (JUDGE,)), Message("user", tuple(parts))]
 
 
-def read(reply: str) -> Answer | None:
+def parse_answer(reply: str) -> Answer | None:
     """What a reply answers in its last line of that form; None if it has none."""
     for line in reversed(reply.splitlines()):
         if found := _LINE.match(line):

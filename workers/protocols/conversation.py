@@ -44,7 +44,7 @@ class Usage:
     """Whether `cost` is all of it: False where a price is not known."""
 
 
-def spent_before(error: MaiaError) -> Usage:
+def usage_of(error: MaiaError) -> Usage:
     """What a reply took that did not come about, for the reason that the error gives."""
     return error.spent if isinstance(error.spent, Usage) else Usage()
 
@@ -64,7 +64,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Aside:
+class StatusNote:
     """What a backbone says of a reply under way, for whoever watches; nothing of it is part of the reply."""
 
     what: str
@@ -72,7 +72,7 @@ class Aside:
     total: int = 1
 
 
-Emit = Callable[[str | Aside | None], None]
+Emit = Callable[[str | StatusNote | None], None]
 """Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled.
 
 It may have `watched()`: whether anybody reads along, so that words written at leisure are worth the wait."""

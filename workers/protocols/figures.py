@@ -11,7 +11,7 @@ LEAST = 1e-4
 """Numbers nearer to 0 are written with a power of ten."""
 
 
-def figure(value: float) -> str:
+def format_activation(value: float) -> str:
     """At least two decimals, and three digits that count: 9.24, 0.5 as 0.50, 0.0123, 4.1e-05.
 
     So the range of a unit decides how many decimals stand: probabilities of 0.0123 and 0.0101 stay apart.
@@ -26,7 +26,7 @@ def figure(value: float) -> str:
     return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
-def differ(claimed: float, measured: float) -> bool:
+def differs(claimed: float, measured: float) -> bool:
     """Whether a program cannot mean by `claimed` what was measured.
 
     It may have rounded, to two decimals or more, or to three digits that count.

@@ -19,7 +19,7 @@ Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)` between steps of long work. May raise `Cancelled`."""
 
 
-def silent(what: str, done: int, total: int) -> None:
+def no_progress(what: str, done: int, total: int) -> None:
     """The progress report nobody listens to."""
 
 
@@ -80,7 +80,7 @@ class ImageMemory(Protocol):
 class ImageGenerator(Protocol):
     """May have `vocabulary`: what it can draw, in a sentence, if that is less than what can be said."""
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
         """Draw one image for each prompt; the same prompt and seed give the same pixels.
 
         A prompt that cannot be drawn as it is said is refused in its `Picture`; the others are drawn. Raises
@@ -97,7 +97,7 @@ class ImageEditor(Protocol):
         originals: Sequence[Picture],
         instructions: Sequence[str],
         seeds: Sequence[int],
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> list[Picture]:
         """Apply one instruction to each original; everything else in the image stays.
 

@@ -68,10 +68,10 @@ Box = tuple[float, float, float, float]
 """Left, top, right and bottom edge of a part of an image, as shares of its width and height.
 
 Below 0 or above 1 where the part reaches beyond the image."""
-WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+WHOLE_IMAGE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
-class Cropping(VisionModel, Protocol):
+class CroppingModel(VisionModel, Protocol):
     """A model that does not see all of an image: its maps cover a part."""
 
     def seen(self, size: tuple[int, int]) -> Box:
@@ -79,10 +79,10 @@ class Cropping(VisionModel, Protocol):
         ...
 
 
-def part_seen(model: VisionModel, size: tuple[int, int]) -> Box:
+def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
     """The part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it crops."""
     seen: Callable[[tuple[int, int]], Box] | None = getattr(model, "seen", None)
-    return seen(size) if seen else WHOLE
+    return seen(size) if seen else WHOLE_IMAGE
 
 
 class Classifier(VisionModel, Protocol):
@@ -149,7 +149,7 @@ class Dataset(Protocol):
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedLayer:
     """Exemplars of a layer's units that somebody else has found."""
 
     activations: NDArray[np.floating[Any]]
@@ -172,6 +172,6 @@ class PublishedDataset(Dataset, Protocol):
         """The layer whose exemplar is at a position."""
         ...
 
-    def published(self, layer: str) -> Published:
+    def published(self, layer: str) -> PublishedLayer:
         """What was found of a layer. Raises MissingPart if nothing was."""
         ...

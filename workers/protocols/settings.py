@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from workers.model_cache import Shelf
+from workers.model_cache import ModelCache
 
 Precision = Literal["float32", "float16", "bfloat16"]
 Surroundings = Literal["dim", "dark"]
@@ -44,7 +44,7 @@ class LabSettings:
     device: str = "cpu"
     precision: Precision = "float32"
     """Of weights and activations inside networks and pipelines; what leaves them is float32."""
-    shelf: Shelf = field(default_factory=Shelf, compare=False)
+    model_cache: ModelCache = field(default_factory=ModelCache, compare=False)
     """Keeps the loaded weights of this process within its memory budget."""
     provider: Provider = Provider()
     dataset: str = "toybox"

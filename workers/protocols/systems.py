@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from workers.protocols.images import Json, Origin, Picture, Progress, silent
+from workers.protocols.images import Json, Origin, Picture, Progress, no_progress
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -44,7 +44,7 @@ class Exemplar:
 
 
 @dataclass(frozen=True)
-class Ordinary:
+class OrdinaryActivations:
     """What the ordinary images of the dataset get: the median and two quantiles of their activations."""
 
     images: int
@@ -67,7 +67,7 @@ class UnitRecord(Protocol):
         """Dataset images that activate it most, best first; empty if none does."""
         ...
 
-    def ordinary(self) -> Ordinary | None:
+    def ordinary(self) -> OrdinaryActivations | None:
         """What ordinary images get; None where nobody counted them."""
         ...
 
@@ -75,7 +75,7 @@ class UnitRecord(Protocol):
 class UnitIndex(Protocol):
     """What the dataset says of the units of a model; made by `lab.exemplars`, read by systems."""
 
-    def unit(self, layer: str, unit: int, progress: Progress = silent) -> UnitRecord: ...
+    def unit(self, layer: str, unit: int, progress: Progress = no_progress) -> UnitRecord: ...
 
     def picture(self, position: int) -> Picture: ...
 
@@ -89,11 +89,11 @@ class Subject(Protocol):
         """Activation and masked image for each image; depends on the image alone."""
         ...
 
-    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """The dataset images that activate it most, best first; empty if none activates it at all."""
         ...
 
-    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images get, in the unit of `respond`; None where that is not known."""
         ...
 
@@ -117,7 +117,7 @@ class Observation:
     measured: bool = False
     """Whether `activation` is what the system returned. False in imported transcripts and in old records."""
     differs: bool = False
-    """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differ`."""
+    """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differs`."""
     plain: bool = False
     """Whether the image itself is to be seen: the program logged it and not its masked one."""
 

@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from workers.protocols import ExperimentStatus, Json, LogEntry, Ordinary, SystemSpec, ToolCall, Usage
+from workers.protocols import ExperimentStatus, Json, LogEntry, OrdinaryActivations, SystemSpec, ToolCall, Usage
 
 HypothesisStatus = Literal["open", "supported", "refuted"]
 Task = Literal["describe", "bias", "spurious", "free"]
@@ -137,7 +137,7 @@ class ExperimentEnded:
     """The highest activation so far of all that the run measured, logged or not; exemplars do not count."""
     own: bool = False
     """Whether this experiment measured images that are no exemplars."""
-    ordinary: Ordinary | None = None
+    ordinary: OrdinaryActivations | None = None
     """What ordinary images of the dataset get, once known."""
     rounds: int | None = None
     """How many rounds the run could have at this time."""

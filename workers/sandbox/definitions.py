@@ -27,7 +27,7 @@ Sources = Mapping[str, str]
 """Name that a definition binds -> its source. A dotted import has its dotted name, one of everything its whole line."""
 
 
-def definitions_of(program: str) -> dict[str, str]:
+def find_definitions(program: str) -> dict[str, str]:
     """The definitions of a program, in its order; none if it is no Python."""
     tree = _parsed(program)
     lines = re.split(r"\r\n|\r|\n", program)
@@ -39,11 +39,11 @@ def definitions_of(program: str) -> dict[str, str]:
     return found
 
 
-def used_by(program: str, kept: Sources) -> dict[str, str]:
+def select_used(program: str, kept: Sources) -> dict[str, str]:
     """The kept definitions that a program uses, straight or through others, in the order in which they were kept."""
     bound: dict[str, list[str]] = {}
     for name in kept:
-        bound.setdefault(bound_by(name), []).append(name)
+        bound.setdefault(bound_name(name), []).append(name)
     wanted = {name for name in kept if "*" in name}
     waiting = [program, *(kept[name] for name in wanted)]
     while waiting:
@@ -76,7 +76,7 @@ def _compiled(source: str) -> types.CodeType:
     return code
 
 
-def within_bounds(sources: Sources) -> tuple[dict[str, str], list[str]]:
+def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
     """As many definitions as may be kept, and the names of the others, which are the longest."""
     left, kept = MOST_CHARS, set()
     for name in sorted(sources, key=lambda name: len(sources[name])):
@@ -88,7 +88,7 @@ def within_bounds(sources: Sources) -> tuple[dict[str, str], list[str]]:
     ]
 
 
-def bound_by(name: str) -> str:
+def bound_name(name: str) -> str:
     """The name in the namespace: that of the package for a dotted import."""
     return name.partition(".")[0]
 

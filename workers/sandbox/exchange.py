@@ -18,7 +18,7 @@ from PIL import Image
 from workers.errors import Cancelled, SandboxBroke, ToolError, ToolMisuse
 from workers.protocols import Bounds, ExperimentStatus, ToolCall
 from workers.sandbox import values, wire
-from workers.sandbox.launcher import Child
+from workers.sandbox.launcher import ChildProcess
 
 _POLL_SECONDS = 0.1
 _READY_SECONDS = 30.0
@@ -35,18 +35,18 @@ class StopError(Exception):
         self.reason = reason
 
 
-class Exchange:
+class HostSession:
     """The messages of one experiment."""
 
     def __init__(
         self,
-        child: Child,
+        child: ChildProcess,
         calls: Mapping[str, Callable[..., Any]],
         bounds: Bounds,
         cancelled: Callable[[], bool],
     ) -> None:
         self.bounds = bounds
-        self.limits = wire.Limits(bounds.frame_bytes, bounds.pixels)
+        self.limits = wire.FrameLimits(bounds.frame_bytes, bounds.pixels)
         self.output_bytes = 4 * (bounds.output_chars + 1)  # one character more than fits shows that it was cut
         self.output = bytearray()
         self.made: list[ToolCall] = []
@@ -59,7 +59,7 @@ class Exchange:
         self._started = time.monotonic()
         self._asked = 0.0
 
-    def run(self, start: wire.Start) -> wire.Finished:
+    def run(self, start: wire.StartProgram) -> wire.ProgramFinished:
         """Send the program, serve its calls, return how it finished.
 
         Raises StopError, EOFError if the child is gone, Cancelled, SandboxBroke if the child could not be restricted
@@ -72,13 +72,13 @@ class Exchange:
             raise SandboxBroke(f"the program's facts or state cannot be sent: {error}") from error
         while True:
             message = self._receive()
-            if isinstance(message, wire.Finished):
+            if isinstance(message, wire.ProgramFinished):
                 if len(message.state) > wire.STATE_BYTES:
                     raise _broken_protocol("it leaves too much state")
                 return message
-            if isinstance(message, wire.Call):
+            if isinstance(message, wire.CallRequest):
                 self._serve(message)
-            elif isinstance(message, wire.Output):
+            elif isinstance(message, wire.OutputChunk):
                 self.output += message.data[: self.output_bytes - len(self.output)]
             else:
                 raise _broken_protocol("it said twice that it is ready")
@@ -93,15 +93,15 @@ class Exchange:
             message = self._receive()
         except (StopError, EOFError) as error:
             raise SandboxBroke(f"the sandbox's child ended before its program began: {error}") from error
-        if not isinstance(message, wire.Ready):
-            reason = message.reason if isinstance(message, wire.Broken) else "it did not say that it is restricted"
+        if not isinstance(message, wire.GuestReady):
+            reason = message.reason if isinstance(message, wire.GuestBroken) else "it did not say that it is restricted"
             raise SandboxBroke(f"the sandbox runs no program: {reason}")
         self._seconds = self.bounds.seconds
         self._started = time.monotonic()
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def _serve(self, call: wire.Call) -> None:
+    def _serve(self, call: wire.CallRequest) -> None:
         function = self._calls.get(call.name)
         if function is None:
             raise _broken_protocol("it called a function that is not in its table")
@@ -115,31 +115,31 @@ class Exchange:
         finally:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
-            self.made.append(ToolCall(call.name, summary(call.args, call.kwargs), seconds))
+            self.made.append(ToolCall(call.name, summarize_arguments(call.args, call.kwargs), seconds))
             self._asked = 0.0
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
             raise StopError("timeout", words)
         self._send_answer(call.name, answer)
 
-    def _answer(self, call: wire.Call, function: Callable[..., Any]) -> wire.Answer | wire.Raised:
+    def _answer(self, call: wire.CallRequest, function: Callable[..., Any]) -> wire.CallResult | wire.CallFailed:
         try:
             _check_signature(call, function)
-            return wire.Answer(function(*call.args, **call.kwargs))
+            return wire.CallResult(function(*call.args, **call.kwargs))
         except ToolError as error:
-            return wire.Raised(str(error))
+            return wire.CallFailed(str(error))
 
-    def _send_answer(self, name: str, answer: wire.Answer | wire.Raised) -> None:
+    def _send_answer(self, name: str, answer: wire.CallResult | wire.CallFailed) -> None:
         try:
             self._send(answer, self.limits)
         except values.TooLargeError as error:
-            self._send(wire.Raised(f"{name}: what it returns is too large: {error}"), self.limits)
+            self._send(wire.CallFailed(f"{name}: what it returns is too large: {error}"), self.limits)
         except values.SendError as error:
             raise SandboxBroke(f"{name} returned what cannot be sent to the program: {error}") from error
 
     # --- bytes ----------------------------------------------------------------------------------------
 
-    def _send(self, message: wire.HostMessage, limits: wire.Limits) -> None:
+    def _send(self, message: wire.HostMessage, limits: wire.FrameLimits) -> None:
         rest = memoryview(wire.pack(message, limits))
         while rest:
             self._wait(select.POLLOUT)
@@ -181,7 +181,7 @@ class Exchange:
         """Return once the channel is ready for `event`. Raises Cancelled, StopError, EOFError if the child is gone."""
         poller = select.poll()
         poller.register(self._child.channel, event)
-        poller.register(self._child.fate, select.POLLIN)
+        poller.register(self._child.status, select.POLLIN)
         while True:
             self._check_cancelled()
             left = self._seconds - self.own_seconds()
@@ -202,7 +202,7 @@ class Exchange:
                 raise Cancelled("the experiment was cancelled")
 
 
-def summary(args: list[Any], kwargs: Mapping[str, Any]) -> str:
+def summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:
     """A call's arguments in a line of at most 200 characters; images, long texts and long lists by their size."""
     words = [_shown(arg) for arg in args] + [f"{str(key)[:40]}={_shown(value)}" for key, value in kwargs.items()]
     line = ", ".join(words[:20])
@@ -224,7 +224,7 @@ def _shown(value: Any) -> str:
     return reprlib.repr(value)
 
 
-def _check_signature(call: wire.Call, function: Callable[..., Any]) -> None:
+def _check_signature(call: wire.CallRequest, function: Callable[..., Any]) -> None:
     """Refuse arguments that the function does not take, before it is called. Raises ToolMisuse."""
     signature = inspect.signature(function)
     try:

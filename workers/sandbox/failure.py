@@ -8,7 +8,7 @@ import traceback
 FILE_NAME = "experiment.py"
 EARLIER = "earlier_experiment.py"
 """Where functions that an earlier program defined stand."""
-DOORS = (
+DENIED_HINT = (
     "The sandbox did not allow this. A program has `system`, `tools` and the installed packages, and may write files "
     "in its own folder; other files, the network, processes and devices are closed to it."
 )
@@ -22,7 +22,7 @@ def show_source(program: str, name: str = FILE_NAME) -> None:
     linecache.cache[name] = (len(program), None, program.splitlines(keepends=True), name)
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """The traceback with the frames of the program alone, in at most ERROR_CHARS characters."""
     if isinstance(error, SyntaxError):
         _quote(error)
@@ -30,7 +30,7 @@ def told(error: BaseException) -> str:
     _prune(report)
     text = "".join(report.format())
     if isinstance(error, PermissionError):
-        text += f"({DOORS})\n"
+        text += f"({DENIED_HINT})\n"
     if len(text) > ERROR_CHARS:
         text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()

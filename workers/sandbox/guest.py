@@ -27,7 +27,7 @@ import PIL
 from PIL import Image
 
 from workers.sandbox import definitions, failure, jail, kept, proxies, values, wire
-from workers.sandbox.program import ENTRY_POINTS, entry_points
+from workers.sandbox.program import ENTRY_POINTS, find_entry_points
 
 Status = Literal["ok", "program_error", "tool_error", "memory"]
 SEED = "experiment.seed"
@@ -55,40 +55,40 @@ def warm_up() -> None:
     from PIL import ImageDraw, ImageEnhance, ImageFilter, ImageOps  # noqa: F401
 
     Image.preinit()
-    frame = memoryview(wire.pack(wire.Start("", [], {}, b"", 0, 0, 0), wire.START_LIMITS))
+    frame = memoryview(wire.pack(wire.StartProgram("", [], {}, b"", 0, 0, 0), wire.START_LIMITS))
     header, _ = wire.lengths(frame[: wire.PREFIX.size], wire.START_LIMITS)
     wire.unpack(frame[wire.PREFIX.size :], header, wire.HostMessage, wire.START_LIMITS)
-    failure.told(SyntaxError("warm"))
+    failure.format_error(SyntaxError("warm"))
     np.random.seed(0)
 
 
-def decline(channel: socket.socket, reason: str) -> NoReturn:
+def report_broken(channel: socket.socket, reason: str) -> NoReturn:
     """Tell that a restriction failed, and end."""
-    proxies.Link(channel).send(wire.Broken(reason))
+    proxies.HostLink(channel).send(wire.GuestBroken(reason))
     os._exit(0)
 
 
 def serve(channel: socket.socket) -> NoReturn:
     """Receive a program, run it, tell its end."""
-    link = proxies.Link(channel)
-    link.send(wire.Ready())
+    link = proxies.HostLink(channel)
+    link.send(wire.GuestReady())
     start = link.receive(wire.START_LIMITS)
-    link.limits = wire.Limits(start.frame_bytes, start.pixels)
-    link.send(Session(link, start).run())
+    link.limits = wire.FrameLimits(start.frame_bytes, start.pixels)
+    link.send(GuestSession(link, start).run())
     os._exit(0)
 
 
-class Session:
+class GuestSession:
     """One program and what it sees."""
 
-    def __init__(self, link: proxies.Link, start: wire.Start) -> None:
+    def __init__(self, link: proxies.HostLink, start: wire.StartProgram) -> None:
         self.link = link
         self.start = start
         self.console = _console(link, start.output_bytes)
         self.system = self._proxy("system")
         self.tools = self._proxy("tools")
 
-    def run(self) -> wire.Finished:
+    def run(self) -> wire.ProgramFinished:
         """Execute the program; whatever it raises becomes its end."""
         _seed(self.start.facts.get(SEED))
         failure.show_source(self.start.program)
@@ -101,14 +101,14 @@ class Session:
         except MemoryError:
             state = self.start.state
         self._flush()
-        return wire.Finished(status, error, state)
+        return wire.ProgramFinished(status, error, state)
 
     def _attempt(self, namespace: dict[str, Any]) -> tuple[Status, str]:
         try:
             self._execute(namespace)
         except BaseException as error:  # noqa: BLE001 it is the program's, and is told
             status = _status(error)
-            return status, "" if status == "ok" else failure.told(error)
+            return status, "" if status == "ok" else failure.format_error(error)
         return "ok", ""
 
     def _execute(self, namespace: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class Session:
             "tools": self.tools,
             "Image": Image,
             "np": np,
-            "ToolError": proxies.ToolError,
+            "ToolError": proxies.GuestToolError,
             "System": type(self.system),
             "Tools": type(self.tools),
             _MARK: _entry_point,
@@ -149,28 +149,28 @@ class Session:
 
     def _define(self, sources: dict[str, str], namespace: dict[str, Any]) -> dict[str, str]:
         """Run the earlier definitions that the program uses; those that are kept on, less what failed."""
-        failed = definitions.define(definitions.used_by(self.start.program, sources), namespace)
+        failed = definitions.define(definitions.select_used(self.start.program, sources), namespace)
         for name, why in failed.items():
             self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
         namespace.update(self._own())
         return {name: source for name, source in sources.items() if name not in failed}
 
-    def _earlier(self) -> kept.Kept:
+    def _earlier(self) -> kept.ProgramState:
         try:
-            return kept.restore(self.start.state)
+            return kept.restore_state(self.start.state)
         except values.WireError as error:
             self._note(str(error))
-            return kept.Kept()
+            return kept.ProgramState()
 
     def _state(self, namespace: dict[str, Any], sources: dict[str, str]) -> bytes:
         budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
-        state, remarks = kept.keep(namespace, budget, self.start.program, sources)
+        state, remarks = kept.save_state(namespace, budget, self.start.program, sources)
         for words in remarks:
             self._note(words)
         return state
 
     def _proxy(self, owner: str) -> proxies.Proxy:
-        return proxies.proxy(self.link, owner, self.start.names, self.start.facts, self._flush)
+        return proxies.make_proxy(self.link, owner, self.start.names, self.start.facts, self._flush)
 
     def _note(self, words: str) -> None:
         """A line of ours in the program's output."""
@@ -182,9 +182,9 @@ class Session:
             self.console.flush()
 
 
-def _console(link: proxies.Link, budget: int) -> io.TextIOWrapper:
+def _console(link: proxies.HostLink, budget: int) -> io.TextIOWrapper:
     """Make standard output and error one stream to the host, sent line by line."""
-    raw: Any = proxies.Console(link, budget)
+    raw: Any = proxies.OutputStream(link, budget)
     console = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
     tempfile.tempdir = str(Path.cwd())
@@ -197,7 +197,7 @@ def _compiled(program: str) -> types.CodeType:
     try:
         compile(program, failure.FILE_NAME, "exec", flags, dont_inherit=True)
         tree = ast.parse(program, failure.FILE_NAME)
-        for function in entry_points(tree):
+        for function in find_entry_points(tree):
             function.decorator_list.insert(0, ast.copy_location(ast.Name(_MARK, ast.Load()), function))
         code: types.CodeType = compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
         return code
@@ -223,7 +223,7 @@ def _status(error: BaseException) -> Status:
         return "memory"
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return "ok"
-    return "tool_error" if isinstance(error, proxies.ToolError) else "program_error"
+    return "tool_error" if isinstance(error, proxies.GuestToolError) else "program_error"
 
 
 def _seed(seed: Any) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from workers.protocols import Bounds, ExperimentResult, ExperimentStatus, Json
 from workers.sandbox import wire
-from workers.sandbox.exchange import Exchange, StopError
-from workers.sandbox.launcher import Child, Launcher
+from workers.sandbox.exchange import HostSession, StopError
+from workers.sandbox.launcher import ChildProcess, Launcher
 from workers.sandbox.program import PROGRAM_CHARS
 
 _ERROR_CHARS = 20_000
@@ -64,9 +64,9 @@ class ZygoteSandbox:
             return ExperimentResult("program_error", error=refusal, state=state)
         cpu_seconds = math.ceil(bounds.seconds) * 2 + 5  # the backstop; the worker's clock is the bound
         with self._launcher.child(bounds.memory_bytes, cpu_seconds) as child:
-            exchange = Exchange(child, calls, bounds, cancelled)
+            exchange = HostSession(child, calls, bounds, cancelled)
             sizes = (exchange.output_bytes, bounds.frame_bytes, bounds.pixels)
-            start = wire.Start(program, list(calls), dict(facts), state, *sizes)
+            start = wire.StartProgram(program, list(calls), dict(facts), state, *sizes)
             try:
                 return _result(exchange, exchange.run(start), state)
             except StopError as stop:
@@ -86,7 +86,7 @@ def _refusal(program: str) -> str:
     return ""
 
 
-def _result(exchange: Exchange, end: wire.Finished, earlier: bytes) -> ExperimentResult:
+def _result(exchange: HostSession, end: wire.ProgramFinished, earlier: bytes) -> ExperimentResult:
     """What the guest says of its program; each field is hostile."""
     error = end.error[:_ERROR_CHARS]
     if end.status == "memory":
@@ -94,11 +94,11 @@ def _result(exchange: Exchange, end: wire.Finished, earlier: bytes) -> Experimen
     return _finished(exchange, end.status, error, end.state or earlier)
 
 
-def _stopped(exchange: Exchange, stop: StopError, earlier: bytes) -> ExperimentResult:
+def _stopped(exchange: HostSession, stop: StopError, earlier: bytes) -> ExperimentResult:
     return _finished(exchange, stop.status, stop.reason, earlier)
 
 
-def _finished(exchange: Exchange, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:
+def _finished(exchange: HostSession, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:
     output = exchange.output.decode("utf-8", "replace")
     most = exchange.bounds.output_chars
     return ExperimentResult(
@@ -113,7 +113,7 @@ def _finished(exchange: Exchange, status: ExperimentStatus, error: str, state: b
     )
 
 
-def _verdict(child: Child, bounds: Bounds) -> StopError:
+def _verdict(child: ChildProcess, bounds: Bounds) -> StopError:
     """Why a child that said no farewell is gone."""
     ended = child.wait(_EXIT_SECONDS)
     if ended is None:

@@ -52,7 +52,7 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True)
-class Terms:
+class ChildLimits:
     """What one child may use."""
 
     scratch: str
@@ -66,7 +66,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Layer:
+class SandboxLayer:
     """One wall of the sandbox. `detail` says what stands, or why nothing does; `remedy`, what the operator can do."""
 
     name: str
@@ -79,12 +79,12 @@ class Layer:
 # --- the report ---------------------------------------------------------------------------------------
 
 
-def layers() -> list[Layer]:
+def layers() -> list[SandboxLayer]:
     """What each layer is like on this machine, found out by a process that jails itself; asked once, some 50 ms."""
     return list(_tried())
 
 
-def summary(found: Iterable[Layer]) -> str:
+def summary(found: Iterable[SandboxLayer]) -> str:
     """For the record of a run: "5 of 5 layers", or which are missing."""
     found = list(found)
     missing = [layer.name for layer in found if layer.state == "missing"]
@@ -92,7 +92,7 @@ def summary(found: Iterable[Layer]) -> str:
     return f"{words}, without {' and '.join(missing)}" if missing else words
 
 
-def refusal(found: Iterable[Layer]) -> str:
+def refusal(found: Iterable[SandboxLayer]) -> str:
     """Why no program may run here, with the remedy; empty if every required layer is on."""
     missing = [layer for layer in found if layer.required and layer.state == "missing"]
     words = [f"its layer {layer.name} is missing: {layer.detail}. {layer.remedy}" for layer in missing]
@@ -102,27 +102,29 @@ def refusal(found: Iterable[Layer]) -> str:
 
 
 @cache
-def _tried() -> tuple[Layer, ...]:
+def _tried() -> tuple[SandboxLayer, ...]:
     try:
         done = subprocess.run(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
         )
-        return tuple(Layer(**fields) for fields in json.loads(done.stdout))
+        return tuple(SandboxLayer(**fields) for fields in json.loads(done.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return (Layer("trial", True, "missing", f"the layers cannot be tried out: {error}", "See the worker's log."),)
+        return (
+            SandboxLayer("trial", True, "missing", f"the layers cannot be tried out: {error}", "See the worker's log."),
+        )
 
 
 def trial() -> None:
     """Jail this process for good and print what came of it, as JSON."""
     reason = namespaces.refusal()
-    found = restrict(Terms(scratch="", memory_bytes=1 << 30, cpu_seconds=60), os.getppid(), namespaced=not reason)
+    found = restrict(ChildLimits(scratch="", memory_bytes=1 << 30, cpu_seconds=60), os.getppid(), namespaced=not reason)
     print(json.dumps([asdict(layer) for layer in found]))
 
 
 # --- the layers ---------------------------------------------------------------------------------------
 
 
-def restrict(terms: Terms, parent: int, *, namespaced: bool) -> list[Layer]:
+def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[SandboxLayer]:
     """Apply every layer, in this order; none can be taken back. The process dies with `parent`."""
     _die_with(parent)
     with contextlib.suppress(OSError):
@@ -130,12 +132,12 @@ def restrict(terms: Terms, parent: int, *, namespaced: bool) -> list[Layer]:
     return [
         _entered(namespaced),
         _shut("no_new_privs", "Use Linux 3.5 or newer.", _renounce),
-        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, terms, namespaced)),
+        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, limits, namespaced)),
         _shut(
             "landlock",
             "Use Linux 5.13 or newer, booted with landlock among its security modules (lsm=landlock,…); "
             "in a container, a seccomp profile that allows landlock_restrict_self, as Docker's own does.",
-            partial(_close_files, terms),
+            partial(_close_files, limits),
         ),
         _shut("seccomp", "Use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM.", _filter),
     ]
@@ -169,18 +171,18 @@ def readable() -> tuple[Path, ...]:
     return tuple(folder for folder in found if not found.keys() & set(folder.parents))
 
 
-def _shut(name: str, remedy: str, apply: Callable[[], str]) -> Layer:
+def _shut(name: str, remedy: str, apply: Callable[[], str]) -> SandboxLayer:
     try:
-        return Layer(name, True, "on", apply())
+        return SandboxLayer(name, True, "on", apply())
     except (OSError, ValueError, NotImplementedError) as error:
-        return Layer(name, True, "missing", str(error), remedy)
+        return SandboxLayer(name, True, "missing", str(error), remedy)
 
 
-def _entered(namespaced: bool) -> Layer:
+def _entered(namespaced: bool) -> SandboxLayer:
     if namespaced:
-        return Layer("namespaces", False, "on", "user, network, process and ipc namespaces")
+        return SandboxLayer("namespaces", False, "on", "user, network, process and ipc namespaces")
     remedy = "Not needed. To have it, let ordinary users make user namespaces."
-    return Layer("namespaces", False, "missing", "the kernel or the container allows no user namespaces", remedy)
+    return SandboxLayer("namespaces", False, "missing", "the kernel or the container allows no user namespaces", remedy)
 
 
 def _renounce() -> str:
@@ -189,14 +191,14 @@ def _renounce() -> str:
     return "no privileges and no way to gain any"
 
 
-def _limit(terms: Terms, namespaced: bool) -> str:
+def _limit(limits: ChildLimits, namespaced: bool) -> str:
     os.nice(NICENESS)
-    space = address_space() + terms.memory_bytes
+    space = address_space() + limits.memory_bytes
     counted = namespaced and _counts_by_namespace()
     for kind, soft, hard in (
         *([(resource.RLIMIT_NPROC, PROCESSES, PROCESSES)] if counted else []),
         (resource.RLIMIT_AS, space, space + RESERVE_BYTES),
-        (resource.RLIMIT_CPU, terms.cpu_seconds, terms.cpu_seconds + 1),
+        (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
         (resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES),
         (resource.RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS),
         (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
@@ -220,12 +222,12 @@ def _counts_by_namespace() -> bool:
     return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)
 
 
-def _close_files(terms: Terms) -> str:
-    version = 1 if terms.least else landlock.version()
+def _close_files(limits: ChildLimits) -> str:
+    version = 1 if limits.least else landlock.version()
     rules = [(path, landlock.READ) for path in readable()]
     rules.append((Path("/dev/null"), landlock.WRITE))
-    if terms.scratch:
-        rules.append((Path(terms.scratch), landlock.WRITE))
+    if limits.scratch:
+        rules.append((Path(limits.scratch), landlock.WRITE))
     landlock.restrict(rules, version)
     return f"version {version}"
 

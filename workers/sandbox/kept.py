@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from workers.sandbox.definitions import Sources, bound_by, definitions_of, within_bounds
+from workers.sandbox.definitions import Sources, bound_name, find_definitions, fit_budget
 from workers.sandbox.values import SendError, WireError, decode_state, encode_state
 
 _OURS = {"system", "tools", "display", "Image", "np", "ToolError", "System", "Tools"}
@@ -24,7 +24,7 @@ RESERVED = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
 @dataclass(frozen=True)
-class Kept:
+class ProgramState:
     """What is there when a program begins."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Kept:
     """Definitions that were kept: name -> source."""
 
 
-def keep(
+def save_state(
     namespace: Mapping[str, Any], budget: int, program: str = "", earlier: Sources = MappingProxyType({})
 ) -> tuple[bytes, list[str]]:
     """What a program leaves, its plain data in at most `budget` bytes, and sentences on what it does not.
@@ -40,18 +40,18 @@ def keep(
     `earlier` are the definitions that were kept before it.
     """
     pieces = {name: piece for name, value in list(namespace.items()) if (piece := _piece(name, value)) is not None}
-    mine = {name: source for name, source in definitions_of(program).items() if _is_bound(name, namespace)}
+    mine = {name: source for name, source in find_definitions(program).items() if _is_bound(name, namespace)}
     sources = {name: source for name, source in (*_less(earlier, mine), *mine.items()) if _lasts(name, pieces)}
-    kept, left_out = within_bounds(sources)
+    kept, left_out = fit_budget(sources)
     for name in sorted(pieces, key=lambda name: len(pieces[name])):
         budget -= len(pieces[name]) + len(name) + 32
         if budget < 0:
             left_out.append(name)
     values = {name: piece for name, piece in pieces.items() if name not in left_out}
-    return encode_state({"values": values, "sources": kept}), list(_told(left_out, namespace))
+    return encode_state({"values": values, "sources": kept}), list(_explain_left_out(left_out, namespace))
 
 
-def _told(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+def _explain_left_out(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
     if left_out:
         yield f"too large to be kept for the next experiment: {', '.join(left_out)}"
     hidden = [name for name in sorted(RESERVED) if name in namespace and _encoded(namespace[name]) is not None]
@@ -59,16 +59,18 @@ def _told(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
         yield f"not kept for the next experiment, where the name has its usual meaning again: {', '.join(hidden)}"
 
 
-def restore(state: bytes) -> Kept:
+def restore_state(state: bytes) -> ProgramState:
     """What `keep` was given, less names that may not be there. Raises WireError if the bytes are something else."""
     if not state:
-        return Kept()
+        return ProgramState()
     try:
         found = decode_state(state)
         if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
             found = {"values": found, "sources": {}}  # as earlier versions kept it
         values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if may_be_kept(name)}
-        return Kept(values, {str(name): str(source) for name, source in found["sources"].items() if _lasts(name, {})})
+        return ProgramState(
+            values, {str(name): str(source) for name, source in found["sources"].items() if _lasts(name, {})}
+        )
     except Exception as error:  # whatever is wrong with them, they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
 
@@ -88,12 +90,12 @@ def _less(earlier: Sources, mine: Sources) -> Iterator[tuple[str, str]]:
 
 def _is_bound(name: str, namespace: Mapping[str, Any]) -> bool:
     """Whether the program came as far as this definition."""
-    return "*" in name or bound_by(name) in namespace
+    return "*" in name or bound_name(name) in namespace
 
 
 def _lasts(name: str, pieces: Mapping[str, bytes]) -> bool:
     """Whether a definition is still what its name means: it may be bound to plain data since."""
-    bound = bound_by(name)
+    bound = bound_name(name)
     return "*" in name or (not bound.startswith("__") and bound not in RESERVED and bound not in pieces)
 
 

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 from workers.errors import SandboxBroke
 from workers.sandbox import wire
-from workers.sandbox.jail import Terms
-from workers.sandbox.scratch import remove
+from workers.sandbox.jail import ChildLimits
+from workers.sandbox.scratch import remove_folder
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = {
@@ -43,33 +43,33 @@ main({fd}, namespaced)
 _START_SECONDS = 60.0
 _FORK_SECONDS = 30.0
 _BUFFER_BYTES = 1 << 20
-M = TypeVar("M", wire.Forked, wire.Ended)
+_Report = TypeVar("_Report", wire.ChildStarted, wire.ChildEnded)
 
 
 @dataclass
-class Child:
+class ChildProcess:
     """The process of one experiment."""
 
     channel: socket.socket
     """Leads to the guest; hostile. Non-blocking."""
-    fate: socket.socket
+    status: socket.socket
     """Leads to the zygote; readable once the child is gone."""
     scratch: Path
     pid: int = 0
-    ended: wire.Ended | None = None
+    ended: wire.ChildEnded | None = None
 
-    def wait(self, seconds: float) -> wire.Ended | None:
+    def wait(self, seconds: float) -> wire.ChildEnded | None:
         """How the child ended by itself, None if it still lives after so long. Raises SandboxBroke."""
-        if self.ended is None and select.select([self.fate], [], [], seconds)[0]:
-            self.ended = _told(self.fate, wire.Ended)
+        if self.ended is None and select.select([self.status], [], [], seconds)[0]:
+            self.ended = _read_report(self.status, wire.ChildEnded)
         return self.ended
 
-    def end(self) -> wire.Ended:
+    def end(self) -> wire.ChildEnded:
         """Kill the child unless it is gone already; return once it is reaped. Raises SandboxBroke."""
         if self.ended is None:
             with contextlib.suppress(OSError):
-                self.fate.shutdown(socket.SHUT_WR)  # the zygote takes this as the order to kill
-            self.ended = _told(self.fate, wire.Ended)
+                self.status.shutdown(socket.SHUT_WR)  # the zygote takes this as the order to kill
+            self.ended = _read_report(self.status, wire.ChildEnded)
         return self.ended
 
 
@@ -89,14 +89,14 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        remove(self.folder)
+        remove_folder(self.folder)
 
 
 @dataclass
 class Launcher:
     """Owns the zygotes: as many as there ever were experiments at once. Each serves one experiment at a time.
 
-    Safe to share between threads. `override` and `least` are those of `jail.Terms`.
+    Safe to share between threads. `override` and `least` are those of `jail.ChildLimits`.
     """
 
     override: bool = False
@@ -107,17 +107,17 @@ class Launcher:
     _closed: bool = False
 
     @contextlib.contextmanager
-    def child(self, memory_bytes: int, cpu_seconds: int) -> Iterator[Child]:
+    def child(self, memory_bytes: int, cpu_seconds: int) -> Iterator[ChildProcess]:
         """A fresh child with an empty scratch folder; both are gone afterwards. Raises SandboxBroke."""
         try:
-            zygote, child = self._born(memory_bytes, cpu_seconds)
+            zygote, child = self._fork_child(memory_bytes, cpu_seconds)
         except (OSError, SandboxBroke):  # the zygote died since its last fork: one fresh zygote, one more attempt
-            zygote, child = self._born(memory_bytes, cpu_seconds)
+            zygote, child = self._fork_child(memory_bytes, cpu_seconds)
         try:
             yield child
         finally:
             try:
-                _bury(child)
+                _clean_up(child)
             except BaseException:
                 self._discard(zygote)
                 raise
@@ -131,13 +131,13 @@ class Launcher:
         for zygote in zygotes:
             self._discard(zygote)
 
-    def _born(self, memory_bytes: int, cpu_seconds: int) -> tuple[Zygote, Child]:
+    def _fork_child(self, memory_bytes: int, cpu_seconds: int) -> tuple[Zygote, ChildProcess]:
         """A zygote that serves nobody else, and its child. Raises OSError or SandboxBroke, and lets a dead one go."""
         zygote = self._take() or self._add(_start(self.least))
         try:
             scratch = Path(tempfile.mkdtemp(dir=zygote.folder))
-            terms = Terms(str(scratch), memory_bytes, cpu_seconds, self.override, self.least)
-            return zygote, _fork(zygote, terms)
+            limits = ChildLimits(str(scratch), memory_bytes, cpu_seconds, self.override, self.least)
+            return zygote, _fork(zygote, limits)
         except BaseException:
             self._discard(zygote)
             raise
@@ -203,28 +203,30 @@ def _start(least: bool) -> Zygote:
     raise SandboxBroke(f"the sandbox's zygote does not start: {said}")
 
 
-def _fork(zygote: Zygote, terms: Terms) -> Child:
+def _fork(zygote: Zygote, limits: ChildLimits) -> ChildProcess:
     """Ask for a child and wait until it runs. Raises OSError or SandboxBroke if the zygote is dead."""
     channel, inside = socket.socketpair()
-    fate, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    status, reports = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (channel, inside):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-    fate.settimeout(_FORK_SECONDS)
+    status.settimeout(_FORK_SECONDS)
     channel.setblocking(False)
     try:
-        with inside, told:
-            socket.send_fds(zygote.control, [wire.datagram(wire.Fork(terms))], [inside.fileno(), told.fileno()])
-        return Child(channel, fate, Path(terms.scratch), _told(fate, wire.Forked).pid)
+        with inside, reports:
+            socket.send_fds(
+                zygote.control, [wire.datagram(wire.ForkRequest(limits))], [inside.fileno(), reports.fileno()]
+            )
+        return ChildProcess(channel, status, Path(limits.scratch), _read_report(status, wire.ChildStarted).pid)
     except BaseException:
         channel.close()
-        fate.close()
+        status.close()
         raise
 
 
-def _told(fate: socket.socket, kind: type[M]) -> M:
+def _read_report(status: socket.socket, kind: type[_Report]) -> _Report:
     """What the zygote says of a child. Raises SandboxBroke if it is dead or silent."""
     try:
-        data = fate.recv(256)
+        data = status.recv(256)
     except OSError as error:
         raise SandboxBroke(f"the sandbox's zygote does not answer: {error}") from error
     if not data:
@@ -232,11 +234,11 @@ def _told(fate: socket.socket, kind: type[M]) -> M:
     return wire.read_datagram(data, kind)
 
 
-def _bury(child: Child) -> None:
+def _clean_up(child: ChildProcess) -> None:
     """See the child to its end; close both sockets; remove its folder."""
     try:
         child.end()
     finally:
         child.channel.close()
-        child.fate.close()
-        remove(child.scratch)
+        child.status.close()
+        remove_folder(child.scratch)

@@ -14,10 +14,10 @@ ENTRY_POINTS = ("run_experiment", "execute_command")
 PROGRAM_CHARS = 1_000_000
 """Longer programs are refused: parsing takes a hundred times their size in memory."""
 
-Dialect = Literal["function", "script"]
+ProgramStyle = Literal["function", "script"]
 
 
-def dialect(program: str) -> Dialect:
+def program_style(program: str) -> ProgramStyle:
     """ "function" if an entry point is defined at top level, else "script"; what cannot be parsed is a script."""
     if len(program) > PROGRAM_CHARS:
         return "script"
@@ -25,9 +25,9 @@ def dialect(program: str) -> Dialect:
         tree = ast.parse(program)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "script"
-    return "function" if entry_points(tree) else "script"
+    return "function" if find_entry_points(tree) else "script"
 
 
-def entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
+def find_entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
     """The entry points defined at top level, in the order of the text."""
     return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in ENTRY_POINTS]

@@ -19,42 +19,44 @@ SERVED_ATTRIBUTES = ("experiment_log", "results_list")
 """Attributes whose value is asked for each time (paper, appendix A)."""
 
 
-class ToolError(Exception):
+class GuestToolError(Exception):
     """A tool could not do what the program asked. A program may catch it."""
 
     __module__ = "builtins"  # so that a traceback says ToolError alone
 
 
-class Link:
+class HostLink:
     """The child's end of the wire. Threads of the program may share it; calls go one at a time."""
 
     def __init__(self, channel: socket.socket) -> None:
-        self.limits = wire.Limits()
+        self.limits = wire.FrameLimits()
         self._channel = channel
         self._sending = threading.Lock()
         self._calling = threading.Lock()
 
-    def send(self, message: wire.Message) -> None:
+    def send(self, message: wire.WireMessage) -> None:
         frame = wire.pack(message, self.limits)
         with self._sending:
             self._channel.sendall(frame)
 
-    def receive(self, limits: wire.Limits) -> Any:
+    def receive(self, limits: wire.FrameLimits) -> Any:
         """The next message of the host, which is trusted to be well formed."""
         header, tail = wire.lengths(self._read(wire.PREFIX.size), limits)
         return wire.unpack(self._read(header + tail), header, wire.HostMessage, limits)
 
     def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
         """Have the worker call a function of the table; its answer, or ToolError."""
-        message = wire.Call(name, [_named(arg) for arg in args], {key: _named(arg) for key, arg in kwargs.items()})
+        message = wire.CallRequest(
+            name, [_named(arg) for arg in args], {key: _named(arg) for key, arg in kwargs.items()}
+        )
         with self._calling:
             try:
                 self.send(message)
             except values.SendError as error:
-                raise ToolError(f"{name}: an argument is wrong: {error}") from None
+                raise GuestToolError(f"{name}: an argument is wrong: {error}") from None
             answer = self.receive(self.limits)
-        if isinstance(answer, wire.Raised):
-            raise ToolError(answer.message)
+        if isinstance(answer, wire.CallFailed):
+            raise GuestToolError(answer.message)
         return answer.value
 
     def _read(self, size: int) -> memoryview:
@@ -64,10 +66,10 @@ class Link:
         return data
 
 
-class Console(io.RawIOBase):
+class OutputStream(io.RawIOBase):
     """Standard output and error: sends what is written until the cap, then swallows it."""
 
-    def __init__(self, link: Link, budget: int) -> None:
+    def __init__(self, link: HostLink, budget: int) -> None:
         self._link = link
         self._budget = budget
 
@@ -77,7 +79,7 @@ class Console(io.RawIOBase):
     def write(self, data: Any) -> int:
         size = len(memoryview(data).cast("B"))
         if self._budget > 0:
-            self._link.send(wire.Output(bytes(data[: self._budget])))
+            self._link.send(wire.OutputChunk(bytes(data[: self._budget])))
             self._budget -= size
         return size
 
@@ -90,7 +92,9 @@ class Proxy:
         raise AttributeError(f"{_named(self)} has no attribute {name!r}; it has {known}", name=name, obj=self)
 
 
-def proxy(link: Link, owner: str, names: Iterable[str], facts: Mapping[str, Any], flush: Callable[[], None]) -> Proxy:
+def make_proxy(
+    link: HostLink, owner: str, names: Iterable[str], facts: Mapping[str, Any], flush: Callable[[], None]
+) -> Proxy:
     """The object called `owner`: a method for each "owner.method", an attribute for each fact "owner.attribute"."""
     members: dict[str, Any] = {}
     for full in names:
@@ -102,7 +106,7 @@ def proxy(link: Link, owner: str, names: Iterable[str], facts: Mapping[str, Any]
     return made
 
 
-def _member(link: Link, full: str, name: str, flush: Callable[[], None]) -> Any:
+def _member(link: HostLink, full: str, name: str, flush: Callable[[], None]) -> Any:
     def method(_: Proxy, *args: Any, **kwargs: Any) -> Any:
         flush()
         return link.call(full, args, kwargs)

@@ -9,7 +9,7 @@ from pathlib import Path
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a folder and all in it, following no link; stops where something is not ours to remove.
 
     Goes step by step, since folders may be nested deeper than a path can say or a stack of calls can follow.

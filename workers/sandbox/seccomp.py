@@ -32,7 +32,7 @@ Instruction = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Only:
+class ArgumentCheck:
     """A condition: an argument, masked, must be one of the values. Looks at the lower 32 bits."""
 
     argument: int
@@ -58,30 +58,33 @@ _GET_NAME = 16
 _SOCKET_KINDS = 0xF
 
 
-def conditions(pid: int) -> dict[str, tuple[Only, ...]]:
+def argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
     """For each of `syscalls.SOMETIMES` what must hold, all of it, in the process `pid`."""
     # Emptying a file takes the right to write, and before its third version Landlock does not look.
     opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
     described = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
     devices = (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX, termios.FIONCLEX)
     return {
-        "clone": (Only(0, (_THREAD,), mask=_THREAD | _NEW_NAMESPACES),),
-        "open": (Only(1, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
-        "openat": (Only(2, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
-        "fcntl": (Only(1, described),),
-        "ioctl": (Only(1, devices),),
-        "prctl": (Only(0, (_GET_NAME,)),),
-        "prlimit64": (Only(0, (0, pid)),),
-        "kill": (Only(0, (pid,)),),
-        "tgkill": (Only(0, (pid,)),),
+        "clone": (ArgumentCheck(0, (_THREAD,), mask=_THREAD | _NEW_NAMESPACES),),
+        "open": (ArgumentCheck(1, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
+        "openat": (ArgumentCheck(2, opening, mask=os.O_ACCMODE | os.O_TRUNC | _UNNAMED_FILE),),
+        "fcntl": (ArgumentCheck(1, described),),
+        "ioctl": (ArgumentCheck(1, devices),),
+        "prctl": (ArgumentCheck(0, (_GET_NAME,)),),
+        "prlimit64": (ArgumentCheck(0, (0, pid)),),
+        "kill": (ArgumentCheck(0, (pid,)),),
+        "tgkill": (ArgumentCheck(0, (pid,)),),
         # A pair of streams reaches itself alone; datagrams could be sent to anybody's socket.
-        "socketpair": (Only(0, (socket.AF_UNIX,)), Only(1, (socket.SOCK_STREAM,), mask=_SOCKET_KINDS)),
+        "socketpair": (
+            ArgumentCheck(0, (socket.AF_UNIX,)),
+            ArgumentCheck(1, (socket.SOCK_STREAM,), mask=_SOCKET_KINDS),
+        ),
     }
 
 
 def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
     """The filter for the process `pid`."""
-    known = conditions(pid)
+    known = argument_checks(pid)
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, architecture.code),
@@ -99,7 +102,7 @@ def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
     return [*code, (_RETURN, 0, 0, FAIL + errno.EPERM)]
 
 
-def _checks(conditions: tuple[Only, ...]) -> Iterator[Instruction]:
+def _checks(conditions: tuple[ArgumentCheck, ...]) -> Iterator[Instruction]:
     for only in conditions:
         yield (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * only.argument)
         yield (_AND, 0, 0, only.mask)
@@ -108,7 +111,7 @@ def _checks(conditions: tuple[Only, ...]) -> Iterator[Instruction]:
         yield (_RETURN, 0, 0, FAIL + errno.EPERM)
 
 
-class Filter(ctypes.Structure):
+class _Filter(ctypes.Structure):
     """A program as the kernel takes it: how many instructions, and where they are."""
 
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
@@ -121,4 +124,4 @@ def restrict() -> None:
         raise NotImplementedError(f"there is no table of system calls for {machine}")
     code = assemble(ARCHITECTURES[machine], os.getpid())
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
-    kernel.prctl("a seccomp filter", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(Filter(len(code), packed)))
+    kernel.prctl("a seccomp filter", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(_Filter(len(code), packed)))

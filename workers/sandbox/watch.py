@@ -22,11 +22,11 @@ SCRATCH_BYTES = 256 << 20
 SCRATCH_FILES = 1000
 
 
-def excess(pidfd: int, scratch: str) -> str:
+def find_excess(pidfd: int, scratch: str) -> str:
     """What the process behind `pidfd` did too much of; empty if nothing, or if it is gone."""
     try:
-        process = Path("/proc", field_of(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
-        if int(field_of(process / "status", "Threads")[0]) > THREADS:
+        process = Path("/proc", read_field(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
+        if int(read_field(process / "status", "Threads")[0]) > THREADS:
             return f"started more than {THREADS} threads"
         nameless = _nameless(process, os.path.realpath(scratch))
     except (OSError, ValueError):
@@ -98,7 +98,7 @@ def _mapped(maps: bytes, scratch: str) -> set[int]:
     return {int(each[4]) for each in fields if each[5].startswith(ours)}
 
 
-def field_of(path: Path, name: str) -> list[str]:
+def read_field(path: Path, name: str) -> list[str]:
     """The words of a line "name: words" of a file in /proc. Raises OSError, ValueError.
 
     The file is read as bytes and split at line feeds alone, the one character that the kernel hides in the name of a

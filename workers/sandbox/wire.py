@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from workers.sandbox import values
-from workers.sandbox.jail import Terms
+from workers.sandbox.jail import ChildLimits
 from workers.sandbox.values import Buffer
 
 HEADER_BYTES = 1 << 20
@@ -25,25 +25,25 @@ STATE_BYTES = 32 << 20
 PREFIX = struct.Struct(">II")
 
 
-class Limits(msgspec.Struct, frozen=True):
+class FrameLimits(msgspec.Struct, frozen=True):
     """What one frame may hold: bytes in all, pixels in each image."""
 
     frame_bytes: int = 64 << 20
     pixels: int = 4096 * 4096
 
 
-START_LIMITS = Limits(frame_bytes=256 << 20)
+START_LIMITS = FrameLimits(frame_bytes=256 << 20)
 """For the one frame that carries a program and the state it finds."""
 
 
 # --- messages ---------------------------------------------------------------------------------------
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class WireMessage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One message; travels as its tag and its fields."""
 
 
-class Start(Message, frozen=True, tag="start"):
+class StartProgram(WireMessage, frozen=True, tag="start"):
     """Host to guest, once: the program and what it may see."""
 
     program: str
@@ -55,29 +55,29 @@ class Start(Message, frozen=True, tag="start"):
     pixels: int
 
 
-class Answer(Message, frozen=True, tag="answer"):
+class CallResult(WireMessage, frozen=True, tag="answer"):
     """Host to guest: what a call returned."""
 
     value: Any
 
 
-class Raised(Message, frozen=True, tag="raised"):
+class CallFailed(WireMessage, frozen=True, tag="raised"):
     """Host to guest: a call raised a ToolError."""
 
     message: str
 
 
-class Ready(Message, frozen=True, tag="ready"):
+class GuestReady(WireMessage, frozen=True, tag="ready"):
     """Guest to host, first: every restriction holds, the program may start."""
 
 
-class Broken(Message, frozen=True, tag="broken"):
+class GuestBroken(WireMessage, frozen=True, tag="broken"):
     """Guest to host, instead of Ready: a restriction could not be applied."""
 
     reason: str
 
 
-class Call(Message, frozen=True, tag="call"):
+class CallRequest(WireMessage, frozen=True, tag="call"):
     """Guest to host: call a function of the table."""
 
     name: str
@@ -85,13 +85,13 @@ class Call(Message, frozen=True, tag="call"):
     kwargs: dict[str, Any]
 
 
-class Output(Message, frozen=True, tag="output"):
+class OutputChunk(WireMessage, frozen=True, tag="output"):
     """Guest to host: bytes the program wrote to stdout or stderr."""
 
     data: bytes
 
 
-class Finished(Message, frozen=True, tag="finished"):
+class ProgramFinished(WireMessage, frozen=True, tag="finished"):
     """Guest to host, last: how the program ended."""
 
     status: Literal["ok", "program_error", "tool_error", "memory"]
@@ -99,19 +99,19 @@ class Finished(Message, frozen=True, tag="finished"):
     state: bytes
 
 
-class Fork(Message, frozen=True, tag="fork"):
+class ForkRequest(WireMessage, frozen=True, tag="fork"):
     """Launcher to zygote, with the child's socket and the socket for its fate."""
 
-    terms: Terms
+    limits: ChildLimits
 
 
-class Forked(Message, frozen=True, tag="forked"):
+class ChildStarted(WireMessage, frozen=True, tag="forked"):
     """Zygote to launcher: the child runs."""
 
     pid: int
 
 
-class Ended(Message, frozen=True, tag="ended"):
+class ChildEnded(WireMessage, frozen=True, tag="ended"):
     """Zygote to launcher: the child is gone and reaped. `peak_bytes` is its largest resident memory.
 
     `excess` says what it did too much of, if the zygote ended it for that.
@@ -122,17 +122,17 @@ class Ended(Message, frozen=True, tag="ended"):
     excess: str = ""
 
 
-GuestMessage = Ready | Broken | Call | Output | Finished
-HostMessage = Start | Answer | Raised
-M = TypeVar("M", bound=Message)
+GuestMessage = GuestReady | GuestBroken | CallRequest | OutputChunk | ProgramFinished
+HostMessage = StartProgram | CallResult | CallFailed
+_Message = TypeVar("_Message", bound=WireMessage)
 
 
-def datagram(message: Message) -> bytes:
+def datagram(message: WireMessage) -> bytes:
     """A message between launcher and zygote, whose sockets keep messages apart."""
     return msgspec.msgpack.encode(message)
 
 
-def read_datagram(data: bytes, kind: type[M]) -> M:
+def read_datagram(data: bytes, kind: type[_Message]) -> _Message:
     """The message in a datagram, which is of the one type `kind`."""
     return msgspec.msgpack.decode(data, type=kind)
 
@@ -140,7 +140,7 @@ def read_datagram(data: bytes, kind: type[M]) -> M:
 # --- frames -----------------------------------------------------------------------------------------
 
 
-def pack(message: Message, limits: Limits) -> bytes:
+def pack(message: WireMessage, limits: FrameLimits) -> bytes:
     """The message as a frame. Raises SendError if it cannot travel, TooLargeError if there is too much of it."""
     packer = values.Packer(limits.pixels)
     header = packer.encode([type(message).__struct_config__.tag, *msgspec.structs.astuple(message)])
@@ -153,7 +153,7 @@ def pack(message: Message, limits: Limits) -> bytes:
     return b"".join([PREFIX.pack(len(header), packer.size), header, *packer.tail])
 
 
-def lengths(prefix: Buffer, limits: Limits) -> tuple[int, int]:
+def lengths(prefix: Buffer, limits: FrameLimits) -> tuple[int, int]:
     """Lengths of header and tail, checked before anything is allocated. Raises WireError."""
     header, tail = PREFIX.unpack(prefix)
     if header > HEADER_BYTES or header + tail > limits.frame_bytes:
@@ -161,7 +161,7 @@ def lengths(prefix: Buffer, limits: Limits) -> tuple[int, int]:
     return header, tail
 
 
-def unpack(frame: memoryview, header: int, kind: Any, limits: Limits) -> Any:
+def unpack(frame: memoryview, header: int, kind: Any, limits: FrameLimits) -> Any:
     """The message in a frame; `kind` is its type or a union of types. Raises WireError whatever the bytes are."""
     try:
         plain = values.decode(frame[:header], frame[header:], limits.pixels)

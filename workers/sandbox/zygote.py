@@ -1,8 +1,8 @@
 """The clean interpreter that experiments are forked from. Started by `launcher`, one for each experiment at a time.
 
 Runs with an empty environment and one descriptor, its control socket. Each message there asks for
-a fork and brings two sockets: the child's own, and one for its fate, on which the zygote tells the child's pid
-and later its end. When the other side of the fate socket closes, the child is killed; when the control
+a fork and brings two sockets: the child's own, and one for its status, on which the zygote tells the child's pid
+and later its end. When the other side of the status socket closes, the child is killed; when the control
 socket closes, the zygote removes its folder and ends, and the kernel kills every child. It never reads what a child
 says; while there are children it looks after those bounds that the kernel does not keep.
 """
@@ -22,93 +22,93 @@ from pathlib import Path
 from typing import NoReturn
 
 from workers.sandbox import guest, jail, watch, wire
-from workers.sandbox.scratch import remove
+from workers.sandbox.scratch import remove_folder
 
 CHANNEL = 3
 """The child's only descriptor beside the three standard ones, which lead nowhere."""
 
 
 @dataclass
-class Young:
+class _LivingChild:
     """One living child."""
 
     pid: int
     descriptor: int
     """A pidfd: readable once the child is gone."""
-    fate: socket.socket
+    status: socket.socket
     scratch: str
     excess: str = ""
 
 
 @dataclass
-class Brood:
+class ChildSupervisor:
     """The zygote's children and the loop that looks after them."""
 
     control: socket.socket
     namespaced: bool
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-    living: dict[int, Young] = field(default_factory=dict)
+    living: dict[int, _LivingChild] = field(default_factory=dict)
 
-    def tend(self) -> None:
+    def run(self) -> None:
         """Fork, watch, kill and reap until the control socket closes."""
         self.selector.register(self.control, selectors.EVENT_READ, self.fork)
         while True:
             for key, _ in self.selector.select(watch.LOOK_SECONDS if self.living else None):
                 if self.selector.get_map().get(key.fd) == key:  # an earlier event may have closed it
                     key.data()
-            for young in self.living.values():
-                self.look_at(young)
+            for child in self.living.values():
+                self.check(child)
 
     def fork(self) -> None:
         request, descriptors, _, _ = socket.recv_fds(self.control, 8192, 2)
         if not request:
             self.end()
-        channel, fate = (socket.socket(fileno=number) for number in descriptors)
-        terms = wire.read_datagram(request, wire.Fork).terms
+        channel, status = (socket.socket(fileno=number) for number in descriptors)
+        limits = wire.read_datagram(request, wire.ForkRequest).limits
         zygote = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
-                enter(channel, terms, zygote, self.namespaced)
+                become_child(channel, limits, zygote, self.namespaced)
             finally:
                 os._exit(70)  # never back into the zygote's loop
         channel.close()
-        self.adopt(Young(pid, os.pidfd_open(pid), fate, terms.scratch))
+        self.register(_LivingChild(pid, os.pidfd_open(pid), status, limits.scratch))
 
-    def adopt(self, young: Young) -> None:
-        self.living[young.pid] = young
-        self.selector.register(young.fate, selectors.EVENT_READ, lambda: self.kill(young))
-        self.selector.register(young.descriptor, selectors.EVENT_READ, lambda: self.reap(young))
+    def register(self, child: _LivingChild) -> None:
+        self.living[child.pid] = child
+        self.selector.register(child.status, selectors.EVENT_READ, lambda: self.kill(child))
+        self.selector.register(child.descriptor, selectors.EVENT_READ, lambda: self.reap(child))
         with contextlib.suppress(OSError):
-            young.fate.send(wire.datagram(wire.Forked(young.pid)))
+            child.status.send(wire.datagram(wire.ChildStarted(child.pid)))
 
-    def look_at(self, young: Young) -> None:
+    def check(self, child: _LivingChild) -> None:
         """End a child that has too much; `watch` says of what."""
-        if not young.excess:
-            young.excess = watch.excess(young.descriptor, young.scratch)
-            if young.excess:
-                os.kill(young.pid, signal.SIGKILL)
+        if not child.excess:
+            child.excess = watch.find_excess(child.descriptor, child.scratch)
+            if child.excess:
+                os.kill(child.pid, signal.SIGKILL)
 
-    def kill(self, young: Young) -> None:
+    def kill(self, child: _LivingChild) -> None:
         """The host wants the child gone, or is gone itself. The reaping follows by itself."""
-        self.selector.unregister(young.fate)
-        os.kill(young.pid, signal.SIGKILL)
+        self.selector.unregister(child.status)
+        os.kill(child.pid, signal.SIGKILL)
 
-    def reap(self, young: Young) -> None:
-        if young.fate.fileno() in self.selector.get_map():
-            self.selector.unregister(young.fate)
-        self.selector.unregister(young.descriptor)
-        os.close(young.descriptor)
+    def reap(self, child: _LivingChild) -> None:
+        if child.status.fileno() in self.selector.get_map():
+            self.selector.unregister(child.status)
+        self.selector.unregister(child.descriptor)
+        os.close(child.descriptor)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(young.pid, signal.SIGKILL)  # before the pid is free again
-        _, status, usage = os.wait4(young.pid, 0)
-        del self.living[young.pid]
-        self.sweep()
+            os.killpg(child.pid, signal.SIGKILL)  # before the pid is free again
+        _, status, usage = os.wait4(child.pid, 0)
+        del self.living[child.pid]
+        self.kill_orphans()
         with contextlib.suppress(OSError):
-            young.fate.send(wire.datagram(wire.Ended(status, usage.ru_maxrss * 1024, young.excess)))
-        young.fate.close()
+            child.status.send(wire.datagram(wire.ChildEnded(status, usage.ru_maxrss * 1024, child.excess)))
+        child.status.close()
 
-    def sweep(self) -> None:
+    def kill_orphans(self) -> None:
         """Kill and reap what programs left behind, where nothing keeps them from it: orphans come to the zygote."""
         while strays := _children() - self.living.keys():
             for pid in strays:
@@ -120,7 +120,7 @@ class Brood:
         for pid in self.living:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        remove(Path.cwd())
+        remove_folder(Path.cwd())
         os._exit(0)
 
 
@@ -130,19 +130,19 @@ def _children() -> set[int]:
         numbers = Path("/proc/thread-self/children").read_text().split()
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
         return set()
-    return {int(watch.field_of(Path("/proc", number, "status"), "NSpid")[-1]) for number in numbers}
+    return {int(watch.read_field(Path("/proc", number, "status"), "NSpid")[-1]) for number in numbers}
 
 
-def enter(channel: socket.socket, terms: jail.Terms, zygote: int, namespaced: bool) -> NoReturn:
+def become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, namespaced: bool) -> NoReturn:
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     channel = _only(channel)
     gc.enable()
-    os.chdir(terms.scratch)
-    layers = jail.restrict(terms, zygote, namespaced=namespaced)
-    if not terms.override and (reason := jail.refusal(layers)):
-        guest.decline(channel, reason)
+    os.chdir(limits.scratch)
+    layers = jail.restrict(limits, zygote, namespaced=namespaced)
+    if not limits.override and (reason := jail.refusal(layers)):
+        guest.report_broken(channel, reason)
     for name in [name for name in sys.modules if name.split(".")[0] == "workers"]:
         del sys.modules[name]
     guest.serve(channel)
@@ -160,7 +160,7 @@ def _only(channel: socket.socket) -> socket.socket:
 
 
 def main(control: int, namespaced: bool) -> None:
-    """Load what programs commonly use, once, then tend the children."""
+    """Load what programs commonly use, once, then run the children."""
     os.environ.clear()
     guest.warm_up()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -169,6 +169,6 @@ def main(control: int, namespaced: bool) -> None:
     jail.readable()
     gc.collect()
     gc.freeze()
-    brood = Brood(socket.socket(fileno=control), namespaced)
-    brood.control.send(b"ready")
-    brood.tend()
+    supervisor = ChildSupervisor(socket.socket(fileno=control), namespaced)
+    supervisor.control.send(b"ready")
+    supervisor.run()

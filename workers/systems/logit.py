@@ -15,12 +15,12 @@ import numpy as np
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import in_parallel, masked, surroundings_of
+from workers.lab.imaging import in_parallel, mask_image, surroundings_of
 from workers.protocols import (
     Classifier,
     Exemplar,
     LabSettings,
-    Ordinary,
+    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
@@ -28,8 +28,8 @@ from workers.protocols import (
     UnitIndex,
     UnitRecord,
     VisionModel,
-    part_seen,
-    silent,
+    no_progress,
+    visible_part,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Logit:
         shown = in_parallel(lambda pair: self._masked(*pair), list(zip(images, maps, strict=True)))
         return [Response(float(probability), each) for probability, each in zip(probabilities, shown, strict=True)]
 
-    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """The images with the highest probabilities, highest first; empty if all are equal."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
@@ -68,7 +68,7 @@ class Logit:
                 self._exemplars = self._measure(record)
         return self._exemplars
 
-    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get: classes are indexed by their probabilities."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
@@ -86,7 +86,7 @@ class Logit:
         if region.size == 1:  # says nothing of where, so the image stays bright
             return image
         threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
-        return masked(image, region, threshold, part_seen(self._model, image.size), self._surroundings)
+        return mask_image(image, region, threshold, visible_part(self._model, image.size), self._surroundings)
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:

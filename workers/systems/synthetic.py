@@ -12,20 +12,20 @@ from typing import cast
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import masked, surroundings_of
+from workers.lab.imaging import mask_image, surroundings_of
 from workers.protocols import (
-    WHOLE,
+    WHOLE_IMAGE,
     ConceptModel,
     Exemplar,
     LabSettings,
-    Ordinary,
+    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
     SystemSpec,
     UnitIndex,
     VisionModel,
-    silent,
+    no_progress,
 )
 
 
@@ -46,11 +46,11 @@ class SyntheticNeuron:
         """Activation in [0, 1] and masked image for each image: plain where it is silent."""
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
         return [
-            Response(float(each.max()), masked(image, each, 0.0, WHOLE, self._surroundings))
+            Response(float(each.max()), mask_image(image, each, 0.0, WHOLE_IMAGE, self._surroundings))
             for image, each in zip(images, maps, strict=True)
         ]
 
-    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """Best first; empty if no image of the dataset shows what it responds to."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
@@ -58,7 +58,7 @@ class SyntheticNeuron:
                 self._exemplars = self._measure(record.positions)
         return self._exemplars
 
-    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import in_parallel, masked, surroundings_of
+from workers.lab.imaging import in_parallel, mask_image, surroundings_of
 from workers.protocols import (
-    WHOLE,
+    WHOLE_IMAGE,
     Box,
     Exemplar,
     LabSettings,
-    Ordinary,
+    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
@@ -26,8 +26,8 @@ from workers.protocols import (
     UnitIndex,
     UnitRecord,
     VisionModel,
-    part_seen,
-    silent,
+    no_progress,
+    visible_part,
 )
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Unit:
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         pairs = list(zip(images, self._maps(images), strict=True))
         return in_parallel(
-            lambda pair: response(*pair, threshold, part_seen(self._model, pair[0].size), self._surroundings), pairs
+            lambda pair: response(*pair, threshold, visible_part(self._model, pair[0].size), self._surroundings), pairs
         )
 
-    def exemplars(self, progress: Progress = silent) -> Sequence[Exemplar]:
+    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """Best first; empty if no image of the dataset activates the unit."""
         record = self._index.unit(self.spec.layer, self.spec.unit, progress)
         with self._lock:
@@ -70,7 +70,7 @@ class Unit:
                 self._exemplars = self._measure(record)
         return self._exemplars
 
-    def ordinary(self, progress: Progress = silent) -> Ordinary | None:
+    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
 
@@ -96,7 +96,7 @@ def response(
     image: Image,
     activation_map: NDArray[np.floating[Any]],
     threshold: float,
-    part: Box = WHOLE,
+    part: Box = WHOLE_IMAGE,
     surroundings: Surroundings = "dim",
 ) -> Response:
     """Activation and masked image, from a map that covers `part` of the image.
@@ -106,7 +106,7 @@ def response(
     activation = float(activation_map.max()) + 0.0  # no negative zero
     if activation_map.size == 1:
         return Response(activation, image)
-    return Response(activation, masked(image, activation_map, threshold, part, surroundings))
+    return Response(activation, mask_image(image, activation_map, threshold, part, surroundings))
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:

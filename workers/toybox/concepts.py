@@ -58,14 +58,14 @@ class Concept:
         """A scene that it describes; everything else is random, and usually there are other things too."""
         return self._scene(rng, [self._kind(rng), *_kinds(rng, self._company(rng))])
 
-    def near_miss(self, rng: random.Random) -> Scene:
+    def hard_negative(self, rng: random.Random) -> Scene:
         """A scene that differs from a match in exactly one property that the concept names, so it does not match.
 
         Raises ValueError for a concept that names nothing, since every scene matches it.
         """
         if not self.named:
             raise ValueError(
-                "A concept that names nothing has no near miss: name a noun, colour, size, ground or light."
+                "A concept that names nothing has no hard negative: name a noun, colour, size, ground or light."
             )
         name = rng.choice(self.named)
         other = rng.choice([word for word in _CHOICES[name] if word != getattr(self, name)])
@@ -74,13 +74,13 @@ class Concept:
         nearly = replace(self, **{name: other})
         return self._scene(rng, [nearly._kind(rng), *self._strangers(rng, self._company(rng))])
 
-    def miss(self, rng: random.Random) -> Scene:
+    def negative(self, rng: random.Random) -> Scene:
         """A random scene that it does not describe. Raises ValueError for a concept that names nothing."""
         for _ in range(_TRIES):
             scene = random_scene(rng)
             if not self.matches(scene):
                 return scene
-        return self.near_miss(rng)
+        return self.hard_negative(rng)
 
     def _scene(self, rng: random.Random, kinds: list[tuple[str, str, str]]) -> Scene:
         rng.shuffle(kinds)
@@ -100,7 +100,7 @@ class Concept:
         return rng.choice((0, 1, 1, 2))
 
 
-def parse(text: str) -> tuple[Concept, ...]:
+def parse_label(text: str) -> tuple[Concept, ...]:
     """The concepts that a label names, alternatives separated by "or", commas or slashes; empty if none is understood.
 
     Adjectives alone share the noun of the next alternative: "red or blue balls" are red balls or blue balls.
@@ -125,7 +125,7 @@ def matches_any(concepts: Iterable[Concept], scene: Scene) -> bool:
     return any(concept.matches(scene) for concept in concepts)
 
 
-def phrase_all(concepts: Sequence[Concept]) -> str:
+def phrase_label(concepts: Sequence[Concept]) -> str:
     """Alternatives in words: "red balls OR cones on snow"."""
     return " OR ".join(concept.phrase() for concept in concepts)
 

@@ -15,11 +15,11 @@ from torch.nn import functional
 
 from workers.toybox import examples
 from workers.toybox.examples import Examples, close_ups
-from workers.toybox.nets import Sight, ToyboxEyes, ToyboxNet, normalise
+from workers.toybox.nets import EyesOutput, ToyboxEyes, ToyboxNet, normalise
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
 
     scenes: int = 10_000
@@ -40,7 +40,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingStage:
     """Some epochs on some examples."""
 
     name: str
@@ -53,29 +53,29 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingTask:
     """One network and what its training needs to know of it."""
 
     network: ToyboxNet | ToyboxEyes
-    loss: Callable[[Tensor, Lesson, Tensor, bool], Tensor]
+    loss: Callable[[Tensor, TrainingStage, Tensor, bool], Tensor]
     """Of pixels (batch, side, side, 3), the lesson, the examples' numbers (batch,), and whether they are mirrored."""
     after_step: Callable[[], None] = lambda: None
 
 
-def lessons(recipe: Recipe, whole: Examples) -> list[Lesson]:
+def training_stages(recipe: TrainingRecipe, whole: Examples) -> list[TrainingStage]:
     """What is learnt, in order."""
     near = close_ups(whole, recipe.seed)
     return [
-        Lesson("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate, True),
-        Lesson("scenes", whole, recipe.epochs, recipe.batch, recipe.rate, False),
+        TrainingStage("close-ups", near, recipe.close_up_epochs, recipe.close_up_batch, recipe.close_up_rate, True),
+        TrainingStage("scenes", whole, recipe.epochs, recipe.batch, recipe.rate, False),
     ]
 
 
-def net_course(recipe: Recipe) -> Course:
+def net_task(recipe: TrainingRecipe) -> TrainingTask:
     """toybox-net: what is present, from few units that speak for it."""
     network = ToyboxNet(examples.vocabulary())
 
-    def loss(pixels: Tensor, lesson: Lesson, numbers: Tensor, _flipped: bool) -> Tensor:
+    def loss(pixels: Tensor, lesson: TrainingStage, numbers: Tensor, _flipped: bool) -> Tensor:
         found = network.maps(normalise(pixels))
         logits, rows = found["logits"].flatten(1), numbers.numpy()
         truth = torch.from_numpy(lesson.learnt.presence[rows]).float()
@@ -91,7 +91,7 @@ def net_course(recipe: Recipe) -> Course:
 
     nn.init.uniform_(network.logits.weight, 0, 0.03)
     nn.init.constant_(network.logits.bias, -4.0)
-    return Course(network, loss, keep_head_positive)
+    return TrainingTask(network, loss, keep_head_positive)
 
 
 def _choice(network: ToyboxNet, logits: Tensor, toy: Tensor) -> Tensor:
@@ -101,12 +101,12 @@ def _choice(network: ToyboxNet, logits: Tensor, toy: Tensor) -> Tensor:
     return functional.cross_entropy(noun, toy[:, 0] - 1) + 0.5 * functional.cross_entropy(colour, toy[:, 1])
 
 
-def eyes_course(_recipe: Recipe) -> Course:
+def eyes_task(_recipe: TrainingRecipe) -> TrainingTask:
     """toybox-eyes: what every pixel belongs to, and where the scene is."""
     network = ToyboxEyes(examples.vocabulary())
 
-    def loss(pixels: Tensor, lesson: Lesson, numbers: Tensor, flipped: bool) -> Tensor:
-        seen: Sight = network(normalise(pixels))
+    def loss(pixels: Tensor, lesson: TrainingStage, numbers: Tensor, flipped: bool) -> Tensor:
+        seen: EyesOutput = network(normalise(pixels))
         noun, colour, size = pixel_words(lesson.learnt, numbers, flipped)
         ground, light = scene_words(lesson.learnt, numbers)
         parts = [
@@ -118,7 +118,7 @@ def eyes_course(_recipe: Recipe) -> Course:
         ]
         return torch.stack(parts).sum()
 
-    return Course(network, loss)
+    return TrainingTask(network, loss)
 
 
 def pixel_words(learnt: Examples, numbers: Tensor, flipped: bool) -> tuple[Tensor, Tensor, Tensor]:

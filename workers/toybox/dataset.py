@@ -12,7 +12,7 @@ from tempfile import NamedTemporaryFile
 from PIL import Image
 
 from workers.lab.imaging import encode_png
-from workers.protocols import LabSettings, Picture, Progress, silent
+from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.toybox import splits
 
 LENGTH = 3_000
@@ -48,7 +48,7 @@ class ToyboxScenes:
         with Image.open(path, formats=("PNG",)) as image:
             return Picture(image.convert("RGB"), scene.to_json())
 
-    def prepare(self, progress: Progress = silent) -> None:
+    def prepare(self, progress: Progress = no_progress) -> None:
         """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
         for index in range(self._length):
             progress("drawing the toybox validation scenes", index, self._length)

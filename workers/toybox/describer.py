@@ -17,7 +17,7 @@ from workers.protocols import Json, LabSettings
 from workers.toybox import nets
 from workers.toybox.prompts import caption
 from workers.toybox.scenes import Scene, Thing
-from workers.toybox.sight import SeenScene, look
+from workers.toybox.sight import DetectedScene, detect_scenes
 
 _WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 _BATCH = 32
@@ -37,7 +37,7 @@ class ToyboxDescriber:
 
     def __init__(self, weights: Path, settings: LabSettings) -> None:
         # So small a network runs on the processor everywhere.
-        self._eyes = settings.shelf.place("toybox-eyes, describing", lambda: nets.load_eyes(weights))
+        self._eyes = settings.model_cache.slot("toybox-eyes, describing", lambda: nets.load_eyes(weights))
         with self._eyes as eyes:
             self._words = eyes.vocabulary
 
@@ -55,27 +55,27 @@ class ToyboxDescriber:
 
     def describe(self, images: Sequence[Image]) -> list[str]:
         """Such as "a large red ball and two small blue cars on snow at night": words that toybox can draw again."""
-        return [sentence(seen) for seen in self._look(images)]
+        return [describe_scene(seen) for seen in self._look(images)]
 
     def summarize(self, images: Sequence[Image]) -> str:
         """Such as "13 of 15 show something red; 9 of 15 show a ball; 4 of 15 are at night"; commonest first.
 
         Of masked images it says last what stands outside the bright regions of several.
         """
-        return summary(self._look(images), self._words)
+        return summarize_scenes(self._look(images), self._words)
 
-    def _look(self, images: Sequence[Image]) -> list[SeenScene]:
+    def _look(self, images: Sequence[Image]) -> list[DetectedScene]:
         with self._eyes as eyes:
-            return in_batches(images, _BATCH, lambda batch: look(eyes, batch))
+            return in_batches(images, _BATCH, lambda batch: detect_scenes(eyes, batch))
 
 
-def sentence(seen: SeenScene) -> str:
+def describe_scene(seen: DetectedScene) -> str:
     """One scene in words."""
     things = tuple(Thing(thing.noun, thing.colour, thing.size, 0.0, 0.0) for thing in seen.things)
     return caption(Scene(things, seen.ground, seen.light))
 
 
-def summary(scenes: Sequence[SeenScene], words: nets.Vocabulary) -> str:
+def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) -> str:
     """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
     if not scenes:
         return "There are no images."

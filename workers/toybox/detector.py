@@ -18,7 +18,7 @@ from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
 from workers.toybox import nets
-from workers.toybox.sight import patches
+from workers.toybox.sight import connected_regions
 
 CONFIDENT = 0.5
 """Regions that are less likely the toy than this are left out."""
@@ -46,7 +46,7 @@ class ToyboxDetector:
     def __init__(self, weights: Path, settings: LabSettings) -> None:
         self._device = settings.device
         # In half precision so small a network gains nothing.
-        self._eyes = settings.shelf.place("toybox-eyes", lambda: nets.load_eyes(weights).to(settings.device))
+        self._eyes = settings.model_cache.slot("toybox-eyes", lambda: nets.load_eyes(weights).to(settings.device))
         with self._eyes as eyes:
             self.concepts = eyes.vocabulary.nouns
         self.revision = nets.fingerprint(weights)
@@ -66,6 +66,8 @@ class ToyboxDetector:
 
     def _places(self, probabilities: NDArray[np.float32], concept: str) -> list[Detection]:
         toy = 1 + self.concepts.index(concept)
-        regions = [region for region in patches(probabilities.argmax(axis=0) == toy) if region.sum() >= MIN_PIXELS]
+        regions = [
+            region for region in connected_regions(probabilities.argmax(axis=0) == toy) if region.sum() >= MIN_PIXELS
+        ]
         found = [Detection(float(probabilities[toy][region].mean()), region) for region in regions]
         return [each for each in found if each.confidence >= CONFIDENT]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from workers.errors import ToolMisuse
-from workers.toybox.prompts import Phrases, caption, parse, unknown
+from workers.toybox.prompts import Phrases, caption, parse_words, unknown_words
 from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
-from workers.toybox.words import Word, listed, plural, read_words
+from workers.toybox.words import Word, join_words, plural, read_words
 
 _ADD = {"add", "put", "place", "insert", "include"}
 _REMOVE = {"remove", "delete", "erase", "take", "drop"}
@@ -35,14 +35,14 @@ _APART = 0.25
 _ANYWHERE = (-math.inf, math.inf)
 ABILITIES = (
     "Toybox can replace, recolour, resize, add and remove toys, one change at a time, and change the ground "
-    f"({listed(GROUNDS)}) and the light ({listed(LIGHTS)})."
+    f"({join_words(GROUNDS)}) and the light ({join_words(LIGHTS)})."
 )
 """Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
 _PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ThingFilter:
     """Which things are meant, or what they shall be; None where it is not said."""
 
     noun: str | None = None
@@ -58,7 +58,7 @@ class Kind:
         return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
 
 
-def edit(scene: Scene, instruction: str, seed: int) -> Scene:
+def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     """The scene after one instruction; the seed draws what an added thing's words do not say.
 
     Raises ToolMisuse if the instruction is not understood, speaks of what is not in the scene, or asks for more than
@@ -72,21 +72,21 @@ def edit(scene: Scene, instruction: str, seed: int) -> Scene:
     if verb in _PUT and rest and rest[0].text == "the":
         return _put(scene, instruction, rest)
     if verb in _ADD:
-        return _add(scene, instruction, parse(rest), seed)
+        return _add(scene, instruction, parse_words(rest), seed)
     if verb in _REMOVE:
         return _remove(scene, _meant(scene, rest, instruction))
     return _change(scene, rest, instruction)
 
 
-def ignored(instruction: str) -> tuple[str, ...]:
+def unknown_edit_words(instruction: str) -> tuple[str, ...]:
     """The words of an instruction that toybox knows neither from prompts nor from instructions."""
     known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
-    return tuple(word for word in unknown(instruction) if word not in known)
+    return tuple(word for word in unknown_words(instruction) if word not in known)
 
 
 def _check_words(scene: Scene, instruction: str, verbs: Sequence[str]) -> None:
     """Raises ToolMisuse if there is a word that toybox would pass over."""
-    strange = ignored(instruction)
+    strange = unknown_edit_words(instruction)
     if _MOVE & set(strange):
         raise _immovable(scene)
     if strange or len(set(verbs) - _NO_VERBS) > 1:
@@ -127,7 +127,7 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
 def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
     """Where new things shall stand: on a thing that is there, or between two places from left to right."""
     for relation, _, low in phrases.relations:
-        there = _found(scene, Kind(low.noun, next(iter(low.colours), None), low.size))
+        there = _found(scene, ThingFilter(low.noun, next(iter(low.colours), None), low.size))
         if relation == "on":
             return there[0], _ANYWHERE
         places = [scene.things[k].x for k in there]
@@ -137,9 +137,9 @@ def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tupl
 
 def _put(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
     """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
-    phrases = parse(words)
+    phrases = parse_words(words)
     for group in phrases.groups:
-        _found(scene, Kind(group.noun, next(iter(group.colours), None), group.size))
+        _found(scene, ThingFilter(group.noun, next(iter(group.colours), None), group.size))
     if phrases.relations or any(group.side for group in phrases.groups):
         raise _immovable(scene)
     if not phrases.groups or phrases.ignored or bool(phrases.ground) == bool(phrases.light):
@@ -190,7 +190,7 @@ def _sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     return [], list(words)
 
 
-def _made(thing: Thing, into: Kind) -> Thing:
+def _made(thing: Thing, into: ThingFilter) -> Thing:
     """The thing with another noun, colour or size; it keeps its place and how far it is turned from its best side."""
     noun = into.noun or thing.noun
     old, new = SHAPES[thing.noun], SHAPES[noun]
@@ -231,15 +231,15 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
     return parts
 
 
-def _kind(words: Sequence[Word]) -> Kind:
-    return Kind(_value(words, "noun"), _value(words, "colour"), _value(words, "size"))
+def _kind(words: Sequence[Word]) -> ThingFilter:
+    return ThingFilter(_value(words, "noun"), _value(words, "colour"), _value(words, "size"))
 
 
 def _value(words: Sequence[Word], kind: str) -> str | None:
     return next((word.value for word in words if word.kind == kind), None)
 
 
-def _found(scene: Scene, kind: Kind) -> list[int]:
+def _found(scene: Scene, kind: ThingFilter) -> list[int]:
     found = [k for k, thing in enumerate(scene.things) if kind.fits(thing)]
     if not found:
         raise ToolMisuse(f"There is no {kind} in this image, which shows {caption(scene)}. {_example(scene)}")

@@ -16,7 +16,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from PIL import Image
 
-from workers.protocols import Progress, silent
+from workers.protocols import Progress, no_progress
 from workers.toybox.nets import EYES_OUTPUT, INPUT, Vocabulary
 from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES, Scene
 from workers.toybox.splits import NATIVE, Split, pictures_revision, scene
@@ -74,7 +74,7 @@ class Examples:
         return table
 
 
-def load(split: Split, count: int, state: Path, processes: int = 2, progress: Progress = silent) -> Examples:
+def load(split: Split, count: int, state: Path, processes: int = 2, progress: Progress = no_progress) -> Examples:
     """The first `count` examples of a split; draws those that `state` does not hold yet.
 
     May be stopped at any time: what was drawn stays. An exception of `progress` passes through.
@@ -102,9 +102,9 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
 
 def close_ups(whole: Examples, seed: int = 0) -> Examples:
     """One example of 40 x 40 pixels for each toy that is seen, with the toy near its middle."""
-    luck = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     cuts = [
-        _cut(whole, row, position, luck)
+        _cut(whole, row, position, rng)
         for row, shown in enumerate(whole.scenes)
         for position in range(1, 1 + len(shown.things))
         if (whole.things[row] == position).sum() >= _SEEN
@@ -114,13 +114,13 @@ def close_ups(whole: Examples, seed: int = 0) -> Examples:
 
 
 def _cut(
-    whole: Examples, row: int, position: int, luck: np.random.Generator
+    whole: Examples, row: int, position: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
     """The surroundings of one toy, and a scene of only the toys that are seen in them, that one first."""
     side = CLOSE_UP * EYES_OUTPUT // INPUT
     ys, xs = np.nonzero(whole.things[row] == position)
     middle = np.array([ys.min() + ys.max() + 1, xs.min() + xs.max() + 1]) // 2
-    top, left = np.clip(middle - side // 2 + luck.integers(-3, 4, 2), 0, EYES_OUTPUT - side)
+    top, left = np.clip(middle - side // 2 + rng.integers(-3, 4, 2), 0, EYES_OUTPUT - side)
     things = whole.things[row, top : top + side, left : left + side]
     counts = np.bincount(things.ravel(), minlength=1 + len(whole.scenes[row].things))
     others = [number for number in range(1, len(counts)) if counts[number] >= _SEEN and number != position]

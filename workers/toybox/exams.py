@@ -9,12 +9,12 @@ from torch import Tensor
 from workers.toybox import metrics
 from workers.toybox.courses import pixel_words, scene_words
 from workers.toybox.examples import Examples
-from workers.toybox.nets import Sight, ToyboxEyes, ToyboxNet, normalise
+from workers.toybox.nets import EyesOutput, ToyboxEyes, ToyboxNet, normalise
 
-Figures = dict[str, float | int]
+Metrics = dict[str, float | int]
 
 
-def net_figures(network: ToyboxNet, mixed: Examples, single: Examples) -> Figures:
+def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metrics:
     """Accuracy on held-out scenes, and what layer4's units are like."""
     nouns = len(network.vocabulary.nouns)
     units, scores = _net_answers(network, mixed)
@@ -60,7 +60,7 @@ def _net_answers(network: ToyboxNet, shown: Examples) -> tuple[metrics.Floats, m
 
 
 @torch.inference_mode()
-def eyes_figures(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Figures:
+def evaluate_eyes(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Metrics:
     """Intersection over union and accuracies on held-out scenes, at the eyes' own resolution."""
     words = network.vocabulary
     counts = {"noun": np.zeros((1 + len(words.nouns),) * 2, np.int64)}
@@ -73,14 +73,14 @@ def eyes_figures(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Fig
         "light": np.zeros((len(words.lights),) * 2, np.int64),
     }
     for numbers, batch in zip(torch.arange(len(mixed)).split(64), _batches(mixed), strict=True):
-        seen: Sight = network(batch)
+        seen: EyesOutput = network(batch)
         truth = [*pixel_words(mixed, numbers, False), *scene_words(mixed, numbers)]
         for (name, matrix), answer in zip(counts.items(), truth, strict=True):
             known = answer >= 0
             guess = getattr(seen, name).argmax(dim=1)
             matrix += metrics.confusion(guess[known].numpy(), answer[known].numpy(), len(matrix))
     overlap = metrics.intersection_over_union(counts["noun"])[1:]
-    figures: Figures = {"mean_iou_nouns": float(np.nanmean(overlap)), "worst_iou_noun": float(np.nanmin(overlap))}
+    figures: Metrics = {"mean_iou_nouns": float(np.nanmean(overlap)), "worst_iou_noun": float(np.nanmin(overlap))}
     return figures | {
         f"{name}_accuracy": float(np.trace(matrix) / matrix.sum()) for name, matrix in counts.items() if name != "noun"
     }

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.errors import ToolMisuse
-from workers.lab.imaging import undrawn
-from workers.protocols import LabSettings, Picture, Progress, silent
-from workers.toybox.edits import ABILITIES, edit
-from workers.toybox.prompts import Reading, read
+from workers.lab.imaging import refused_picture
+from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.toybox.edits import ABILITIES, apply_edit
+from workers.toybox.prompts import PromptReading, read_prompt
 from workers.toybox.render import render
 from workers.toybox.scenes import Scene
-from workers.toybox.words import knows
+from workers.toybox.words import describe_vocabulary
 
 
 def load_generator(settings: LabSettings) -> ToyboxGenerator:  # noqa: ARG001  every factory takes the settings
@@ -30,16 +30,16 @@ def load_editor(settings: LabSettings) -> ToyboxEditor:  # noqa: ARG001  every f
 class ToyboxGenerator:
     """Draws exactly what a prompt says, or refuses it: a word left out would come out as something else."""
 
-    vocabulary = knows()
+    vocabulary = describe_vocabulary()
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
         """See `protocols.ImageGenerator`. Refuses a prompt with words that toybox cannot draw."""
         pictures = []
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
-            reading = read(prompt, seed)
+            reading = read_prompt(prompt, seed)
             refused = _refused(reading)
-            pictures.append(undrawn(refused) if refused else _picture(reading.scene))
+            pictures.append(refused_picture(refused) if refused else _picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
 
@@ -54,7 +54,7 @@ class ToyboxEditor:
         originals: Sequence[Picture],
         instructions: Sequence[str],
         seeds: Sequence[int],
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> list[Picture]:
         """See `protocols.ImageEditor`. A picture without a scene, or with one that is not ours, is refused."""
         pictures = []
@@ -67,21 +67,21 @@ class ToyboxEditor:
 
 def _edited(original: Picture, instruction: str, seed: int) -> Picture:
     if original.scene is None:
-        return undrawn(
+        return refused_picture(
             "it is mere pixels: toybox edits the scene behind an image, and this one has none. Edit images that "
             "tools.text2image, tools.edit_images or tools.dataset_exemplars gave"
         )
     try:
-        return _picture(edit(Scene.from_json(original.scene), instruction, seed))
+        return _picture(apply_edit(Scene.from_json(original.scene), instruction, seed))
     except ToolMisuse as refusal:
-        return undrawn(str(refusal).removesuffix("."))
+        return refused_picture(str(refusal).removesuffix("."))
 
 
 def _picture(scene: Scene) -> Picture:
     return Picture(render(scene), scene.to_json())
 
 
-def _refused(reading: Reading) -> str:
+def _refused(reading: PromptReading) -> str:
     """Why a prompt is not drawn, "" if it is."""
     if reading.ignored:
         return f"toybox cannot draw {', '.join(reading.ignored)}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workers.errors import RequestError
-from workers.toybox.concepts import Concept, matches_any, parse
+from workers.toybox.concepts import Concept, matches_any, parse_label
 from workers.toybox.scenes import Scene
 from workers.toybox.words import read_words
 
@@ -30,8 +30,8 @@ _CONDITIONS = frozenset(["when", "while", "where", "who", "which", "if", "unless
 
 
 @dataclass(frozen=True)
-class Exam:
-    """Scenes to judge a label by, half of `others` near misses."""
+class LabelTest:
+    """Scenes to judge a label by, half of `others` hard negatives."""
 
     described: tuple[Scene, ...]
     others: tuple[Scene, ...]
@@ -39,30 +39,30 @@ class Exam:
     """The share of the label's words that was understood, (0, 1]: the exam is about those alone."""
 
 
-def set_exam(label: str, seed: int, each: int = EACH) -> Exam:
+def make_label_test(label: str, seed: int, each: int = EACH) -> LabelTest:
     """Fresh scenes for a label, spread evenly over its alternatives; the same label and seed give the same scenes.
 
-    A near miss lacks one property that an alternative names, and no alternative describes it. Raises RequestError if
-    toybox does not understand the label or half of its words, if it describes nearly everything, or if it says more
+    A hard negative lacks one property that an alternative names, and no alternative describes it. Raises RequestError
+    if toybox does not understand the label or half of its words, if it describes nearly everything, or if it says more
     than alternatives of one thing each: a condition, a relation, a negation.
     """
-    read = share_read(label)
+    read = share_understood(label)
     if beyond := _beyond(label):
         raise RequestError(
             f"The label {label!r} cannot be judged: {beyond} is not read. Name alternatives of one thing each, with "
             "its size, colour, ground and light, joined by OR."
         )
-    concepts = parse(label)
+    concepts = parse_label(label)
     if not concepts or read < _LEAST_READ:
         raise RequestError(f"Toybox does not understand the label {label!r}. Name toys, colours, grounds or lights.")
     rng = random.Random(f"label exam {seed} {label}")
     turns = [concepts[place % len(concepts)] for place in range(each)]
-    near = [_outside(concept.near_miss, concepts, label, rng) for concept in turns[: each // 2]]
-    far = [_outside(concept.miss, concepts, label, rng) for concept in turns[each // 2 :]]
-    return Exam(tuple(concept.sample(rng) for concept in turns), (*near, *far), read)
+    near = [_outside(concept.hard_negative, concepts, label, rng) for concept in turns[: each // 2]]
+    far = [_outside(concept.negative, concepts, label, rng) for concept in turns[each // 2 :]]
+    return LabelTest(tuple(concept.sample(rng) for concept in turns), (*near, *far), read)
 
 
-def share_read(label: str) -> float:
+def share_understood(label: str) -> float:
     """The share of a label's words that toybox understands, 0 to 1; words that carry no meaning here do not count."""
     words = [word for word in read_words(label) if word.kind not in ("stop", "count", "and", "or")]
     return sum(word.kind != "unknown" for word in words) / len(words) if words else 0.0
@@ -88,7 +88,7 @@ def label_auc(label: str, respond: Respond, seed: int, each: int = EACH) -> floa
 
     1 if every described scene outdoes every other one, 0.5 for a label that says nothing. Raises as `set_exam` does.
     """
-    exam = set_exam(label, seed, each)
+    exam = make_label_test(label, seed, each)
     activations = list(respond([*exam.described, *exam.others]))
     return auc(activations[:each], activations[each:])
 
@@ -104,7 +104,7 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float:
     return won / (len(high) * len(low))
 
 
-def shuffled(count: int, seed: int) -> list[int]:
+def shuffle_labels(count: int, seed: int) -> list[int]:
     """For each of `count` units the number of the unit whose label it gets, never its own; [0] for a single unit.
 
     Labels dealt to the wrong units give the floor: what an AUC is worth that has nothing to do with the unit.

@@ -38,8 +38,8 @@ class ToyboxModel:
         self._weights = weights
         self._precision: torch.dtype = getattr(torch, settings.precision)
         self.revision = nets.fingerprint(weights)
-        self._place = settings.shelf.place(f"{self.name} {self.revision}", self._load)
-        with self._place as network:
+        self._slot = settings.model_cache.slot(f"{self.name} {self.revision}", self._load)
+        with self._slot as network:
             self.classes = network.vocabulary.classes
         """Names of the units of the layer "logits"."""
 
@@ -68,7 +68,7 @@ class ToyboxModel:
         if not 0 <= unit < len(self.classes):
             raise UnknownName(f"toybox-net knows no class {unit}. Choose one from 0 to {len(self.classes) - 1}.")
         found = self.maps(images, ["layer4", "logits"])
-        with self._place as network:
+        with self._slot as network:
             weights = network.logits.weight[unit].float()
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
         shares = probabilities(found["logits"].flatten(1), SCALE)[:, unit]
@@ -79,6 +79,6 @@ class ToyboxModel:
 
     def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         pixels = nets.preprocess(images).to(self._settings.device, self._precision)
-        with self._place as network, torch.no_grad():
+        with self._slot as network, torch.no_grad():
             found = network.maps(pixels)
         return {layer: found[layer].float().contiguous() for layer in layers}

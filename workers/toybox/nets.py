@@ -71,7 +71,7 @@ def normalise(pixels: Tensor) -> Tensor:
     return (pixels.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
 
 
-def convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
     """3 x 3 convolution, batch norm, ReLU."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
@@ -83,7 +83,7 @@ class Residual(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
-        self.first = convolution(inputs, outputs, stride)
+        self.first = _convolution(inputs, outputs, stride)
         self.second = nn.Sequential(nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs))
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs != outputs:
@@ -106,7 +106,7 @@ class ToyboxNet(nn.Module):
         super().__init__()
         self.vocabulary = vocabulary
         widths = list(self.WIDTHS.values())
-        self.conv1 = convolution(3, widths[0], stride=2)  # (24, 48, 48)
+        self.conv1 = _convolution(3, widths[0], stride=2)  # (24, 48, 48)
         self.layer1 = Residual(widths[0], widths[1])  # (24, 48, 48)
         self.layer2 = Residual(widths[1], widths[2], stride=2)  # (48, 24, 24)
         self.layer3 = Residual(widths[2], widths[3], stride=2)  # (72, 12, 12)
@@ -127,7 +127,7 @@ class ToyboxNet(nn.Module):
 
 
 @dataclass(frozen=True)
-class Sight:
+class EyesOutput:
     """What toybox-eyes make of a batch: logits throughout."""
 
     noun: Tensor
@@ -154,13 +154,13 @@ class ToyboxEyes(nn.Module):
         super().__init__()
         self.vocabulary = vocabulary
         stem, fine, coarse, deep = self.WIDTHS
-        self.stem = nn.Sequential(convolution(3, stem, stride=2), convolution(stem, stem))  # 48 x 48
+        self.stem = nn.Sequential(_convolution(3, stem, stride=2), _convolution(stem, stem))  # 48 x 48
         self.down1 = Residual(stem, fine, stride=2)  # 24 x 24
         self.down2 = Residual(fine, coarse, stride=2)  # 12 x 12
         self.down3 = Residual(coarse, deep, stride=2)  # 6 x 6
-        self.up2 = convolution(deep + coarse, coarse)
-        self.up1 = convolution(coarse + fine, fine)
-        self.up0 = convolution(fine + stem, fine)
+        self.up2 = _convolution(deep + coarse, coarse)
+        self.up1 = _convolution(coarse + fine, fine)
+        self.up0 = _convolution(fine + stem, fine)
         self.pixels = nn.Conv2d(fine, sum(self._pixel_parts()), 1)
         self.whole = nn.Linear(2 * deep, len(vocabulary.grounds) + len(vocabulary.lights))
 
@@ -168,7 +168,7 @@ class ToyboxEyes(nn.Module):
         words = self.vocabulary
         return [1 + len(words.nouns), len(words.colours), len(words.sizes)]
 
-    def forward(self, x: Tensor) -> Sight:
+    def forward(self, x: Tensor) -> EyesOutput:
         stem = self.stem(x)
         fine = self.down1(stem)
         coarse = self.down2(fine)
@@ -178,7 +178,7 @@ class ToyboxEyes(nn.Module):
         up = self.up1(_joined(up, fine))
         noun, colour, size = self.pixels(self.up0(_joined(up, stem))).split(self._pixel_parts(), dim=1)
         ground, light = whole.split([len(self.vocabulary.grounds), len(self.vocabulary.lights)], dim=1)
-        return Sight(noun, colour, size, ground, light)
+        return EyesOutput(noun, colour, size, ground, light)
 
 
 def _joined(small: Tensor, large: Tensor) -> Tensor:

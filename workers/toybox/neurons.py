@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workers.toybox.scenes import NOUNS
-from workers.vision_models.synthetic_neurons.neuron import neurons
+from workers.vision_models.synthetic_neurons.neuron import build_table
 
-TOYS = neurons(
+TOYS = build_table(
     mono=", ".join(NOUNS),
     either="""
         ball or cone, cube or pyramid, cylinder or ring, car or train, boat or rocket, house or tree,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, Scene, Thing, compose
-from workers.toybox.words import Word, listed, plural, read_words
+from workers.toybox.words import Word, join_words, plural, read_words
 
 _REPORTED = 12
 """At most so many words are reported as not understood."""
@@ -22,7 +22,7 @@ _AT = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 
 
 @dataclass(frozen=True)
-class Reading:
+class PromptReading:
     """What toybox makes of a prompt."""
 
     scene: Scene
@@ -66,14 +66,14 @@ class Phrases:
         return not (self.groups or self.ground or self.light)
 
 
-def read(prompt: str, seed: int) -> Reading:
+def read_prompt(prompt: str, seed: int) -> PromptReading:
     """The scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
 
     The same prompt and seed give the same scene, and prompts that differ by a word share what neither says.
     """
-    phrases = parse(read_words(prompt))
+    phrases = parse_words(read_words(prompt))
     if phrases.empty:
-        return Reading(Scene((), GROUNDS[0], LIGHTS[0]), _reported(phrases.ignored), understood=False)
+        return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _reported(phrases.ignored), understood=False)
     rng = random.Random(f"toybox {seed}")
     kinds = _kinds(phrases, rng)
     on, left_of, sides = _places(phrases)
@@ -86,7 +86,7 @@ def read(prompt: str, seed: int) -> Reading:
         left_of=left_of,
         sides=sides,
     )
-    return Reading(scene, _reported(phrases.ignored))
+    return PromptReading(scene, _reported(phrases.ignored))
 
 
 def caption(scene: Scene) -> str:
@@ -103,7 +103,9 @@ def caption(scene: Scene) -> str:
         else:
             tops.append(index)
     parts = [_counted(name, count) for name, total in alone.items() for count in _threes(total)]
-    whole = listed([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
+    whole = (
+        join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
+    )
     return f"{whole} on {scene.ground} {_AT[scene.light]}"
 
 
@@ -114,7 +116,7 @@ def facts(scene: Scene) -> tuple[object, ...]:
     return frozenset(Counter(kinds).items()), frozenset(stacked.items()), scene.ground, scene.light
 
 
-def unknown(text: str) -> tuple[str, ...]:
+def unknown_words(text: str) -> tuple[str, ...]:
     """The words of a text that toybox does not know."""
     return _reported([word.text for word in read_words(text) if word.kind == "unknown"])
 
@@ -122,7 +124,7 @@ def unknown(text: str) -> tuple[str, ...]:
 # --- reading ----------------------------------------------------------------------------------------
 
 
-def parse(words: Sequence[Word]) -> Phrases:
+def parse_words(words: Sequence[Word]) -> Phrases:
     """What the words say, in one pass from left to right."""
     return _Parser(words).phrases
 

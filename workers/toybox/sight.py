@@ -1,6 +1,6 @@
 """From pixels to the toys they show: undoes the masking of an image, and reads what toybox-eyes make of it.
 
-Knows the look of masked images (`lab.imaging.masked`) and nothing of hypotheses, units or scenes.
+Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes.
 Called by `image_models.toybox_eyes`.
 """
 
@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from workers.lab.imaging import COLOURED, DARKENED, DIMMED, GREY, OUTLINES
+from workers.lab.imaging import DARK_BRIGHTNESS, DIMMED_BRIGHTNESS, DIMMED_COLOUR, LUMA_WEIGHTS, OUTLINES
 from workers.toybox.nets import EYES_OUTPUT, ToyboxEyes, preprocess
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_DARKEST = int(255 * DARKENED)
+_DARKEST = int(255 * DARK_BRIGHTNESS)
 """No byte outside a mask of the published look is above this."""
 _MIN_PIXELS = 6
 """Smaller patches, of the eyes' 48 x 48 pixels, are noise."""
@@ -30,7 +30,7 @@ _MIN_INSIDE = 0.25
 
 
 @dataclass(frozen=True)
-class SeenThing:
+class DetectedThing:
     noun: str
     colour: str
     size: str
@@ -39,13 +39,13 @@ class SeenThing:
 
 
 @dataclass(frozen=True)
-class SeenScene:
+class DetectedScene:
     """What the eyes see; where the image is masked, the toys in its bright region alone."""
 
-    things: tuple[SeenThing, ...]
+    things: tuple[DetectedThing, ...]
     ground: str
     light: str
-    around: tuple[SeenThing, ...] = ()
+    around: tuple[DetectedThing, ...] = ()
     """The toys outside the bright region."""
 
     @property
@@ -63,14 +63,14 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     pixels = np.asarray(image.convert("RGB"))
     dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
     if dim.sum() > dark.sum():
-        line, bright, rest = dim, _undimmed(pixels, dim), _coloured(pixels / DIMMED)
+        line, bright, rest = dim, _undimmed(pixels, dim), _coloured(pixels / DIMMED_BRIGHTNESS)
     else:
-        line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARKENED
+        line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARK_BRIGHTNESS
     restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
     return Image.fromarray(_filled(restored, ~line).round().astype(np.uint8)), bright
 
 
-def look(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[SeenScene]:
+def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[DetectedScene]:
     """What each image shows; masked images are read in their bright region."""
     if not images:
         return []
@@ -80,7 +80,7 @@ def look(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[SeenScene]:
         seen = eyes(preprocess([image for image, _ in unmasked]))
     noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
     return [
-        SeenScene(
+        DetectedScene(
             _things(eyes, noun[row], colour[row], size[row], _shrunk(bright)),
             words.grounds[int(seen.ground[row].argmax())],
             words.lights[int(seen.light[row].argmax())],
@@ -90,7 +90,7 @@ def look(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[SeenScene]:
     ]
 
 
-def patches(mask: Bools) -> Iterator[Bools]:
+def connected_regions(mask: Bools) -> Iterator[Bools]:
     """The connected regions of a mask; pixels connect by their edges."""
     left = mask.copy()
     while left.any():
@@ -105,9 +105,9 @@ def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     """The patches that hold an odd byte: dimming leaves none. Of a flat picture without any, the brighter side."""
     odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
     if not odd.any():
-        return _bright(pixels.max(axis=2), line, int(255 * DIMMED))
+        return _bright(pixels.max(axis=2), line, int(255 * DIMMED_BRIGHTNESS))
     bright = np.zeros_like(line)
-    for patch in patches(~line):
+    for patch in connected_regions(~line):
         if odd[patch].any():
             bright |= patch
     return bright
@@ -115,8 +115,8 @@ def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
 
 def _coloured(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
     """Pixels (height, width, 3) with the colour that dimming took; their brightness stays."""
-    grey = (pixels @ np.array(GREY))[:, :, None]
-    return grey + (pixels - grey) / COLOURED
+    grey = (pixels @ np.array(LUMA_WEIGHTS))[:, :, None]
+    return grey + (pixels - grey) / DIMMED_COLOUR
 
 
 def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
@@ -129,7 +129,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     reach = max(1, round(min(line.shape) / 128))
     around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widened(line, 2 * reach)
     bright = np.zeros_like(line)
-    for patch in patches(~line):
+    for patch in connected_regions(~line):
         edge = patch & near
         if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
             bright |= patch
@@ -138,17 +138,17 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
 
 def _things(
     eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools, *, inside: bool = True
-) -> tuple[SeenThing, ...]:
+) -> tuple[DetectedThing, ...]:
     """The toys that lie in the bright region, or those that do not, largest first."""
     words = eyes.vocabulary
     found = []
     for kind in np.unique(noun[noun > 0]):
-        for patch in patches(noun == kind):
+        for patch in connected_regions(noun == kind):
             for part in _by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS and ((part & bright).sum() >= _MIN_INSIDE * pixels) == inside:
                     hue, extent = _commonest(colour[part]), _commonest(size[part])
-                    found.append(SeenThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
+                    found.append(DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
     return tuple(sorted(found, key=lambda thing: -thing.pixels))
 
 

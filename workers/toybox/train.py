@@ -24,9 +24,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from workers.toybox import examples, splits
-from workers.toybox.courses import Course, Lesson, Recipe, eyes_course, lessons, net_course
+from workers.toybox.courses import TrainingRecipe, TrainingStage, TrainingTask, eyes_task, net_task, training_stages
 from workers.toybox.examples import Examples
-from workers.toybox.exams import Figures, eyes_figures, net_figures
+from workers.toybox.exams import Metrics, evaluate_eyes, evaluate_net
 from workers.toybox.nets import EYES_FILE, NET_FILE, save_weights
 
 
@@ -34,21 +34,21 @@ from workers.toybox.nets import EYES_FILE, NET_FILE, save_weights
 class Plan:
     """All that tells one network's training from another's."""
 
-    recipe: Recipe
-    course: Callable[[Recipe], Course]
-    figures: Callable[[Any, Examples, Examples], Figures]
+    recipe: TrainingRecipe
+    course: Callable[[TrainingRecipe], TrainingTask]
+    figures: Callable[[Any, Examples, Examples], Metrics]
     target: Path
 
 
 PLANS = {
-    "net": Plan(Recipe(), net_course, net_figures, NET_FILE),
-    "eyes": Plan(Recipe(epochs=3), eyes_course, eyes_figures, EYES_FILE),
+    "net": Plan(TrainingRecipe(), net_task, evaluate_net, NET_FILE),
+    "eyes": Plan(TrainingRecipe(epochs=3), eyes_task, evaluate_eyes, EYES_FILE),
 }
 HELD_OUT = {"mixed": 2_000, "single": 1_000}
 """Scenes of each held-out split that figures are measured on."""
 
 
-def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OUT) -> Figures:
+def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OUT) -> Metrics:
     """Train the network of a plan, write weights and figures, and return the figures."""
     recipe = plan.recipe
     learnt = _examples("train", recipe.scenes, state, recipe)
@@ -56,7 +56,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
     checkpoint = state / "toybox" / f"toybox-{name}-{_fingerprint(recipe)}.checkpoint"
-    fit(course, lessons(recipe, learnt), recipe, checkpoint)
+    fit(course, training_stages(recipe, learnt), recipe, checkpoint)
     figures = plan.figures(course.network, mixed, single)
     figures["parameters"] = sum(parameter.numel() for parameter in course.network.parameters())
     save_weights(course.network, plan.target)
@@ -66,7 +66,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     return figures
 
 
-def _examples(split: splits.Split, count: int, state: Path, recipe: Recipe) -> Examples:
+def _examples(split: splits.Split, count: int, state: Path, recipe: TrainingRecipe) -> Examples:
     with tqdm(total=count, desc=f"drawing {split} scenes", unit="scene") as bar:
 
         def show(_what: str, done: int, _total: int) -> None:
@@ -75,11 +75,11 @@ def _examples(split: splits.Split, count: int, state: Path, recipe: Recipe) -> E
         return examples.load(split, count, state, recipe.threads, show)
 
 
-def _fingerprint(recipe: Recipe) -> str:
+def _fingerprint(recipe: TrainingRecipe) -> str:
     return sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
 
 
-def fit(course: Course, lessons: Sequence[Lesson], recipe: Recipe, checkpoint: Path) -> None:
+def fit(course: TrainingTask, lessons: Sequence[TrainingStage], recipe: TrainingRecipe, checkpoint: Path) -> None:
     """Train the network of a course in place; goes on from `checkpoint` if there is one."""
     torch.set_num_threads(recipe.threads)
     course.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -89,26 +89,26 @@ def fit(course: Course, lessons: Sequence[Lesson], recipe: Recipe, checkpoint: P
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lesson.rate, max(1, steps), pct_start=0.2)
         keep = {"network": course.network, "optimizer": optimizer, "schedule": schedule}
         for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
-            luck = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-            _epoch(course, lesson, optimizer, schedule, luck, f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}")
+            rng = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
+            _epoch(course, lesson, optimizer, schedule, rng, f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}")
             _save_checkpoint(checkpoint, keep, number, epoch + 1)
     course.network.eval()
 
 
 def _epoch(
-    course: Course,
-    lesson: Lesson,
+    course: TrainingTask,
+    lesson: TrainingStage,
     optimizer: torch.optim.Optimizer,
     schedule: torch.optim.lr_scheduler.LRScheduler,
-    luck: torch.Generator,
+    rng: torch.Generator,
     title: str,
 ) -> None:
-    """One pass over the examples, in an order that follows from `luck` alone."""
-    order: Tensor = torch.randperm(len(lesson.learnt), generator=luck)
+    """One pass over the examples, in an order that follows from `rng` alone."""
+    order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
     course.network.train()
     with tqdm(torch.split(order, lesson.batch)[: len(order) // lesson.batch], desc=title, unit="batch") as bar:
         for numbers in bar:
-            flipped = bool(torch.rand((), generator=luck) < 0.5)
+            flipped = bool(torch.rand((), generator=rng) < 0.5)
             pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
             loss = course.loss(pixels.flip(2) if flipped else pixels, lesson, numbers, flipped)
             optimizer.zero_grad()

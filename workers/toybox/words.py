@@ -42,7 +42,7 @@ class Word:
     plural: bool = False
 
 
-ALSO: Mapping[str, str] = {
+SYNONYMS: Mapping[str, str] = {
     # nouns
     "ball": "sphere, orb, globe",
     "cube": "box, block",
@@ -132,17 +132,17 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "sh", "ch")) else "s")
 
 
-def listed(words: Iterable[str], last: str = "and") -> str:
+def join_words(words: Iterable[str], last: str = "and") -> str:
     """One, two and three."""
     head = list(words)
     return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
-def knows() -> str:
+def describe_vocabulary() -> str:
     """What can be said in toybox, in one paragraph for a message."""
     return (
-        f"Toybox knows these toys: {listed(NOUNS)}; colours: {listed(COLOURS)}; sizes: {listed(SIZES)}; "
-        f"grounds: {listed(GROUNDS)}; lights: {listed(LIGHTS)}; counts up to three; on, left of, right of. "
+        f"Toybox knows these toys: {join_words(NOUNS)}; colours: {join_words(COLOURS)}; sizes: {join_words(SIZES)}; "
+        f"grounds: {join_words(GROUNDS)}; lights: {join_words(LIGHTS)}; counts up to three; on, left of, right of. "
         "For example: two red balls and a small blue car on snow at night."
     )
 
@@ -174,7 +174,7 @@ def _vocabulary() -> dict[str, Word]:
     )
     for kind, values in lists:
         for value in values:
-            for name in [value, *_split(ALSO[value])]:
+            for name in [value, *_split(SYNONYMS[value])]:
                 lexicon[name] = Word(kind, value, name)
                 if kind == "noun":
                     lexicon[plural(name)] = Word(kind, value, plural(name), plural=True)

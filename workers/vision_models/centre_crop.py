@@ -33,7 +33,7 @@ class CentreCrop:
     """Of the images that it was trained on, by channel, in [0, 1]."""
 
     def seen(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that is left; see `protocols.Cropping`."""
+        """The part of an image of `size` (width, height) that is left; see `protocols.CroppingModel`."""
         wide = self._wide(size)
         left, top = self._corner(wide)
         return left / wide[0], top / wide[1], (left + self.side) / wide[0], (top + self.side) / wide[1]

@@ -16,8 +16,8 @@ from workers import hub
 from workers.protocols import LabSettings, LayerInfo
 from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.clip_rn50_parts import weights
-from workers.vision_models.clip_rn50_parts.network import ImageSide
-from workers.vision_models.own_network import OwnNetwork, file_of
+from workers.vision_models.clip_rn50_parts.network import ClipImageEncoder
+from workers.vision_models.own_network import SingleFileModel, file_of
 
 FILES: hub.Groups = (("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),)
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -35,17 +35,17 @@ def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the regi
     return "" if file_of(name) else hub.missing(name, FILES)
 
 
-class ClipResNet(OwnNetwork[ImageSide]):
-    """See `own_network.OwnNetwork`. Its layers are the stem, as conv1, and layer1 to layer4, all after their ReLU."""
+class ClipResNet(SingleFileModel[ClipImageEncoder]):
+    """See `own_network.SingleFileModel`. Layers: the stem, as conv1, and layer1 to layer4, after their ReLU."""
 
-    def _network(self, path: Path) -> ImageSide:
+    def _network(self, path: Path) -> ClipImageEncoder:
         return weights.load(path)
 
-    def _layers(self, network: ImageSide) -> list[LayerInfo]:
+    def _layers(self, network: ClipImageEncoder) -> list[LayerInfo]:
         return [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
 
-    def _crop(self, network: ImageSide) -> CentreCrop:
+    def _crop(self, network: ClipImageEncoder) -> CentreCrop:
         return CentreCrop(network.input, network.input, Image.Resampling.BICUBIC, MEAN, DEVIATION)
 
-    def _maps(self, network: ImageSide, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
+    def _maps(self, network: ClipImageEncoder, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
         return network.maps(pixels)

@@ -17,13 +17,13 @@ import torch
 from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
-from workers.model_cache import Place, in_batches
+from workers.model_cache import Slot, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo
 from workers.vision_models.huggingface_parts import soundness
 from workers.vision_models.huggingface_parts.checkpoint import Checkpoint
-from workers.vision_models.huggingface_parts.layers import Layout, find
-from workers.vision_models.huggingface_parts.preparation import Preparation
-from workers.vision_models.huggingface_parts.reading import evidence, read
+from workers.vision_models.huggingface_parts.layers import NetworkLayers, find_layers
+from workers.vision_models.huggingface_parts.preparation import ImagePreparation
+from workers.vision_models.huggingface_parts.reading import grad_cam, read_layers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +44,9 @@ def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the regi
 
 @dataclass(frozen=True)
 class _Parts:
-    preparation: Preparation
-    place: Place[Any]
-    layout: Layout
+    preparation: ImagePreparation
+    slot: Slot[Any]
+    layout: NetworkLayers
 
 
 class HuggingFaceModel:
@@ -108,16 +108,16 @@ class HuggingFaceModel:
     def _read(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         parts = self._open()
         pixels = parts.preparation.pixels(images)
-        with parts.place as network:
+        with parts.slot as network:
             ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
-            return read(network, ready, parts.layout, layers, self.name)
+            return read_layers(network, ready, parts.layout, layers, self.name)
 
     def _evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         parts = self._open()
         pixels = parts.preparation.pixels(images)
-        with parts.place as network:
+        with parts.slot as network:
             ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
-            probabilities, maps = evidence(network, ready, parts.layout, unit, self.name)
+            probabilities, maps = grad_cam(network, ready, parts.layout, unit, self.name)
         return probabilities.numpy(force=True), maps.numpy(force=True)
 
     def _open(self) -> _Parts:
@@ -129,20 +129,20 @@ class HuggingFaceModel:
 
     def _made(self) -> _Parts:
         _ = self._checkpoint.network_class  # first, since it says best what is wrong
-        preparation = Preparation(self._checkpoint.folder)
-        place = self._settings.shelf.place(
+        preparation = ImagePreparation(self._checkpoint.folder)
+        slot = self._settings.model_cache.slot(
             f"{self.name} {self.revision}", lambda: self._checkpoint.load(self._settings.device, self._precision)
         )
         try:
-            layout = find(self._checkpoint.empty(), preparation.size)
+            layout = find_layers(self._checkpoint.empty(), preparation.size)
         except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
-            with place as network:
+            with slot as network:
                 layout = self._found(network, preparation.size)
-        return _Parts(preparation, place, layout)
+        return _Parts(preparation, slot, layout)
 
-    def _found(self, network: Any, size: tuple[int, int]) -> Layout:
+    def _found(self, network: Any, size: tuple[int, int]) -> NetworkLayers:
         try:
-            return find(network, size)
+            return find_layers(network, size)
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, ValueError, TypeError, AttributeError) as error:

@@ -17,7 +17,7 @@ from PIL import Image
 
 from workers import hub
 from workers.errors import MachineryError, UnknownName
-from workers.model_cache import Place, in_batches
+from workers.model_cache import Slot, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo
 from workers.vision_models.centre_crop import CentreCrop
 
@@ -25,10 +25,10 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 
 @dataclass(frozen=True)
-class Opened(Generic[Network]):
+class _Opened(Generic[Network]):
     """What is known once the file was read."""
 
-    place: Place[Network]
+    slot: Slot[Network]
     layers: Sequence[LayerInfo]
     crop: CentreCrop
 
@@ -39,7 +39,7 @@ def file_of(name: str) -> Path | None:
     return path.resolve() if path.is_file() else None
 
 
-class OwnNetwork(ABC, Generic[Network]):
+class SingleFileModel(ABC, Generic[Network]):
     """A `protocols.VisionModel` that crops. Safe for threads.
 
     What first needs its file raises UnknownName or MissingPart if it is not there.
@@ -53,7 +53,7 @@ class OwnNetwork(ABC, Generic[Network]):
         self._files = files
         self._precision: torch.dtype = getattr(torch, settings.precision)
         self._lock = Lock()
-        self._opened: Opened[Network] | None = None
+        self._opened: _Opened[Network] | None = None
 
     @abstractmethod
     def _network(self, path: Path) -> Network:
@@ -99,7 +99,7 @@ class OwnNetwork(ABC, Generic[Network]):
     def _batch(self, images: Sequence[Image.Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         opened = self._open()
         pixels = opened.crop.pixels(images)
-        with opened.place as network, torch.no_grad():
+        with opened.slot as network, torch.no_grad():
             ready = opened.crop.normalised(pixels.to(self._settings.device)).to(self._precision)
             found = self._maps(network, ready)
             maps = {layer: found[layer].float() for layer in layers}
@@ -116,13 +116,13 @@ class OwnNetwork(ABC, Generic[Network]):
             self._file = hub.files(hub.folder(self._id, self._files), self._files)[0]
         return self._file
 
-    def _open(self) -> Opened[Network]:
-        """Its weights' place, its layers and its crop; found by the first call."""
+    def _open(self) -> _Opened[Network]:
+        """Its weights' slot, its layers and its crop; found by the first call."""
         with self._lock:
             if self._opened is None:
-                place = self._settings.shelf.place(f"{self.name} {self.revision}", self._load)
-                with place as network:
-                    self._opened = Opened(place, self._layers(network), self._crop(network))
+                slot = self._settings.model_cache.slot(f"{self.name} {self.revision}", self._load)
+                with slot as network:
+                    self._opened = _Opened(slot, self._layers(network), self._crop(network))
             return self._opened
 
     def _load(self) -> Network:

@@ -21,13 +21,13 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import Detection, Detector, LabSettings, LayerInfo
 from workers.toybox.neurons import TOYS
-from workers.vision_models.synthetic_neurons.neuron import Neuron, Seen, Table
-from workers.vision_models.synthetic_neurons.release import RELEASE
+from workers.vision_models.synthetic_neurons.neuron import ConceptMask, Neuron, NeuronTable
+from workers.vision_models.synthetic_neurons.release import RELEASED_NEURONS
 from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
 
 PAPER = "grounding-dino:paper"
 """The detectors of the published code, with its thresholds; the masks are dilated as there."""
-TABLES: Mapping[str, Table] = {"toybox-eyes": TOYS, PAPER: RELEASE}
+TABLES: Mapping[str, NeuronTable] = {"toybox-eyes": TOYS, PAPER: RELEASED_NEURONS}
 """Detector -> its neurons; those of the paper's Table A4 for all others."""
 
 GRID = 56
@@ -55,7 +55,7 @@ class SyntheticModel:
     `published`: masks are dilated as by the published code, not by `REACH`.
     """
 
-    def __init__(self, detector: Detector, table: Table, batch_size: int, *, published: bool = False) -> None:
+    def __init__(self, detector: Detector, table: NeuronTable, batch_size: int, *, published: bool = False) -> None:
         self.name = f"synthetic:{detector.name}"
         made = f"{table} {GRID} {f'{PUBLISHED_SIDE} {PUBLISHED_STEPS}' if published else REACH}"
         self.revision = f"{detector.revision}-{sha256(made.encode()).hexdigest()[:8]}"
@@ -87,19 +87,19 @@ class SyntheticModel:
             raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(self._table)}.")
         return self._table[layer]
 
-    def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, Seen]]:
+    def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, ConceptMask]]:
         """Which of the neurons' concepts each image shows."""
         concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
-        found: list[dict[str, Seen]] = []
+        found: list[dict[str, ConceptMask]] = []
         for start in range(0, len(images), self._batch_size):
             places = self._detector.detect(images[start : start + self._batch_size], concepts)
             found += [{concept: self._seen(here) for concept, here in each.items() if here} for each in places]
         return found
 
-    def _seen(self, detections: Sequence[Detection]) -> Seen:
+    def _seen(self, detections: Sequence[Detection]) -> ConceptMask:
         """A concept that was found in at least one place."""
         value = sum(each.confidence for each in detections) / len(detections)
-        return Seen(value, self._on_grid(each.mask for each in detections))
+        return ConceptMask(value, self._on_grid(each.mask for each in detections))
 
 
 def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -122,7 +122,7 @@ def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool
     return dilated
 
 
-def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, Seen]]) -> torch.Tensor:
+def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, ConceptMask]]) -> torch.Tensor:
     """(images, neurons, 56, 56)."""
     maps = torch.zeros(len(images), len(neurons), GRID, GRID, dtype=torch.float32)
     for row, seen in enumerate(images):

@@ -19,7 +19,7 @@ from workers import hub
 from workers.errors import UnknownName
 from workers.protocols import LabSettings, LayerInfo
 from workers.vision_models.centre_crop import CentreCrop
-from workers.vision_models.own_network import OwnNetwork, file_of
+from workers.vision_models.own_network import SingleFileModel, file_of
 from workers.vision_models.torchvision_resnet_parts import weights
 from workers.vision_models.torchvision_resnet_parts.network import ResNet
 
@@ -52,8 +52,8 @@ def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the regi
     )
 
 
-class TorchvisionResNet(OwnNetwork[ResNet]):
-    """See `own_network.OwnNetwork`; also a `protocols.Classifier`."""
+class TorchvisionResNet(SingleFileModel[ResNet]):
+    """See `own_network.SingleFileModel`; also a `protocols.Classifier`."""
 
     def evidence(self, images: Sequence[Image.Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of a class, by a softmax over all, and where it is seen; see `protocols.Classifier.evidence`.
@@ -65,7 +65,7 @@ class TorchvisionResNet(OwnNetwork[ResNet]):
         if not 0 <= unit < classes:
             raise UnknownName(f"{self.name} has classes from 0 to {classes - 1}, so it knows no class {unit}.")
         found = self.maps(images, ["layer4", "logits"])
-        with self._open().place as network:
+        with self._open().slot as network:
             weights = network.fc.weight[unit].float() / max(1, found["layer4"][:1, 0].numel())
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
         probabilities = found["logits"].flatten(1).softmax(1)[:, unit]
@@ -74,7 +74,7 @@ class TorchvisionResNet(OwnNetwork[ResNet]):
     def about(self) -> str:
         """Which weights they are, for people."""
         path = self._path()
-        called = weights.called(hub.file_fingerprint(path))
+        called = weights.find_weights_name(hub.file_fingerprint(path))
         if called or path.suffix != ".safetensors":
             known = f"torchvision's own file of {called}" if called else "in a file that torchvision did not publish"
             return f"{known}, by its hash"

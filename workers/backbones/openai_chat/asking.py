@@ -7,24 +7,24 @@ from contextlib import closing
 from typing import Any
 
 from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.connection import Line
-from workers.backbones.openai_chat.messages import turns, without_system
-from workers.backbones.openai_chat.pictures import Picture, text_tokens
+from workers.backbones.openai_chat.connection import Connection
+from workers.backbones.openai_chat.messages import build_messages, replace_system_role
+from workers.backbones.openai_chat.pictures import EncodedImage, count_text_tokens
 from workers.backbones.openai_chat.provider_errors import (
-    SYSTEM,
-    CutShort,
-    Echo,
-    Fault,
-    Setback,
-    TooLong,
-    Unwanted,
-    host,
-    meant,
+    SYSTEM_MESSAGE,
+    ContextTooLong,
+    ParameterRefused,
+    ProviderError,
+    ReplyRepeated,
+    ReplyTruncated,
+    TransientError,
+    host_of,
+    interpret_error,
 )
-from workers.backbones.openai_chat.retry import Patience, wait
-from workers.backbones.openai_chat.stream import Heard
+from workers.backbones.openai_chat.retry import RetryPolicy, wait
+from workers.backbones.openai_chat.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
-from workers.protocols import Aside, Emit, Message, Provider, Reply, Usage
+from workers.protocols import Emit, Message, Provider, Reply, StatusNote, Usage
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
@@ -33,17 +33,17 @@ _SEEDS = 2**31
 """Some servers take no larger seed."""
 
 
-class Asking:
+class ReplyRequest:
     """One reply under way."""
 
     def __init__(
         self,
         provider: Provider,
         model: str,
-        patience: Patience,
+        patience: RetryPolicy,
         unwanted: set[str],
         messages: Sequence[Message],
-        pictures: Mapping[str, Picture],
+        pictures: Mapping[str, EncodedImage],
     ) -> None:
         """`unwanted` are the parameters that the provider does not take; what is learnt of them is added.
 
@@ -52,7 +52,7 @@ class Asking:
         self.provider, self.model, self.patience, self.unwanted = provider, model, patience, unwanted
         self.messages, self.pictures = messages, pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
-        self.said = turns(messages, pictures, provider.context_tokens - self.room)
+        self.said = build_messages(messages, pictures, provider.context_tokens - self.room)
         self.limit = 0
         """Tokens of the reply; 0 leaves it to the provider."""
         self.failures = 0
@@ -67,15 +67,15 @@ class Asking:
     def answer(self, emit: Emit, seed: int) -> Reply:
         """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
         try:
-            with Line(self.provider, self.patience.connect) as line:
+            with Connection(self.provider, self.patience.connect) as line:
                 return self._answered(line, emit, seed)
         except MaiaError as error:
             error.spent = self.spent
             raise
 
-    def _answered(self, line: Line, emit: Emit, seed: int) -> Reply:
+    def _answered(self, line: Connection, emit: Emit, seed: int) -> Reply:
         while True:
-            heard = Heard(host(self.provider))
+            heard = ReplyStream(host_of(self.provider))
             setback = self._ask(line, heard, emit, seed)
             if setback is None:
                 return Reply(
@@ -89,22 +89,22 @@ class Asking:
                 emit(None)
             self._adapt(setback, heard, emit)
 
-    def _ask(self, line: Line, heard: Heard, emit: Emit, seed: int) -> Setback | None:
+    def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
         optional = self._optional(seed)
-        plain = SYSTEM in self.unwanted
+        plain = SYSTEM_MESSAGE in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
         if plain:
-            body["messages"] = without_system(self.said.messages)
-        needless = [*optional, *([] if plain else [SYSTEM])]
+            body["messages"] = replace_system_role(self.said.messages)
+        needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
         try:
             with closing(_translated(line.chunks(body), self.provider, self.model, needless)) as chunks:
                 heard.listen(chunks, emit, self.patience)
-        except Setback as setback:
+        except ProviderError as setback:
             return setback
         finally:
             self._account(heard)
-        return Echo() if heard.reply.strip() == self._last_words() and not self.insisted else None
+        return ReplyRepeated() if heard.reply.strip() == self._last_words() and not self.insisted else None
 
     def _last_words(self) -> str:
         return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
@@ -127,26 +127,26 @@ class Asking:
         names = LIMIT_NAMES if self.provider.base_url else LIMIT_NAMES[::-1]
         return next((name for name in names if name not in self.unwanted), "")
 
-    def _adapt(self, setback: Setback, heard: Heard, emit: Emit) -> None:
+    def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
         """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
         match setback:
-            case Unwanted(args=(name,)):
+            case ParameterRefused(args=(name,)):
                 self.unwanted.add(name)
-                self.setbacks.append(f"{host(self.provider)} does not take {name!r}: asked again without it.")
-            case Echo():
+                self.setbacks.append(f"{host_of(self.provider)} does not take {name!r}: asked again without it.")
+            case ReplyRepeated():
                 self.insisted = True
                 self.setbacks.append("The reply was the one before it, word for word: asked once more.")
-            case TooLong():
+            case ContextTooLong():
                 if not self.said.images:
                     raise self._wordy()
-                self.said = turns(self.messages, self.pictures, self.said.tokens // 2)
-            case CutShort():
+                self.said = build_messages(self.messages, self.pictures, self.said.tokens // 2)
+            case ReplyTruncated():
                 self._allow_more(heard)
-            case Fault():
+            case TransientError():
                 self.failures += 1
                 self._rest(setback, emit)
 
-    def _allow_more(self, heard: Heard) -> None:
+    def _allow_more(self, heard: ReplyStream) -> None:
         """A reply that ran into its limit is asked for once more, with room for twice as much."""
         if self.limit:
             raise BackboneRefused(
@@ -156,8 +156,8 @@ class Asking:
         self.limit = max(self.room, 2 * heard.completion_tokens)
         self.setbacks.append(f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}.")
 
-    def _rest(self, fault: Fault, emit: Emit) -> None:
-        where, attempts = host(self.provider), max(1, self.provider.attempts)
+    def _rest(self, fault: TransientError, emit: Emit) -> None:
+        where, attempts = host_of(self.provider), max(1, self.provider.attempts)
         if self.failures >= attempts:
             raise BackboneUnavailable(
                 f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
@@ -169,7 +169,7 @@ class Asking:
                 f"{where} {fault} and wants to be left alone for {seconds:.0f} s. Try again then, or use another key."
             )
         self.setbacks.append(f"{where} {fault}: asked again after {seconds:.0f} s.")
-        emit(Aside(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
+        emit(StatusNote(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
         wait(seconds, emit)
 
     def _wordy(self) -> BackboneRefused:
@@ -179,12 +179,14 @@ class Asking:
             "round, or choose a model with a larger context window."
         )
 
-    def _account(self, heard: Heard) -> None:
+    def _account(self, heard: ReplyStream) -> None:
         """Whatever was streamed was paid for. Providers that do not say how much it was are estimated."""
         if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
             prompt = heard.prompt_tokens or self.said.tokens
-            completion = heard.completion_tokens or text_tokens(heard.text + heard.thought)
-            self.spent = pricing.both(self.spent, pricing.usage(self.provider.prices, self.model, prompt, completion))
+            completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+            self.spent = pricing.add_usage(
+                self.spent, pricing.price_usage(self.provider.prices, self.model, prompt, completion)
+            )
 
 
 def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
@@ -196,4 +198,4 @@ def _translated(chunks: Any, provider: Provider, model: str, optional: Collectio
             raise
         except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
             # Not chained: the SDK's errors hold the request, and with it the key.
-            raise meant(error, provider, model, optional) from None
+            raise interpret_error(error, provider, model, optional) from None

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import openai
 
-from workers.backbones.openai_chat.provider_errors import OPENAI, host
+from workers.backbones.openai_chat.provider_errors import OPENAI, host_of
 from workers.backbones.openai_chat.retry import PULSE
 from workers.errors import BackboneRefused
 from workers.protocols import Provider
@@ -28,7 +28,7 @@ _NO_KEY = "none"
 """Local servers need no key, but the SDK does."""
 
 
-class Line:
+class Connection:
     """A context: leaving it closes every connection."""
 
     def __init__(self, provider: Provider, connect: float) -> None:
@@ -40,14 +40,14 @@ class Line:
             follow_redirects=False,
             timeout=httpx2.Timeout(None, connect=connect),
             verify=_trust(),
-            trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host(provider)),
+            trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host_of(provider)),
         )
         self._client = openai.AsyncOpenAI(
             api_key=provider.key or _NO_KEY, base_url=provider.base_url or OPENAI, max_retries=0, http_client=web
         )
         self._loop = asyncio.new_event_loop()
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -91,7 +91,7 @@ class Line:
     def _check(self, content_type: str) -> None:
         if content_type.startswith("text/html"):
             raise BackboneRefused(
-                f"{host(self._provider)} answers with a web page where a reply should be. "
+                f"{host_of(self._provider)} answers with a web page where a reply should be. "
                 "Correct OPENAI_BASE_URL: most addresses end in /v1."
             )
 

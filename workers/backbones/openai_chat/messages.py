@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workers.backbones.openai_chat.pictures import Picture, text_tokens
+from workers.backbones.openai_chat.pictures import EncodedImage, count_text_tokens
 from workers.protocols import ImagePart, Message
 
-Place = tuple[int, int]
+_Position = tuple[int, int]
 """Position of a message in the conversation, and of a part in the message."""
 
 _TURN_TOKENS = 4
@@ -24,7 +24,7 @@ providers keep of a conversation in their caches stays good."""
 
 
 @dataclass(frozen=True)
-class Turns:
+class ChatMessages:
     """What is sent."""
 
     messages: list[dict[str, Any]]
@@ -35,25 +35,27 @@ class Turns:
     """Images that are not in it for want of room."""
 
 
-def keys(messages: Sequence[Message]) -> list[str]:
+def image_keys(messages: Sequence[Message]) -> list[str]:
     """The images of a conversation, each once, in the order in which they first stand there."""
     return list(_places(messages))
 
 
-def turns(messages: Sequence[Message], pictures: Mapping[str, Picture], allowance: int) -> Turns:
+def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedImage], allowance: int) -> ChatMessages:
     """The conversation with as many of its images as fit into `allowance` tokens; the words always stay."""
     places = _places(messages)
-    words = sum(_TURN_TOKENS + text_tokens(message.text) for message in messages)
+    words = sum(_TURN_TOKENS + count_text_tokens(message.text) for message in messages)
     tokens = words + sum(pictures[key].tokens for key in places)
     shown = _kept(messages, places, pictures, tokens - allowance, allowance)
     captions = len(places) - len(shown)
-    rendered = alternating(_Rendering(messages, shown, pictures).message(number) for number in range(len(messages)))
+    rendered = merge_neighbours(
+        _Rendering(messages, shown, pictures).message(number) for number in range(len(messages))
+    )
     left_out = [key for key in places if key not in shown]
     tokens += sum(_caption_tokens(messages, places[key][0]) - pictures[key].tokens for key in left_out)
-    return Turns(rendered, tokens, len(shown), captions)
+    return ChatMessages(rendered, tokens, len(shown), captions)
 
 
-def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Neighbours of one role as one message: some servers demand that user and assistant take turns."""
     joined: list[dict[str, Any]] = []
     for message in messages:
@@ -64,9 +66,9 @@ def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return joined
 
 
-def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same for a server that knows no system message: what it says stands before the user's first words."""
-    return alternating({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
+    return merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
 def _joined(first: Any, second: Any) -> Any:
@@ -77,9 +79,9 @@ def _joined(first: Any, second: Any) -> Any:
     return [part for each in parts for part in each]
 
 
-def _places(messages: Sequence[Message]) -> dict[str, list[Place]]:
+def _places(messages: Sequence[Message]) -> dict[str, list[_Position]]:
     """Where each image stands. Only a user's images can be sent."""
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[_Position]] = {}
     for number, message in enumerate(messages):
         for position, part in enumerate(message.parts):
             if isinstance(part, ImagePart) and message.role == "user":
@@ -89,11 +91,11 @@ def _places(messages: Sequence[Message]) -> dict[str, list[Place]]:
 
 def _kept(
     messages: Sequence[Message],
-    places: Mapping[str, list[Place]],
-    pictures: Mapping[str, Picture],
+    places: Mapping[str, list[_Position]],
+    pictures: Mapping[str, EncodedImage],
     surplus: int,
     allowance: int,
-) -> dict[str, Place]:
+) -> dict[str, _Position]:
     """Where each image is shown; those that must give way are missing."""
     step = max(1, allowance // _STEPS)
     surplus = -(-surplus // step) * step
@@ -109,11 +111,11 @@ def _kept(
     return {key: place for place, key in oldest}
 
 
-def _caption_tokens(messages: Sequence[Message], place: Place) -> int:
-    return text_tokens(_left_out(_image(messages, place)))
+def _caption_tokens(messages: Sequence[Message], place: _Position) -> int:
+    return count_text_tokens(_left_out(_image(messages, place)))
 
 
-def _image(messages: Sequence[Message], place: Place) -> ImagePart:
+def _image(messages: Sequence[Message], place: _Position) -> ImagePart:
     part = messages[place[0]].parts[place[1]]
     assert isinstance(part, ImagePart)
     return part
@@ -126,8 +128,8 @@ def _left_out(part: ImagePart) -> str:
 @dataclass(frozen=True)
 class _Rendering:
     messages: Sequence[Message]
-    shown: Mapping[str, Place]
-    pictures: Mapping[str, Picture]
+    shown: Mapping[str, _Position]
+    pictures: Mapping[str, EncodedImage]
 
     def message(self, number: int) -> dict[str, Any]:
         """Words alone as plain text, which every server takes; neighbouring words in one part."""
@@ -142,12 +144,12 @@ class _Rendering:
             return {"role": message.role, "content": "\n".join(part["text"] for part in parts)}
         return {"role": message.role, "content": parts}
 
-    def _part(self, part: str | ImagePart, place: Place) -> dict[str, Any]:
+    def _part(self, part: str | ImagePart, place: _Position) -> dict[str, Any]:
         if isinstance(part, ImagePart) and self.shown.get(part.key) == place:
             return {"type": "image_url", "image_url": {"url": self.pictures[part.key].url}}
         return {"type": "text", "text": part if isinstance(part, str) else self._words(part, place)}
 
-    def _words(self, part: ImagePart, place: Place) -> str:
+    def _words(self, part: ImagePart, place: _Position) -> str:
         """What stands for an image that is not shown here."""
         elsewhere = self.shown.get(part.key)
         if elsewhere is None:
@@ -156,7 +158,7 @@ class _Rendering:
             return f"[an image that is shown further below: {part.caption}]"
         return f"[the same image as above{self._heading(elsewhere, place)}: {_image(self.messages, elsewhere).caption}]"
 
-    def _heading(self, shown: Place, place: Place) -> str:
+    def _heading(self, shown: _Position, place: _Position) -> str:
         """The first line of the message where the image is shown, such as "Experiment 3: ok"."""
         if shown[0] == place[0]:
             return ""

@@ -18,14 +18,14 @@ _TILE, _TILE_TOKENS, _IMAGE_TOKENS = 512, 170, 85
 
 
 @dataclass(frozen=True)
-class Picture:
+class EncodedImage:
     """One image, ready to be sent."""
 
     url: str
     tokens: int
 
 
-def picture(image: Image.Image) -> Picture:
+def encode_image(image: Image.Image) -> EncodedImage:
     """The image in at most `SIDE` x `SIDE` pixels, as PNG, or as JPEG if that would be large."""
     small = thumbnail(image.convert("RGB"), SIDE)
     kind, data = "png", encode_png(small)
@@ -33,10 +33,10 @@ def picture(image: Image.Image) -> Picture:
         buffer = BytesIO()
         small.save(buffer, "JPEG", quality=90, subsampling=0)  # full colour, or thin red outlines would blur
         kind, data = "jpeg", buffer.getvalue()
-    return Picture(f"data:image/{kind};base64,{base64.b64encode(data).decode()}", image_tokens(*small.size))
+    return EncodedImage(f"data:image/{kind};base64,{base64.b64encode(data).decode()}", count_image_tokens(*small.size))
 
 
-def image_tokens(width: int, height: int) -> int:
+def count_image_tokens(width: int, height: int) -> int:
     """Tokens of an image of at most `SIDE` x `SIDE`: 85, and 170 for each tile of 512 x 512 that it touches.
 
     That is how GPT-4o counts at high detail. Others count otherwise: Claude a little more, small OpenAI models 33
@@ -45,7 +45,7 @@ def image_tokens(width: int, height: int) -> int:
     return _IMAGE_TOKENS + _TILE_TOKENS * -(-width // _TILE) * -(-height // _TILE)
 
 
-def text_tokens(text: str) -> int:
+def count_text_tokens(text: str) -> int:
     """Tokens of a text, estimated: one for four letters, one for each character beyond ASCII."""
     wide = len(text) - len(text.encode("ascii", "ignore"))
     return wide + -(-(len(text) - wide) // 4)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import openai
 
-from workers.backbones.openai_chat.retry import wanted_wait
+from workers.backbones.openai_chat.retry import parse_retry_after
 from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
 
@@ -24,11 +24,11 @@ MOST_QUOTED = 300
 """Characters of a provider's own words."""
 
 
-class Setback(Exception):
+class ProviderError(Exception):
     """Raised when a reply did not come about, but may if it is asked for again."""
 
 
-class Fault(Setback):
+class TransientError(ProviderError):
     """Raised when the provider is busy, breaks or sends nonsense. `wait` is how long it wants to be left alone."""
 
     def __init__(self, what: str, wait: float | None = None) -> None:
@@ -36,19 +36,19 @@ class Fault(Setback):
         self.wait = wait
 
 
-class TooLong(Setback):
+class ContextTooLong(ProviderError):
     """Raised when the conversation, or the images in it, are more than the model takes."""
 
 
-class CutShort(Setback):
+class ReplyTruncated(ProviderError):
     """Raised when a reply came to the limit of its tokens before its end."""
 
 
-class Echo(Setback):
+class ReplyRepeated(ProviderError):
     """Raised when a reply is the one before it, word for word. Said once more, it is meant."""
 
 
-class Unwanted(Setback):
+class ParameterRefused(ProviderError):
     """Raised when the provider does not take an optional parameter; the message is its name."""
 
 
@@ -63,22 +63,23 @@ _BLIND = (
     r"at most 0 image|image(s|_url| input| content)?\b.{0,60}(not support|only supported)|support image|`image_url`"
 )
 _RETRIED = (408, 409, 425, 429)
-SYSTEM = "a system message"
+SYSTEM_MESSAGE = "a system message"
 """What stands for it among the parameters that a provider does not take."""
-_SENT_ALONG = {
+_NAMES_IN_ERRORS = {
     "stream_options": r"stream_options|include_usage",
-    SYSTEM: r"system role|role.{0,20}system.{0,40}not support|system (message|instruction).{0,40}not (support|enabl)",
+    SYSTEM_MESSAGE: r"system role|role.{0,20}system.{0,40}not support"
+    r"|system (message|instruction).{0,40}not (support|enabl)",
 }
 """Optional parameter -> how errors name it, where that is not its own name."""
 
 
-def host(provider: Provider) -> str:
+def host_of(provider: Provider) -> str:
     """Where the provider answers, for people: no path, no password."""
     parts = urlsplit(provider.base_url or OPENAI)
     return parts.netloc.rpartition("@")[2]
 
 
-def meant(error: Exception, provider: Provider, model: str, optional: Collection[str]) -> Exception:
+def interpret_error(error: Exception, provider: Provider, model: str, optional: Collection[str]) -> Exception:
     """What an error of the SDK comes to: a setback, or BackboneRefused with what a person can do about it.
 
     `optional` are the parameters of the request that it could do without.
@@ -88,12 +89,12 @@ def meant(error: Exception, provider: Provider, model: str, optional: Collection
         return (
             _adjustable(status, words, optional)
             or _refused(status, words.lower(), error, provider, model)
-            or Fault(_fault(status, error, provider), _wait(error))
+            or TransientError(_fault(status, error, provider), _wait(error))
         )
-    return Fault(f"sent what cannot be read ({clean(str(error), provider) or type(error).__name__})")
+    return TransientError(f"sent what cannot be read ({redact(str(error), provider) or type(error).__name__})")
 
 
-def clean(text: str, provider: Provider) -> str:
+def redact(text: str, provider: Provider) -> str:
     """The words in one line, shortened, without the key and whatever looks like one."""
     if provider.key:
         text = text.replace(provider.key, "[key]")
@@ -102,20 +103,20 @@ def clean(text: str, provider: Provider) -> str:
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
 
 
-def _adjustable(status: int, words: str, optional: Collection[str]) -> Setback | None:
+def _adjustable(status: int, words: str, optional: Collection[str]) -> ProviderError | None:
     """What can be put right by asking for less."""
     if status in (400, 422):
         for name in optional:
-            if re.search(rf"\b({_SENT_ALONG.get(name, name)})", words, re.IGNORECASE):
-                return Unwanted(name)
+            if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
+                return ParameterRefused(name)
     if status == 413 or (status not in (401, 402, 403, 404) and re.search(_TOO_LONG, words.lower())):
-        return TooLong()
+        return ContextTooLong()
     return None
 
 
 def _refused(status: int, words: str, error: openai.APIError, provider: Provider, model: str) -> BackboneRefused | None:
     """What only a person can put right. The order matters: some providers answer 400 or 429 for want of credit."""
-    where, said = host(provider), _quoted(error, provider)
+    where, said = host_of(provider), _quoted(error, provider)
     if status == 402 or re.search(_NO_CREDIT, words):
         return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
     if status == 401 or (status == 400 and re.search(_BAD_KEY, words)):
@@ -133,8 +134,8 @@ def _refused(status: int, words: str, error: openai.APIError, provider: Provider
         )
     if 300 <= status < 400:
         return BackboneRefused(
-            f"{where} sends us elsewhere ({clean(_header(error, 'location'), provider)}), and the key goes nowhere but "
-            "to the address that was set. Set OPENAI_BASE_URL to the one that answers."
+            f"{where} sends us elsewhere ({redact(_header(error, 'location'), provider)}), and the key goes nowhere "
+            "but to the address that was set. Set OPENAI_BASE_URL to the one that answers."
         )
     if 400 <= status < 500 and status not in _RETRIED:
         return BackboneRefused(
@@ -151,7 +152,7 @@ def _fault(status: int, error: openai.APIError, provider: Provider) -> str:
         return "did not answer in time"
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
-        reason = clean(str(cause), provider) or type(cause).__name__
+        reason = redact(str(cause), provider) or type(cause).__name__
         return f"cannot be reached, or broke off ({reason})"
     if status in (429, 503, 529):
         return f"is busy (status {status}{_quoted(error, provider)})"
@@ -166,7 +167,7 @@ def _status(error: openai.APIError) -> int:
 
 
 def _wait(error: openai.APIError) -> float | None:
-    return wanted_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+    return parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
 
 
 def _header(error: openai.APIError, name: str) -> str:
@@ -174,7 +175,7 @@ def _header(error: openai.APIError, name: str) -> str:
 
 
 def _quoted(error: openai.APIError, provider: Provider) -> str:
-    words = clean(_words(error), provider)
+    words = redact(_words(error), provider)
     return f": “{words.rstrip('.')}”" if words else ""
 
 

@@ -10,7 +10,7 @@ _WINDOW = 8_000
 """Characters at the end of the text that are looked at: repetitions of up to `_WINDOW / TIMES` are found."""
 
 
-def babbles(text: str) -> bool:
+def is_repetitive(text: str) -> bool:
     """Whether the text ends in the same words or lines, `TIMES` times in a row and `LEAST` characters or more."""
     tail = text[: -_WINDOW - 1 : -1]
     # The border of each beginning of the reversed tail (Knuth, Morris, Pratt): a beginning of length n with a border

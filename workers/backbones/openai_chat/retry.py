@@ -17,7 +17,7 @@ PULSE = 0.25
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """In seconds."""
 
     first: float = 1.0
@@ -44,7 +44,7 @@ class Patience:
         return min(self.most, self.first * 2 ** min(failures - 1, 30)) * random.uniform(0.5, 1.0)
 
 
-def wanted_wait(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
     millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     if millis is not None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from workers.backbones.openai_chat.provider_errors import REWORD, CutShort, Fault
-from workers.backbones.openai_chat.repetition import babbles
-from workers.backbones.openai_chat.retry import Patience
-from workers.backbones.openai_chat.thinking import apart, parted, unmixed
+from workers.backbones.openai_chat.provider_errors import REWORD, ReplyTruncated, TransientError
+from workers.backbones.openai_chat.repetition import is_repetitive
+from workers.backbones.openai_chat.retry import RetryPolicy
+from workers.backbones.openai_chat.thinking import separate_thought, split_content, split_thought
 from workers.errors import ContentRefused
-from workers.protocols import Aside, Emit
+from workers.protocols import Emit, StatusNote
 
 MOST_CHARS = 400_000
 """A reply that is longer does not end."""
@@ -23,7 +23,7 @@ _MORE = 1.02
 """By how much a thought grows until its words are counted again: each time would take ever longer."""
 
 
-class Heard:
+class ReplyStream:
     """What came of one request so far."""
 
     def __init__(self, who: str = "The provider") -> None:
@@ -41,7 +41,7 @@ class Heard:
         """As the provider counts them; 0 if it does not say."""
         self._looked = self._told = 0
 
-    def listen(self, chunks: Iterator[Any], emit: Emit, patience: Patience) -> None:
+    def listen(self, chunks: Iterator[Any], emit: Emit, patience: RetryPolicy) -> None:
         """Take all chunks; pass on the pieces.
 
         Raises Fault if the stream is silent, cut or nonsense, ContentRefused, CutShort, and what the iterator and
@@ -59,25 +59,25 @@ class Heard:
             if self.finish and silent > patience.afterwards:
                 break
             if silent > patience.silence:
-                raise Fault(f"sent nothing for {silent:.0f} s")
+                raise TransientError(f"sent nothing for {silent:.0f} s")
         self._judge()
 
     @property
     def reasoning(self) -> str:
         """All that was thought before the reply."""
-        return "\n\n".join(each for each in (self.thought.strip(), parted(self.text)[0]) if each)
+        return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
 
-    def _aside(self, silent: float, patience: Patience) -> Aside | None:
+    def _aside(self, silent: float, patience: RetryPolicy) -> StatusNote | None:
         """What to say of a reply under way that shows no words."""
         if silent >= patience.murmur and not self.finish:
             self._told = 0  # so that the next words are told of at once
-            return Aside(f"{self.who} has been silent, in seconds", int(silent), int(patience.silence))
+            return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(patience.silence))
         written = len(self.text) + len(self.thought)
         if self.reply or written < self._told * _MORE:
             return None
         self._told = written
         if words := len(self.reasoning.split()):
-            return Aside(f"{self.who} is thinking: {words:,} words so far")
+            return StatusNote(f"{self.who} is thinking: {words:,} words so far")
         return None
 
     def _until_broken(self, chunks: Iterator[Any]) -> Iterator[Any]:
@@ -93,20 +93,20 @@ class Heard:
             self._count(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
-            thought, piece = unmixed(delta.content) if delta else ("", "")
+            thought, piece = split_content(delta.content) if delta else ("", "")
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
-            self.thought += thought + apart(delta)
+            self.thought += thought + separate_thought(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
-            raise Fault("sent a malformed piece of a reply") from error
+            raise TransientError("sent a malformed piece of a reply") from error
         self.text += piece
         self._watch()
         return self._shown()
 
     def _shown(self) -> tuple[str | None, ...]:
         """What is new of the reply; begun anew where what was taken for it turns out to be a thought."""
-        before, self.reply = self.reply, parted(self.text)[1]
+        before, self.reply = self.reply, split_thought(self.text)[1]
         if self.reply.startswith(before):
             return (self.reply[len(before) :],)
         return None, self.reply
@@ -126,21 +126,21 @@ class Heard:
         written = len(self.text) + len(self.thought)
         if written - self._looked >= _LOOK_EVERY:
             self._looked = written
-            if babbles(self.text) or babbles(self.thought):
-                raise Fault("repeated itself over and over")
+            if is_repetitive(self.text) or is_repetitive(self.thought):
+                raise TransientError("repeated itself over and over")
             if written > MOST_CHARS:
-                raise Fault(f"did not end its reply within {MOST_CHARS:,} characters")
+                raise TransientError(f"did not end its reply within {MOST_CHARS:,} characters")
 
     def _judge(self) -> None:
         if re.match(r"content_filter|safety", str(self.finish).lower()):
             raise ContentRefused(f"The content filter of the provider stopped the reply. {REWORD}")
         if not self.finish:
-            raise Fault("broke off in the middle of a reply")
+            raise TransientError("broke off in the middle of a reply")
         if self.finish in ("length", "max_tokens"):
-            raise CutShort
+            raise ReplyTruncated
         if self.finish == "error":
-            raise Fault("failed in the middle of a reply")
+            raise TransientError("failed in the middle of a reply")
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip():
-            raise Fault("gave an empty reply")
+            raise TransientError("gave an empty reply")

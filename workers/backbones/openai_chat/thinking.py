@@ -11,7 +11,7 @@ _FIELDS = ("reasoning_content", "reasoning")
 """What servers call the thoughts that they send apart: DeepSeek and vLLM, OpenRouter and Ollama."""
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_thought(text: str) -> tuple[str, str]:
     """Thought and reply of a text, as far as it has come.
 
     The thought stands before the reply, between its marks. Some servers swallow the first mark; the second then stands
@@ -28,13 +28,13 @@ def parted(text: str) -> tuple[str, str]:
     return "", text
 
 
-def apart(delta: Any) -> str:
+def separate_thought(delta: Any) -> str:
     """The thought in a piece of a stream that stands beside the words of the reply."""
     found = (getattr(delta, name, None) for name in _FIELDS)
     return next((each for each in found if isinstance(each, str) and each), "")
 
 
-def unmixed(content: Any) -> tuple[str, Any]:
+def split_content(content: Any) -> tuple[str, Any]:
     """Thought and words of a piece whose content is a list of both, as Mistral sends them."""
     if not isinstance(content, list):
         return "", content or ""

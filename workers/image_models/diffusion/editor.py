@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.errors import MissingPart
-from workers.image_models.diffusion.painter import Painter
-from workers.image_models.diffusion.source import find
-from workers.protocols import LabSettings, Picture, Progress, silent
+from workers.image_models.diffusion.painter import PipelineRunner
+from workers.image_models.diffusion.source import find_pipeline
+from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
 def load(settings: LabSettings, name: str = "") -> DiffusionEditor:
     """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
-    return DiffusionEditor(Painter(find(name or settings.editor, "edit"), settings))
+    return DiffusionEditor(PipelineRunner(find_pipeline(name or settings.editor, "edit"), settings))
 
 
 def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
 def missing(settings: LabSettings, name: str = "") -> str:
     """What keeps it from loading, and the command that gets it; "" if nothing does."""
     try:
-        find(name or settings.editor, "edit")
+        find_pipeline(name or settings.editor, "edit")
     except MissingPart as error:
         return str(error)
     return ""
@@ -36,7 +36,7 @@ class DiffusionEditor:
     the size that the pipeline was trained at.
     """
 
-    def __init__(self, painter: Painter) -> None:
+    def __init__(self, painter: PipelineRunner) -> None:
         self.name = painter.name
         self.revision = painter.revision
         self._painter = painter
@@ -46,7 +46,7 @@ class DiffusionEditor:
         originals: Sequence[Picture],
         instructions: Sequence[str],
         seeds: Sequence[int],
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> list[Picture]:
         """See `protocols.ImageEditor`. Raises MissingPart and MachineryError, as the generator does."""
         asked = zip(originals, instructions, seeds, strict=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.errors import MissingPart
-from workers.image_models.diffusion.painter import Painter
-from workers.image_models.diffusion.source import find
-from workers.protocols import LabSettings, Picture, Progress, silent
+from workers.image_models.diffusion.painter import PipelineRunner
+from workers.image_models.diffusion.source import find_pipeline
+from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
 def load(settings: LabSettings, name: str = "") -> DiffusionGenerator:
     """The pipeline of that name, else that of the settings. Raises MissingPart; weights are loaded on first use."""
-    return DiffusionGenerator(Painter(find(name or settings.generator, "draw"), settings))
+    return DiffusionGenerator(PipelineRunner(find_pipeline(name or settings.generator, "draw"), settings))
 
 
 def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
 def missing(settings: LabSettings, name: str = "") -> str:
     """What keeps it from loading, and the command that gets it; "" if nothing does."""
     try:
-        find(name or settings.generator, "draw")
+        find_pipeline(name or settings.generator, "draw")
     except MissingPart as error:
         return str(error)
     return ""
@@ -32,12 +32,12 @@ def missing(settings: LabSettings, name: str = "") -> str:
 class DiffusionGenerator:
     """Images of the size, with the guidance and the steps that the pipeline's authors chose."""
 
-    def __init__(self, painter: Painter) -> None:
+    def __init__(self, painter: PipelineRunner) -> None:
         self.name = painter.name
         self.revision = painter.revision
         self._painter = painter
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = silent) -> list[Picture]:
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
         """See `protocols.ImageGenerator`. An empty prompt gives an image of nothing in particular.
 
         Raises MissingPart if the weights turn out to be broken, MachineryError if the pipeline gives no pictures.

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from workers.image_models.diffusion.source import Source, library, variant_of
+from workers.image_models.diffusion.source import PipelineSource, load_diffusers, variant_of
 from workers.protocols import LabSettings
 from workers.weights import first_line, out_of_memory
 
 
-def load(source: Source, settings: LabSettings) -> Any:
+def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
     """The pipeline on the device, in the precision of the settings, silent. Raises MissingPart if it cannot be used."""
-    diffusers = library()
+    diffusers = load_diffusers()
     dtype: torch.dtype = getattr(torch, settings.precision)
     modules = {name: _module(source, name, dtype) for name in source.modules}
     try:
@@ -27,7 +27,7 @@ def load(source: Source, settings: LabSettings) -> Any:
     return found.to(settings.device)
 
 
-def _module(source: Source, name: str, dtype: torch.dtype) -> Any:
+def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
     kind, folder = source.modules[name], source.folder / name
     try:
         module, report = _read(kind, folder, dtype)
@@ -41,7 +41,7 @@ def _module(source: Source, name: str, dtype: torch.dtype) -> Any:
 
 
 def _read(kind: type[Any], folder: Path, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
-    diffusers = library()
+    diffusers = load_diffusers()
     more: dict[str, Any] = {"variant": variant_of(folder)}
     if issubclass(kind, diffusers.ModelMixin):
         more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()

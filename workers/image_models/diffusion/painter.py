@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from workers.errors import MachineryError
-from workers.image_models.diffusion.loading import load
+from workers.image_models.diffusion.loading import load_pipeline
 from workers.image_models.diffusion.sizes import working_size
-from workers.image_models.diffusion.source import Source
-from workers.image_models.diffusion.store import Store, request_key
-from workers.image_models.diffusion.tokens import cut
-from workers.lab.imaging import image_key, undrawn
+from workers.image_models.diffusion.source import PipelineSource
+from workers.image_models.diffusion.store import ImageStore, request_key
+from workers.image_models.diffusion.tokens import find_unread
+from workers.lab.imaging import image_key, refused_picture
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, Picture, Progress
 
 
 @dataclass(frozen=True)
-class Request:
+class ImageRequest:
     """One image to make."""
 
     key: str
@@ -44,7 +44,7 @@ class Request:
 
 
 @dataclass
-class Meter:
+class StepProgress:
     """Counts denoising steps, an image each, and tells them."""
 
     what: str
@@ -65,10 +65,10 @@ class Meter:
         self.progress(f"{self.what}, denoising steps", total, total)
 
 
-class Painter:
+class PipelineRunner:
     """Runs the pipeline of one source. Safe for threads, and for several processes on one state folder."""
 
-    def __init__(self, source: Source, settings: LabSettings) -> None:
+    def __init__(self, source: PipelineSource, settings: LabSettings) -> None:
         self.name = source.name
         self.revision = source.revision()
         self._source = source
@@ -77,10 +77,12 @@ class Painter:
         self._side = settings.edit_size if source.use == "edit" else settings.image_size
         self._chosen = _chosen(source, settings)
         self._calls = source.defaults | self._chosen | ({"side": self._side} if self._side else {})
-        self._store = Store(settings.state / "generated")
-        self._place = settings.shelf.place(f"{self.name} {self.revision[:12]}", partial(load, source, settings))
+        self._store = ImageStore(settings.state / "generated")
+        self._slot = settings.model_cache.slot(
+            f"{self.name} {self.revision[:12]}", partial(load_pipeline, source, settings)
+        )
 
-    def request(self, words: str, seed: int, original: Image.Image | None = None) -> Request:
+    def request(self, words: str, seed: int, original: Image.Image | None = None) -> ImageRequest:
         """What to make, with the key that stands for all that it depends on."""
         key = request_key(
             pipeline=[self.name, self.revision, self._source.kind.__name__],
@@ -90,21 +92,21 @@ class Painter:
             seed=seed,
             original=image_key(original) if original else None,
         )
-        return Request(key, words, seed, original)
+        return ImageRequest(key, words, seed, original)
 
-    def paint(self, requests: Sequence[Request], what: str, progress: Progress) -> list[Picture]:
+    def paint(self, requests: Sequence[ImageRequest], what: str, progress: Progress) -> list[Picture]:
         """A picture for each request, in order; those made before are read. Raises MachineryError."""
         found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
         left = list({each.key: each for each in requests if each.key not in found}.values())
         if left:
-            meter = Meter(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
+            meter = StepProgress(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
             for alike in _by_size(left):
                 made = in_batches(alike, self._batch_size, partial(self._batch, meter=meter))
                 found |= {each.key: picture for each, picture in zip(alike, made, strict=True)}
             meter.finish()
         return [found[each.key] for each in requests]
 
-    def _batch(self, batch: Sequence[Request], meter: Meter) -> list[Picture]:
+    def _batch(self, batch: Sequence[ImageRequest], meter: StepProgress) -> list[Picture]:
         """One batch, less what somebody else made meanwhile."""
         with self._store.alone([each.key for each in batch], meter.tell):
             found = {each.key: picture for each in batch if (picture := self._store.find(each.key))}
@@ -113,12 +115,12 @@ class Painter:
         meter.done += len(batch)
         return [found[each.key] for each in batch]
 
-    def _make(self, batch: Sequence[Request], meter: Meter) -> dict[str, Picture]:
+    def _make(self, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Picture]:
         """Run the pipeline; what it made is kept, even if it refused a part."""
         meter.tell(len(batch))
-        with self._place as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
+        with self._slot as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
             result = pipeline(**self._arguments(pipeline, batch, meter))
-            remarks = [cut(pipeline, each.words, self._calls) for each in batch]
+            remarks = [find_unread(pipeline, each.words, self._calls) for each in batch]
         flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(batch)
         made = {}
         for request, values, remark, refused in zip(batch, self._values(result), remarks, flagged, strict=True):
@@ -126,10 +128,12 @@ class Painter:
                 made[request.key] = Picture(self._image(values, request), remark=remark)
                 self._store.keep(request.key, made[request.key])
             else:
-                made[request.key] = undrawn(f"the safety checker of {self.name} withheld it; ask in other words")
+                made[request.key] = refused_picture(
+                    f"the safety checker of {self.name} withheld it; ask in other words"
+                )
         return made
 
-    def _arguments(self, pipeline: Any, batch: Sequence[Request], meter: Meter) -> dict[str, Any]:
+    def _arguments(self, pipeline: Any, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "prompt": [each.words for each in batch],
             "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
@@ -163,14 +167,14 @@ class Painter:
             raise self._source.broken("it gives no RGB images")
         return values
 
-    def _image(self, values: NDArray[np.float32], request: Request) -> Image.Image:
+    def _image(self, values: NDArray[np.float32], request: ImageRequest) -> Image.Image:
         """The picture; an edit has the size of its original."""
         if not np.isfinite(values).all() or not values.any():
             raise self._spoilt(request)
         image = Image.fromarray((values * 255).round().astype(np.uint8))
         return image.resize(request.size, Image.Resampling.LANCZOS) if request.original else image
 
-    def _spoilt(self, request: Request) -> MachineryError:
+    def _spoilt(self, request: ImageRequest) -> MachineryError:
         remedy = "Its weights are damaged or do not belong together"
         if self._settings.precision != "float32":
             remedy = "Set MAIA_PRECISION=bfloat16 or MAIA_PRECISION=float32, and start again"
@@ -180,7 +184,7 @@ class Painter:
         )
 
 
-def _chosen(source: Source, settings: LabSettings) -> dict[str, int | float]:
+def _chosen(source: PipelineSource, settings: LabSettings) -> dict[str, int | float]:
     """What the settings want otherwise than the pipeline's authors, of what its call takes."""
     steps, guidance = settings.image_steps, settings.image_guidance
     if source.use == "edit":
@@ -189,13 +193,15 @@ def _chosen(source: Source, settings: LabSettings) -> dict[str, int | float]:
     return {name: value for name, value in wanted.items() if value and source.takes(name)}
 
 
-def _stepped(meter: Meter, images: int, pipeline: Any, step: int, time: Any, tensors: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+def _stepped(
+    meter: StepProgress, images: int, pipeline: Any, step: int, _time: Any, tensors: dict[str, Any]
+) -> dict[str, Any]:
     """What a pipeline calls after each denoising step."""
     meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
     return tensors
 
 
-def _by_size(requests: Sequence[Request]) -> Iterator[list[Request]]:
+def _by_size(requests: Sequence[ImageRequest]) -> Iterator[list[ImageRequest]]:
     """Requests whose originals are of one size, and so can share a batch."""
     for _, alike in groupby(sorted(requests, key=lambda each: each.size), key=lambda each: each.size):
         yield list(alike)

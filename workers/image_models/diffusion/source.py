@@ -42,7 +42,7 @@ _AN_IMAGE_A_PROMPT = {
 
 
 @dataclass(frozen=True)
-class Source:
+class PipelineSource:
     """Where a pipeline lies and what it is made of."""
 
     name: str
@@ -90,14 +90,14 @@ class Source:
         )
 
 
-def find(name: str, use: Use) -> Source:
+def find_pipeline(name: str, use: Use) -> PipelineSource:
     """The pipeline. Raises MissingPart if it is not here, not whole, or of another trade."""
     folder = _folder(name, use)
     index = _index(name, folder, use)
     kind = _kind(name, index, use)
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
-    source = Source(name, folder, kind, _with_weights(classes), tuple(sorted(classes)), use)
+    source = PipelineSource(name, folder, kind, _with_weights(classes), tuple(sorted(classes)), use)
     for part in source.components:
         if fault := _fault(folder / part, source.modules.get(part)):
             raise source.broken(fault)
@@ -117,7 +117,7 @@ def remedy(name: str, use: Use) -> str:
     )
 
 
-def library() -> Any:
+def load_diffusers() -> Any:
     """diffusers, with its own progress bars and warnings off: what there is to say is said by this package."""
     import diffusers
     import transformers
@@ -164,7 +164,7 @@ def _index(name: str, folder: Path, use: Use) -> dict[str, Any]:
 
 
 def _kind(name: str, index: Mapping[str, Any], use: Use) -> type[Any]:
-    diffusers = library()
+    diffusers = load_diffusers()
     written = index.get("_class_name")
     kind = getattr(diffusers, written, None) if isinstance(written, str) else None
     if not (isinstance(kind, type) and issubclass(kind, diffusers.DiffusionPipeline)):
@@ -194,7 +194,7 @@ def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
     """The class of a component. Only the two libraries are asked, since anything else would be foreign code."""
     import transformers
 
-    diffusers = library()
+    diffusers = load_diffusers()
     place, written = value if len(value) == 2 else ("", "")
     homes = {"diffusers": diffusers, "transformers": transformers}
     home = homes.get(place) or getattr(diffusers.pipelines, str(place), None)
@@ -225,7 +225,7 @@ def _fault(folder: Path, module: type[Any] | None) -> str:
         return f"{folder.name}/ is missing"
     if module is None:
         return ""
-    of_diffusers = issubclass(module, library().ModelMixin)
+    of_diffusers = issubclass(module, load_diffusers().ModelMixin)
     half = f".{HALF}" if variant_of(folder) else ""
     wanted = {f"{'diffusion_pytorch_model' if of_diffusers else 'model'}{half}.safetensors"}
     for index in folder.glob(f"*.safetensors.index{half}.json"):

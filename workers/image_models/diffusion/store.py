@@ -32,7 +32,7 @@ def request_key(**parts: Json) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-class Store:
+class ImageStore:
     """Pictures by key, shared by the threads and processes of an installation."""
 
     def __init__(self, folder: Path) -> None:

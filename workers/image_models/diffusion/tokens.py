@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def cut(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> str:
+def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> str:
     """A remark that names the end of the words that was cut; "" if all of them are read.
 
     Of several text encoders the one that reads furthest counts.

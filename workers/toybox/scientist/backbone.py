@@ -16,15 +16,15 @@ from PIL.Image import Image
 from workers.errors import UnknownName
 from workers.protocols import Emit, LabSettings, Message, Reply, Usage
 from workers.toybox.scientist import bias, describing, spurious
-from workers.toybox.scientist.reading import read
-from workers.toybox.scientist.report import Move, written
-from workers.toybox.scientist.view import View
+from workers.toybox.scientist.reading import read_conversation
+from workers.toybox.scientist.report import PlannedReply, format_reply
+from workers.toybox.scientist.view import ScientistView
 
-_PLANS: Mapping[str, Callable[[View], Move]] = {
-    "describe": describing.next_move,
-    "free": describing.next_move,
-    "bias": bias.next_move,
-    "spurious": spurious.next_move,
+_PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {
+    "describe": describing.plan_reply,
+    "free": describing.plan_reply,
+    "bias": bias.plan_reply,
+    "spurious": spurious.plan_reply,
 }
 
 _SHORTEST_SLEEP = 0.05
@@ -45,8 +45,8 @@ class ScriptedScientist:
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
-        case = read(messages)
-        text = written(_PLANS[case.task](View(case, seed)))
+        case = read_conversation(messages)
+        text = format_reply(_PLANS[case.task](ScientistView(case, seed)))
         self._write(text, emit)
         heard = sum(len(message.text.split()) for message in messages)
         return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))

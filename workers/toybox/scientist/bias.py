@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.toybox.concepts import Concept, parse
+from workers.toybox.concepts import Concept, parse_label
 from workers.toybox.scenes import Scene
 from workers.toybox.scientist import describing, designs, programs
-from workers.toybox.scientist.reading import Hypothesis
-from workers.toybox.scientist.report import Move
+from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.report import PlannedReply
 from workers.toybox.scientist.scoring import CHOICES, SINGLES
-from workers.toybox.scientist.trials import pairs
-from workers.toybox.scientist.view import View
+from workers.toybox.scientist.trials import pair_edits
+from workers.toybox.scientist.view import ScientistView
 
 _SHOWN = 96
 _ORIGINALS = 24
@@ -35,7 +35,7 @@ _MATTERS = 0.1
 
 
 @dataclass(frozen=True)
-class Difference:
+class ContextEffect:
     """What a context does to the class: mean activations with it and without, and what edits into it changed."""
 
     context: Concept
@@ -63,24 +63,24 @@ class Difference:
         return abs(float(self.edited.mean())) > _CERTAIN * error
 
 
-def next_move(view: View) -> Move:
+def plan_reply(view: ScientistView) -> PlannedReply:
     """The next reply."""
-    known = class_of(view)
-    if not view.case.hurry:
+    known = find_class(view)
+    if not view.case.must_conclude:
         if view.due("exemplars"):
-            return describing.look_at_exemplars(view)
+            return describing.plan_exemplars(view)
         if known is None and view.due("screen"):
-            return describing.screen(view)
+            return describing.plan_screening(view)
         if known and view.due("contexts"):
             return _contexts(view, known)
-        if known and view.due("contrast") and suspects(view, known):
+        if known and view.due("contrast") and find_suspects(view, known):
             return _contrast(view, known)
     return _conclude(view, known)
 
 
-def class_of(view: View) -> Concept | None:
+def find_class(view: ScientistView) -> Concept | None:
     """The class: things that the question names, else what parts high from low best, if it is about things."""
-    named = [replace(each, ground=None, light=None) for each in parse(view.case.question) if each.about_things]
+    named = [replace(each, ground=None, light=None) for each in parse_label(view.case.question) if each.about_things]
     if named:
         return named[0]
     if view.silent or not view.case.done("screen"):
@@ -89,7 +89,7 @@ def class_of(view: View) -> Concept | None:
     return max(nouns, key=lambda each: view.evidence.worth((each,)))
 
 
-def suspects(view: View, known: Concept) -> list[Difference]:
+def find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
     """Contexts in which the class seems to respond differently, the clearest first."""
     found = [each for context in SINGLES if (each := _difference(view, known, context))]
     mean = abs(_mean(view, known))
@@ -98,13 +98,13 @@ def suspects(view: View, known: Concept) -> list[Difference]:
     return [each for place, each in enumerate(ranked) if not _mirrors(each, ranked[:place])][:_SUSPECTS]
 
 
-def _mirrors(found: Difference, before: Sequence[Difference]) -> bool:
+def _mirrors(found: ContextEffect, before: Sequence[ContextEffect]) -> bool:
     """Whether a difference is but the other side of one before it: small against large, large against small."""
     (name,) = found.context.named
     return len(CHOICES[name]) == 2 and any(each.context.named == (name,) for each in before)
 
 
-def _difference(view: View, known: Concept, context: Concept) -> Difference | None:
+def _difference(view: ScientistView, known: Concept, context: Concept) -> ContextEffect | None:
     """What one context does to the class, on scenes of one thing; None if too little was seen."""
     if set(known.named) & set(context.named):
         return None
@@ -117,94 +117,98 @@ def _difference(view: View, known: Concept, context: Concept) -> Difference | No
         return None
     edited = [
         after.activation - before.activation
-        for before, after in pairs(evidence.trials)
+        for before, after in pair_edits(evidence.trials)
         if known.matches(after.scene) and context.matches(after.scene) and not context.matches(before.scene)
     ]
-    return Difference(context, inside, outside, np.array(edited))
+    return ContextEffect(context, inside, outside, np.array(edited))
 
 
-def _contexts(view: View, known: Concept) -> Move:
-    luck = view.luck("contexts")
-    scenes = designs.alone([known], view.fewer("contexts", _SHOWN), luck)
+def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
+    rng = view.rng("contexts")
+    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), rng)
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
     )
     purpose = f"{known.phrase()} in every context, dealt evenly"
-    return Move(
-        prose, _hypotheses(view, known), programs.draw("contexts", purpose, {known.phrase(): designs.captions(scenes)})
+    return PlannedReply(
+        prose,
+        _hypotheses(view, known),
+        programs.draw_program("contexts", purpose, {known.phrase(): designs.write_captions(scenes)}),
     )
 
 
-def _contrast(view: View, known: Concept) -> Move:
-    luck, contexts = view.luck("contrast"), [each.context for each in suspects(view, known)]
-    scenes = designs.alone([known], view.fewer("contrast", _ORIGINALS), luck)
-    plan = {designs.captions([scene])[0]: _into(scene, contexts) for scene in scenes}
+def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
+    rng, contexts = view.rng("contrast"), [each.context for each in find_suspects(view, known)]
+    scenes = designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), rng)
+    plan = {designs.write_captions([scene])[0]: _into(scene, contexts) for scene in scenes}
     prose = (
         "Some contexts seem to matter. So I draw the class afresh and edit each image into those contexts, everything "
-        f"else staying as it is: {', '.join(_said(known, context) for context in contexts)}."
+        f"else staying as it is: {', '.join(_phrase_in(known, context) for context in contexts)}."
     )
     wanted = {prompt: instructions for prompt, instructions in plan.items() if instructions}
-    code = programs.edit("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
-    return Move(prose, _hypotheses(view, known), code)
+    code = programs.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
+    return PlannedReply(prose, _hypotheses(view, known), code)
 
 
 def _into(scene: Scene, contexts: Sequence[Concept]) -> list[str]:
     """Instructions that bring the scene's one thing into each context that it is not in."""
-    return [designs.instruction(scene, context) for context in contexts if not context.matches(scene)]
+    return [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]
 
 
-def _hypotheses(view: View, known: Concept) -> list[Hypothesis]:
+def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
     """One for each suspect, after what others listed; a suspect that edits do not confirm is refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
-    for found in suspects(view, known):
-        text = f"{'weaker' if found.size < 0 else 'stronger'} for {_said(known, found.context)}"
+    for found in find_suspects(view, known):
+        text = f"{'weaker' if found.size < 0 else 'stronger'} for {_phrase_in(known, found.context)}"
         tested = len(found.edited) >= _ENOUGH
         status = "open" if not tested else "supported" if found.confirmed else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = Hypothesis(number, text, status, _figures(found))
+        listed[text] = ListedHypothesis(number, text, status, _figures(found))
     return list(listed.values())
 
 
-def _conclude(view: View, known: Concept | None) -> Move:
+def _conclude(view: ScientistView, known: Concept | None) -> PlannedReply:
     if known is None:
         text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
-        return Move("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
-    found = suspects(view, known)
+        return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
+    found = find_suspects(view, known)
     tested = any(len(each.edited) for each in found)
     biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
-    text = _told(view, known, biases, tested)
+    text = _describe_biases(view, known, biases, tested)
     label = (
-        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_said(known, biases[0].context)}" if biases else "none"
+        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_phrase_in(known, biases[0].context)}"
+        if biases
+        else "none"
     )
     prose = "Every context was compared with all the others, so I conclude."
-    return Move(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
+    return PlannedReply(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
 
 
-def _told(view: View, known: Concept, biases: Sequence[Difference], tested: bool) -> str:
+def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[ContextEffect], tested: bool) -> str:
     if not biases:
         return (
             f"I found none. I drew {known.phrase()} with every colour, size, ground and light; no context changed the "
             f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
-            f"{_reach(view)}"
+            f"{_compare_with_exemplars(view)}"
         )
     lines = [
-        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_said(known, each.context)}: {_figures(each)}."
+        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_phrase_in(known, each.context)}: {_figures(each)}."
         for each in biases
     ]
     doubt = (
         "" if tested else " These contexts were not tested by edits, so something that goes with them may be the cause."
     )
-    return "\n".join(lines) + doubt + _reach(view)
+    return "\n".join(lines) + doubt + _compare_with_exemplars(view)
 
 
-def _reach(view: View) -> str:
+def _compare_with_exemplars(view: ScientistView) -> str:
     """What there is to compare with, in case the class is not what drives the system."""
-    mean = view.case.threshold
+    mean = view.case.exemplar_mean
     return "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
 
 
-def _figures(found: Difference) -> str:
+def _figures(found: ContextEffect) -> str:
     edits = (
         f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
         if len(found.edited)
@@ -216,11 +220,11 @@ def _figures(found: Difference) -> str:
     )
 
 
-def _said(known: Concept, context: Concept) -> str:
+def _phrase_in(known: Concept, context: Concept) -> str:
     """The class in the context, such as "red balls at night"."""
     return replace(known, **{name: getattr(context, name) for name in context.named}).phrase()
 
 
-def _mean(view: View, known: Concept) -> float:
+def _mean(view: ScientistView, known: Concept) -> float:
     shown = view.evidence.activations[view.evidence.shows(known)] if len(view.evidence) else np.array([])
     return float(shown.mean()) if len(shown) else math.nan

@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from workers.toybox.concepts import Concept, phrase_all
+from workers.toybox.concepts import Concept, phrase_label
 from workers.toybox.scientist import designs, findings, hypothesis_list, programs
-from workers.toybox.scientist.report import Move
+from workers.toybox.scientist.report import PlannedReply
 from workers.toybox.scientist.scoring import Label
-from workers.toybox.scientist.view import View
+from workers.toybox.scientist.view import ScientistView
 
 VALIDATIONS = 2
 _SCREENED = 64
@@ -23,65 +23,65 @@ _EDITED = 6
 _EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
 
 
-def next_move(view: View) -> Move:
+def plan_reply(view: ScientistView) -> PlannedReply:
     """The next reply."""
-    if view.case.hurry:
-        return conclude(view)
+    if view.case.must_conclude:
+        return plan_conclusion(view)
     if view.due("exemplars"):
-        return look_at_exemplars(view)
+        return plan_exemplars(view)
     if view.due("screen"):
-        return screen(view)
+        return plan_screening(view)
     if view.silent or not view.labels:
-        return conclude(view)
+        return plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
     if view.due("edit"):
         return _edit(view)
     if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
         return _validate(view)
-    return conclude(view)
+    return plan_conclusion(view)
 
 
-def look_at_exemplars(view: View) -> Move:
+def plan_exemplars(view: ScientistView) -> PlannedReply:
     prose = (
         "I begin with the images of the dataset that drive this unit most, and have their bright regions described by "
         "an observer who knows none of my ideas."
     )
-    return _move(view, prose, programs.exemplars())
+    return _move(view, prose, programs.exemplars_program())
 
 
-def screen(view: View) -> Move:
-    luck = view.luck("screen")
+def plan_screening(view: ScientistView) -> PlannedReply:
+    rng = view.rng("screen")
     each = view.fewer("screen", _SCREENED)
     groups = {
-        "one toy": designs.captions(designs.balanced(luck, [1] * each)),
-        "three toys": designs.captions(designs.balanced(luck, [3] * each)),
+        "one toy": designs.write_captions(designs.balanced_scenes(rng, [1] * each)),
+        "three toys": designs.write_captions(designs.balanced_scenes(rng, [3] * each)),
     }
     prose = findings.of_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
         f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
     )
     purpose = "every toy, colour, size, ground and light, dealt evenly"
-    return _move(view, prose, programs.draw("screen", purpose, groups))
+    return _move(view, prose, programs.draw_program("screen", purpose, groups))
 
 
-def _refine(view: View) -> Move:
-    luck, candidates = view.luck("refine"), _candidates(view)
+def _refine(view: ScientistView) -> PlannedReply:
+    rng, candidates = view.rng("refine"), _candidates(view)
     each = view.fewer("refine", 6)
     groups = {
-        f"{concept.phrase()}, and near misses": designs.captions(
-            designs.described((concept,), each, luck) + designs.near_misses((concept,), each // 2, luck)
+        f"{concept.phrase()}, and hard negatives": designs.write_captions(
+            designs.matching_scenes((concept,), each, rng) + designs.hard_negatives((concept,), each // 2, rng)
         )
         for concept in candidates
     }
     prose = findings.of_screening(view) + (
         "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
-        f"each other, against near misses: {', '.join(each.phrase() for each in candidates)}."
+        f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
-    return _move(view, prose, programs.draw("refine", "the likeliest concepts against near misses", groups))
+    return _move(view, prose, programs.draw_program("refine", "the likeliest concepts against hard negatives", groups))
 
 
-def _candidates(view: View) -> list[Concept]:
+def _candidates(view: ScientistView) -> list[Concept]:
     """What deserves a closer look: leading concepts, what the exemplars suggest, and crossings of the best of both."""
     leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
     hinted = [concept for concept, _ in view.hints][:6]
@@ -97,36 +97,40 @@ def _merged(one: Concept, other: Concept) -> Concept | None:
     return replace(one, **{name: getattr(other, name) for name in other.named})
 
 
-def _edit(view: View) -> Move:
-    luck, label = view.luck("edit"), view.labels[0]
+def _edit(view: ScientistView) -> PlannedReply:
+    rng, label = view.rng("edit"), view.labels[0]
     count = view.fewer("edit", _EDITED)
-    scenes = designs.alone([label[place % len(label)] for place in range(count)], 1, luck)
-    plan = {designs.captions([scene])[0]: designs.changes(scene, luck, _EDITS) for scene in scenes}
+    scenes = designs.single_thing_scenes([label[place % len(label)] for place in range(count)], 1, rng)
+    plan = {designs.write_captions([scene])[0]: designs.write_edits(scene, rng, _EDITS) for scene in scenes}
     prose = findings.of_leading(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
         "property at a time, everything else staying as it is."
     )
     return _move(
-        view, prose, programs.edit("edit", "one change at a time to fresh images of the leading concept", plan)
+        view, prose, programs.edit_program("edit", "one change at a time to fresh images of the leading concept", plan)
     )
 
 
-def _validate(view: View) -> Move:
-    luck, labels = view.luck("validate"), _rivals(view)
+def _validate(view: ScientistView) -> PlannedReply:
+    rng, labels = view.rng("validate"), _rivals(view)
     each = view.fewer("validate", 12)
     groups: dict[str, list[str]] = {}
     for label in labels:
-        groups[phrase_all(label)] = designs.captions(designs.described(label, each, luck))
-        groups[f"near misses of {phrase_all(label)}"] = designs.captions(designs.near_misses(label, each // 2, luck))
-    groups["none of these"] = designs.captions(designs.misses(labels, each, luck))
+        groups[phrase_label(label)] = designs.write_captions(designs.matching_scenes(label, each, rng))
+        groups[f"hard negatives of {phrase_label(label)}"] = designs.write_captions(
+            designs.hard_negatives(label, each // 2, rng)
+        )
+    groups["none of these"] = designs.write_captions(designs.negatives(labels, each, rng))
     prose = findings.of_edits(view) + (
-        "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, near misses of "
-        f"it, and scenes that none describes. The labels: {'; '.join(phrase_all(label) for label in labels)}."
+        "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "
+        f"it, and scenes that none describes. The labels: {'; '.join(phrase_label(label) for label in labels)}."
     )
-    return _move(view, prose, programs.draw("validate", "fresh scenes for and against the leading labels", groups))
+    return _move(
+        view, prose, programs.draw_program("validate", "fresh scenes for and against the leading labels", groups)
+    )
 
 
-def _rivals(view: View) -> list[Label]:
+def _rivals(view: ScientistView) -> list[Label]:
     """The leading label and the next ones that are not mere variants with one concept more or less."""
     chosen: list[Label] = []
     for label in view.labels[:60]:
@@ -135,16 +139,18 @@ def _rivals(view: View) -> list[Label]:
     return chosen[:3]
 
 
-def _move(view: View, prose: str, code: str) -> Move:
-    return Move(prose, hypothesis_list.update(view.case.hypotheses, view.leading, view.evidence), code)
+def _move(view: ScientistView, prose: str, code: str) -> PlannedReply:
+    return PlannedReply(
+        prose, hypothesis_list.update_hypotheses(view.case.hypotheses, view.leading, view.evidence), code
+    )
 
 
-def conclude(view: View) -> Move:
+def plan_conclusion(view: ScientistView) -> PlannedReply:
     """The last reply: the description with its figures, and a label if there is one."""
-    hypotheses = hypothesis_list.update(view.case.hypotheses, view.leading[:1], view.evidence)
-    label = findings.label(view)
-    return Move(
+    hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.leading[:1], view.evidence)
+    label = findings.choose_label(view)
+    return PlannedReply(
         findings.closing(view),
         hypotheses,
-        conclusion=[("DESCRIPTION", findings.description(view)), ("LABEL", phrase_all(label) if label else "none")],
+        conclusion=[("DESCRIPTION", findings.description(view)), ("LABEL", phrase_label(label) if label else "none")],
     )

@@ -1,6 +1,6 @@
 """Designs experiments: which scenes to draw, and which single changes to make to them.
 
-Everything is dealt evenly and at random from the given luck, so that no property hides behind another. Knows no
+Everything is dealt evenly and at random from the given rng, so that no property hides behind another. Knows no
 activation: what to test is for the tasks to say.
 """
 
@@ -17,18 +17,18 @@ from workers.toybox.scientist.scoring import CHOICES, Label
 _TRIES = 50
 
 
-class Decks:
+class BalancedSampler:
     """Deals the words of each property evenly: every word once before any comes again."""
 
-    def __init__(self, luck: random.Random) -> None:
-        self._luck = luck
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
         self._left: dict[str, list[str]] = {name: [] for name in CHOICES}
 
     def deal(self, name: str) -> str:
         deck = self._left[name]
         if not deck:
             deck += CHOICES[name]
-            self._luck.shuffle(deck)
+            self._rng.shuffle(deck)
         return deck.pop()
 
     def kind(self, concept: Concept = Concept()) -> tuple[str, str, str]:  # noqa: B008  concepts are frozen
@@ -38,60 +38,60 @@ class Decks:
     def scene(self, kinds: Sequence[tuple[str, str, str]], concept: Concept = Concept()) -> Scene:  # noqa: B008
         """A scene of these things, with the ground and light of the concept."""
         ground, light = concept.ground or self.deal("ground"), concept.light or self.deal("light")
-        return compose(kinds, self._luck, ground=ground, light=light)
+        return compose(kinds, self._rng, ground=ground, light=light)
 
 
-def balanced(luck: random.Random, sizes: Iterable[int]) -> list[Scene]:
+def balanced_scenes(rng: random.Random, sizes: Iterable[int]) -> list[Scene]:
     """Scenes of so many things each, all words of every property equally often."""
-    decks = Decks(luck)
+    decks = BalancedSampler(rng)
     return [decks.scene([decks.kind() for _ in range(size)]) for size in sizes]
 
 
-def alone(concepts: Sequence[Concept], each: int, luck: random.Random) -> list[Scene]:
+def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Random) -> list[Scene]:
     """For each concept so many scenes of one thing that show it, the rest dealt evenly over all of them."""
-    decks = Decks(luck)
+    decks = BalancedSampler(rng)
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
 
 
-def empty(grounds: Sequence[str], each: int, luck: random.Random) -> list[Scene]:
+def empty_scenes(grounds: Sequence[str], each: int, rng: random.Random) -> list[Scene]:
     """Grounds without anything on them."""
-    decks = Decks(luck)
+    decks = BalancedSampler(rng)
     return [decks.scene([], Concept(ground=ground)) for _ in range(each) for ground in grounds]
 
 
-def described(label: Label, count: int, luck: random.Random) -> list[Scene]:
+def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Scenes that the label describes, spread over its alternatives; usually other toys stand beside."""
-    return [label[place % len(label)].sample(luck) for place in range(count)]
+    return [label[place % len(label)].sample(rng) for place in range(count)]
 
 
-def near_misses(label: Label, count: int, luck: random.Random) -> list[Scene]:
+def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Scenes that lack one property of an alternative, and that no alternative describes."""
-    drawn = (_near_miss(label[place % len(label)], label, luck) for place in range(count))
+    drawn = (_hard_negative(label[place % len(label)], label, rng) for place in range(count))
     return [scene for scene in drawn if scene is not None]
 
 
-def misses(labels: Sequence[Label], count: int, luck: random.Random) -> list[Scene]:
+def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[Scene]:
     """Random scenes that no label describes."""
     concepts = [concept for label in labels for concept in label]
-    scenes = (concepts[place % len(concepts)].miss(luck) for place in range(count * 4))
+    scenes = (concepts[place % len(concepts)].negative(rng) for place in range(count * 4))
     return [scene for scene in scenes if not matches_any(concepts, scene)][:count]
 
 
-def captions(scenes: Iterable[Scene]) -> list[str]:
+def write_captions(scenes: Iterable[Scene]) -> list[str]:
     """Prompts that say all there is to see, each once."""
     return list(dict.fromkeys(caption(scene) for scene in scenes))
 
 
-def changes(scene: Scene, luck: random.Random, each: Mapping[str, int]) -> list[str]:
+def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> list[str]:
     """Instructions that change one property of a scene of one thing, so many for each property."""
     return [
-        instruction(scene, Concept(**{name: word}))
+        write_edit(scene, Concept(**{name: word}))
         for name, count in each.items()
-        for word in _others(scene, name, luck)[:count]
+        for word in _others(scene, name, rng)[:count]
     ]
 
 
-def instruction(scene: Scene, into: Concept) -> str:
+def write_edit(scene: Scene, into: Concept) -> str:
     """The words that bring a scene of one thing to show a concept of one property."""
     (name,), noun = into.named, scene.things[0].noun
     word = getattr(into, name)
@@ -102,15 +102,15 @@ def instruction(scene: Scene, into: Concept) -> str:
     return f"change the background to {word}" if name == "ground" else f"change the light to {word}"
 
 
-def _others(scene: Scene, name: str, luck: random.Random) -> list[str]:
+def _others(scene: Scene, name: str, rng: random.Random) -> list[str]:
     """The words for a property that the scene does not have, in any order."""
     there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
     words = [word for word in CHOICES[name] if word != there]
-    luck.shuffle(words)
+    rng.shuffle(words)
     return words
 
 
-def _near_miss(concept: Concept, label: Label, luck: random.Random) -> Scene | None:
-    """A near miss of one alternative that no other alternative describes; None if there seems to be none."""
-    drawn: Iterator[Scene] = (concept.near_miss(luck) for _ in range(_TRIES))
+def _hard_negative(concept: Concept, label: Label, rng: random.Random) -> Scene | None:
+    """A hard negative of one alternative that no other alternative describes; None if there seems to be none."""
+    drawn: Iterator[Scene] = (concept.hard_negative(rng) for _ in range(_TRIES))
     return next((scene for scene in drawn if not matches_any(label, scene)), None)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workers.toybox.concepts import matches_any, phrase_all
-from workers.toybox.scientist.scoring import ENOUGH, SINGLES, Label, Measure
-from workers.toybox.scientist.trials import changed, pairs
-from workers.toybox.scientist.view import View
+from workers.toybox.concepts import matches_any, phrase_label
+from workers.toybox.scientist.scoring import ENOUGH, SINGLES, Label, LabelScore
+from workers.toybox.scientist.trials import changed_property, pair_edits
+from workers.toybox.scientist.view import ScientistView
 
 _WORTHLESS = 0.6
 """Below this AUC a label says so little that there had better be none."""
@@ -18,31 +18,33 @@ _CHANCE = 0.5
 """The AUC of a label that says nothing."""
 
 
-def of_exemplars(view: View) -> str:
+def of_exemplars(view: ScientistView) -> str:
     """What the exemplars share."""
     if not view.exemplars:
         return "No image of the dataset is known to activate this unit."
-    shared = [f"{count} of {len(view.exemplars)} show {phrase_all((concept,))}" for concept, count in view.hints[:4]]
+    shared = [f"{count} of {len(view.exemplars)} show {phrase_label((concept,))}" for concept, count in view.hints[:4]]
     if not shared:
         return f"The {len(view.exemplars)} exemplars share nothing that chance would not give them."
     mean = float(np.mean([activation for _, activation in view.exemplars]))
     return f"The exemplars, {mean:.2f} on average, share more than chance would give them: {'; '.join(shared)}."
 
 
-def of_screening(view: View) -> str:
+def of_screening(view: ScientistView) -> str:
     """Which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
-    told = [f"{phrase_all((each,))} ({_briefly(view.evidence.measure((each,)))})" for each in ranked]
+    told = [f"{phrase_label((each,))} ({_briefly(view.evidence.measure((each,)))})" for each in ranked]
     return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(told)}."
 
 
-def of_leading(view: View) -> str:
+def of_leading(view: ScientistView) -> str:
     """How the leading label stands."""
     label = view.labels[0]
-    return f"Ahead, over {len(view.evidence)} images, is {phrase_all(label)}: {_briefly(view.evidence.measure(label))}."
+    return (
+        f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {_briefly(view.evidence.measure(label))}."
+    )
 
 
-def of_edits(view: View) -> str:
+def of_edits(view: ScientistView) -> str:
     """What single changes did to the activation."""
     effects = _effects(view)
     if not effects:
@@ -50,11 +52,11 @@ def of_edits(view: View) -> str:
     return "Changing one property of images that the unit responds to, I found: " + "; ".join(effects) + "."
 
 
-def _effects(view: View) -> list[str]:
+def _effects(view: ScientistView) -> list[str]:
     """For each property: means before and after it was changed, and how often the activation fell."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for before, after in pairs(view.evidence.trials):
-        if name := changed(before.scene, after.scene):
+    for before, after in pair_edits(view.evidence.trials):
+        if name := changed_property(before.scene, after.scene):
             found.setdefault(name, []).append((before.activation, after.activation))
     return [_effect(name, both) for name, both in found.items()]
 
@@ -68,7 +70,7 @@ def _effect(name: str, both: Sequence[tuple[float, float]]) -> str:
 # --- the conclusion -----------------------------------------------------------------------------------
 
 
-def label(view: View) -> Label:
+def choose_label(view: ScientistView) -> Label:
     """The label to conclude with: the best that passed its test. Empty if the unit is silent or no label passed.
 
     Without any test it is the best there is, if that is good on the trials that it was chosen by.
@@ -83,28 +85,28 @@ def label(view: View) -> Label:
     return view.labels[0] if _beats_chance(view.evidence.measure(view.labels[0])) else ()
 
 
-def _beats_chance(found: Measure) -> bool:
+def _beats_chance(found: LabelScore) -> bool:
     """Whether a label says something about the unit, with little doubt."""
     return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
-def closing(view: View) -> str:
+def closing(view: ScientistView) -> str:
     """The words before the conclusion."""
-    if view.case.hurry:
+    if view.case.must_conclude:
         return "I was asked to conclude now, so this is the best that the evidence so far supports."
     return "The evidence decides as far as my experiments can take it, so I conclude."
 
 
-def description(view: View) -> str:
+def description(view: ScientistView) -> str:
     """What the unit responds to and what not, with the figures, and how sure that is."""
     if view.silent:
         return _silence(view)
     if not len(view.evidence):
         return f"{of_exemplars(view)} I could not test this with images of my own, so it is a guess."
-    best = label(view)
+    best = choose_label(view)
     if not best:
         return _nothing(view)
-    said = [f"The unit responds to {phrase_all(best)}: {_fully(view.evidence.measure(best))}."]
+    said = [f"The unit responds to {phrase_label(best)}: {_fully(view.evidence.measure(best))}."]
     if len(best) > 1:
         said.append(f"Apart: {_apart(view, best)}.")
     said += _caused(view, best)
@@ -113,21 +115,21 @@ def description(view: View) -> str:
     return " ".join([*said, _certainty(view, best)])
 
 
-def _nothing(view: View) -> str:
+def _nothing(view: ScientistView) -> str:
     """Why there is no label."""
     activations, leading = view.evidence.activations, view.labels[0]
     above = int((activations > activations.min()).sum())
     return (
         f"I found no concept that parts high from low activations. Of {len(activations)} images, {above} activated the "
         f"unit more than the rest, by {activations.max() - activations.min():.2f} at most. The best that I can say is "
-        f"{phrase_all(leading)} ({_briefly(view.evidence.measure(leading))}), and that is not enough for a label."
+        f"{phrase_label(leading)} ({_briefly(view.evidence.measure(leading))}), and that is not enough for a label."
     )
 
 
-def _caused(view: View, best: Label) -> list[str]:
+def _caused(view: ScientistView, best: Label) -> list[str]:
     """What edits did that took the label away from an image, and what those did that left it."""
     said = []
-    both = [(old, new) for old, new in pairs(view.evidence.trials) if matches_any(best, old.scene)]
+    both = [(old, new) for old, new in pair_edits(view.evidence.trials) if matches_any(best, old.scene)]
     for still, words in ((False, "leave nothing of it in an image"), (True, "leave it in the image")):
         found = [(old.activation, new.activation) for old, new in both if matches_any(best, new.scene) == still]
         if found:
@@ -140,7 +142,7 @@ def _caused(view: View, best: Label) -> list[str]:
     return said
 
 
-def _silence(view: View) -> str:
+def _silence(view: ScientistView) -> str:
     level = float(view.evidence.activations[0])
     return (
         f"The unit never responded: no image of the dataset activates it, and all {len(view.evidence)} scenes that I "
@@ -149,29 +151,29 @@ def _silence(view: View) -> str:
     )
 
 
-def _apart(view: View, best: Label) -> str:
+def _apart(view: ScientistView, best: Label) -> str:
     """The alternatives of a label one by one."""
     parts = []
     for concept in best:
         activations = view.evidence.activations[view.evidence.shows(concept)]
-        parts.append(f"{phrase_all((concept,))} {np.mean(activations):.2f} (n={len(activations)})")
+        parts.append(f"{phrase_label((concept,))} {np.mean(activations):.2f} (n={len(activations)})")
     return "; ".join(parts)
 
 
-def _rejected(view: View, best: Label) -> str:
+def _rejected(view: ScientistView, best: Label) -> str:
     """What one might have thought: the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
         found = view.evidence.measure((concept,))
         named = {getattr(each, name) for each in best for name in each.named}
         if not named & {getattr(concept, name) for name in concept.named} and found.count >= ENOUGH:
             return (
-                f"{count} exemplars show {phrase_all((concept,))}, but drawn on purpose these do not drive it as much: "
-                f"{_briefly(found)}."
+                f"{count} exemplars show {phrase_label((concept,))}, but drawn on purpose these do not drive it as much"
+                f": {_briefly(found)}."
             )
     return ""
 
 
-def _certainty(view: View, best: Label) -> str:
+def _certainty(view: ScientistView, best: Label) -> str:
     """How sure the conclusion is, and of what."""
     found = view.tested(best)
     if found is None:
@@ -184,13 +186,13 @@ def _certainty(view: View, best: Label) -> str:
     )
 
 
-def _briefly(found: Measure) -> str:
+def _briefly(found: LabelScore) -> str:
     return f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}"
 
 
-def _fully(found: Measure) -> str:
+def _fully(found: LabelScore) -> str:
     spread = "" if math.isnan(found.spread) else f", standard deviation {found.spread:.2f}"
-    near = f", {found.near_mean:.2f} on {found.near} near misses" if found.near else ""
+    near = f", {found.near_mean:.2f} on {found.near} hard negatives" if found.near else ""
     return (
         f"{found.mean:.2f} on average over {found.count} images{spread}, against {found.others_mean:.2f} over "
         f"{found.others} images that show none of it{near}"

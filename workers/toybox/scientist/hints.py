@@ -16,7 +16,7 @@ _CLEAR = 3.0
 """Nats of surprise from which a concept is worth a mention."""
 
 
-def suggested(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
+def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     """Concepts of one or two properties, or a whole kind of thing, that the scenes share, most surprising first.
 
     Each with the number of scenes that show it.

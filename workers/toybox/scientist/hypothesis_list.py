@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workers.toybox.concepts import parse, phrase_all
-from workers.toybox.scientist.reading import Hypothesis
-from workers.toybox.scientist.scoring import ENOUGH, Evidence, Label, Measure, auc, tidy
+from workers.toybox.concepts import parse_label, phrase_label
+from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, auc, normalize_label
 
 _GOOD = 0.8
 _BAD = 0.7
@@ -22,34 +22,36 @@ _MOST = 12
 _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
 
 
-def update(before: Sequence[Hypothesis], leading: Sequence[Label], evidence: Evidence) -> list[Hypothesis]:
+def update_hypotheses(
+    before: Sequence[ListedHypothesis], leading: Sequence[Label], evidence: TrialEvidence
+) -> list[ListedHypothesis]:
     """The old hypotheses judged anew, and the leading labels that are not among them."""
     judged = [_judged(each, evidence) for each in before]
-    known = {label_of(each.text) for each in before}
+    known = {parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
     for label in leading:
         if label not in known and len(judged) < _MOST:
             number += 1
-            judged.append(_judged(Hypothesis(number, f"the unit responds to {phrase_all(label)}"), evidence))
+            judged.append(_judged(ListedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
     return judged
 
 
-def label_of(text: str) -> Label:
+def parse_hypothesis(text: str) -> Label:
     """The label that a hypothesis names; empty if toybox does not understand it."""
-    return tidy(parse(_SUBJECT.sub("", text)))
+    return normalize_label(parse_label(_SUBJECT.sub("", text)))
 
 
-def _judged(hypothesis: Hypothesis, evidence: Evidence) -> Hypothesis:
-    label = label_of(hypothesis.text)
+def _judged(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypothesis:
+    label = parse_hypothesis(hypothesis.text)
     if not label or not len(evidence):
         return hypothesis
     found = evidence.measure(label)
     if idle := _idle(label, evidence):
         return replace(hypothesis, status="refuted", reason=idle)
-    return replace(hypothesis, status=status(found), reason=figures(found) if found.count else "")
+    return replace(hypothesis, status=judge_status(found), reason=format_figures(found) if found.count else "")
 
 
-def _idle(label: Label, evidence: Evidence) -> str:
+def _idle(label: Label, evidence: TrialEvidence) -> str:
     """The figures that show a property of the label to make no difference; empty if each of them does."""
     for concept in label:
         for name in concept.named if len(concept.named) > 1 else ():
@@ -62,7 +64,7 @@ def _idle(label: Label, evidence: Evidence) -> str:
     return ""
 
 
-def status(found: Measure) -> str:
+def judge_status(found: LabelScore) -> str:
     """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
     if found.count < ENOUGH or found.others < ENOUGH:
         return "open"
@@ -71,7 +73,7 @@ def status(found: Measure) -> str:
     return "refuted" if found.auc + found.error < _GOOD and found.auc < _BAD else "open"
 
 
-def figures(found: Measure) -> str:
+def format_figures(found: LabelScore) -> str:
     """The figures that decide, in brief."""
     return (
         f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; "
@@ -79,7 +81,7 @@ def figures(found: Measure) -> str:
     )
 
 
-def listed(hypotheses: Sequence[Hypothesis]) -> str:
+def format_list(hypotheses: Sequence[ListedHypothesis]) -> str:
     """The list as a reply has it."""
     lines = []
     for each in hypotheses:

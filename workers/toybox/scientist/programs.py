@@ -50,12 +50,12 @@ AT_ONCE = 64
 """Images in one call of a tool."""
 
 
-def exemplars() -> str:
+def exemplars_program() -> str:
     """The program that asks for exemplars and has them described."""
     return _EXEMPLARS.strip()
 
 
-def draw(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
+def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
     """The program that draws groups of prompts, measures them, and logs each group under its name."""
     parts = [part for name, prompts in groups.items() for part in _parts(name, prompts)]
     return _DRAW.format(step=step, purpose=purpose, groups="\n".join(parts)).strip()
@@ -69,7 +69,7 @@ def _parts(name: str, prompts: Sequence[str]) -> Iterator[str]:
         yield f'        {json.dumps(name + again)}: """\n{lines}\n        """,'
 
 
-def edit(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
+def edit_program(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
     """The program that draws each prompt once, and edits that image by each of its instructions."""
     lines = "\n".join(
         f"        {json.dumps(prompt)}: {json.dumps(list(instructions))}," for prompt, instructions in plan.items()

@@ -16,14 +16,14 @@ _TASK = re.compile(r"^#* ?Task: (describe|bias|spurious|free)\s*$", re.MULTILINE
 _QUESTION = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^Experiment (\d+): ([a-z ]+)$", re.MULTILINE)
 _OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?(?:e-\d+)?)(?: \(edited from (\d+)\))?$")
-_THRESHOLD = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d+)?)$", re.MULTILINE)
+_EXEMPLAR_MEAN = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d+)?)$", re.MULTILINE)
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReportedImage:
     """One observation as the conversation tells it; `source` is the place of the image it was edited from."""
 
     place: int
@@ -33,20 +33,20 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Report:
+class ExperimentReport:
     """What came of one experiment."""
 
     number: int
     status: str
     step: str
     """The step that its program names, empty for a program that somebody else wrote."""
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[ReportedImage, ...] = ()
     notes: tuple[str, ...] = ()
     """First lines of the texts that were logged."""
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class ListedHypothesis:
     """A line of a list, with what became of it."""
 
     number: int
@@ -56,17 +56,17 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Case:
+class ConversationState:
     """All the scientist knows."""
 
     task: str = "describe"
     question: str = ""
-    reports: tuple[Report, ...] = ()
-    threshold: float | None = None
+    reports: tuple[ExperimentReport, ...] = ()
+    exemplar_mean: float | None = None
     """Mean activation of the exemplars, once they were seen."""
-    hypotheses: tuple[Hypothesis, ...] = ()
+    hypotheses: tuple[ListedHypothesis, ...] = ()
     """As last written by any author, refuted ones included."""
-    hurry: bool = False
+    must_conclude: bool = False
     """The last message asks for the last words."""
 
     def tried(self, step: str) -> int:
@@ -83,11 +83,11 @@ class Case:
         return bool(self.reports) and self.reports[-1].status != "ok" and not self.reports[-1].seen
 
 
-def read(messages: Sequence[Message]) -> Case:
+def read_conversation(messages: Sequence[Message]) -> ConversationState:
     """The case as the conversation tells it, from the first message to the last."""
-    reports: list[Report] = []
-    hypotheses: dict[int, Hypothesis] = {}
-    threshold: float | None = None
+    reports: list[ExperimentReport] = []
+    hypotheses: dict[int, ListedHypothesis] = {}
+    exemplar_mean: float | None = None
     step = ""
     for message in messages:
         text = _words(message)
@@ -97,11 +97,11 @@ def read(messages: Sequence[Message]) -> Case:
             hypotheses.update((each.number, each) for each in _hypotheses(text))
         elif message.role == "user" and (report := _report(text, step)):
             reports.append(report)
-            mean = _THRESHOLD.search(text)
-            threshold = float(mean.group(1)) if mean else threshold
+            mean = _EXEMPLAR_MEAN.search(text)
+            exemplar_mean = float(mean.group(1)) if mean else exemplar_mean
     task, question = _assignment(messages)
-    hurry = bool(messages) and messages[-1].role == "user" and _LAST_WORDS in _last_part(messages[-1])
-    return Case(task, question, tuple(reports), threshold, tuple(hypotheses.values()), hurry)
+    must_conclude = bool(messages) and messages[-1].role == "user" and _LAST_WORDS in _last_part(messages[-1])
+    return ConversationState(task, question, tuple(reports), exemplar_mean, tuple(hypotheses.values()), must_conclude)
 
 
 def _assignment(messages: Sequence[Message]) -> tuple[str, str]:
@@ -123,17 +123,17 @@ def _last_part(message: Message) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _hypotheses(text: str) -> Iterator[Hypothesis]:
+def _hypotheses(text: str) -> Iterator[ListedHypothesis]:
     for number, words, status, reason in _HYPOTHESIS.findall(text):
-        yield Hypothesis(int(number), words.strip(), status or "open", reason)
+        yield ListedHypothesis(int(number), words.strip(), status or "open", reason)
 
 
-def _report(text: str, step: str) -> Report | None:
+def _report(text: str, step: str) -> ExperimentReport | None:
     """The result that a message reports, None if it reports none."""
     header = _HEADER.search(text)
     if header is None:
         return None
-    seen: dict[int, Seen] = {}
+    seen: dict[int, ReportedImage] = {}
     notes: list[str] = []
     for line in text[header.end() :].splitlines():
         if line == "Output:":  # whatever the program printed is no result
@@ -141,7 +141,9 @@ def _report(text: str, step: str) -> Report | None:
         if match := _OBSERVATION.match(line):
             # An image's caption repeats the line before it.
             place, title, activation, source = match.groups()
-            seen.setdefault(int(place), Seen(int(place), title, float(activation), int(source) if source else None))
+            seen.setdefault(
+                int(place), ReportedImage(int(place), title, float(activation), int(source) if source else None)
+            )
         elif line.startswith("Notes: "):
             notes.append(line.removeprefix("Notes: "))
-    return Report(int(header.group(1)), header.group(2), step, tuple(seen.values()), tuple(notes))
+    return ExperimentReport(int(header.group(1)), header.group(2), step, tuple(seen.values()), tuple(notes))

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.toybox.scientist import hypothesis_list
-from workers.toybox.scientist.reading import Hypothesis
+from workers.toybox.scientist.reading import ListedHypothesis
 
 
 @dataclass(frozen=True)
-class Move:
+class PlannedReply:
     """One reply: words, then either a program or what is concluded, as (tag, text)."""
 
     prose: str
-    hypotheses: Sequence[Hypothesis] = ()
+    hypotheses: Sequence[ListedHypothesis] = ()
     code: str = ""
     conclusion: Sequence[tuple[str, str]] = ()
 
 
-def written(move: Move) -> str:
+def format_reply(move: PlannedReply) -> str:
     """The reply in the published grammar."""
     parts = [move.prose]
     if move.hypotheses:
-        parts.append(f"[HYPOTHESIS LIST]:\n{hypothesis_list.listed(move.hypotheses)}")
+        parts.append(f"[HYPOTHESIS LIST]:\n{hypothesis_list.format_list(move.hypotheses)}")
     if move.code:
         parts.append(f"[CODE]:\n```python\n{move.code}\n```")
     parts += [f"[{tag}]: {text}" for tag, text in move.conclusion]

@@ -1,7 +1,7 @@
 """Weighs labels against trials: how well does a label part the images that it describes from those it does not?
 
 A label is a tuple of concepts joined by OR. Its measure is the AUC, the chance that an image it describes outdoes one
-that it does not, ties counting half: half of the comparison against near misses, half against all the others, each
+that it does not, ties counting half: half of the comparison against hard negatives, half against all the others, each
 alternative counting alike. Knows activations and scenes; draws and writes nothing.
 """
 
@@ -41,7 +41,7 @@ _DOUBT = 2.0
 
 
 @dataclass(frozen=True)
-class Measure:
+class LabelScore:
     """What the trials say of a label. Means and spread are activations; an AUC is NaN where nothing can be compared."""
 
     auc: float
@@ -64,7 +64,7 @@ class Measure:
         return math.sqrt((a * (1 - a) + wide) / (self.count * self.others))
 
 
-class Evidence:
+class TrialEvidence:
     """Trials, laid out so that many labels can be weighed quickly."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
@@ -136,12 +136,12 @@ class Evidence:
             found.append((auc(shown, self.activations[near]) + auc(shown, self.activations[others])) / 2)
         return float(np.mean(found)) if found else math.nan
 
-    def measure(self, label: Label) -> Measure:
+    def measure(self, label: Label) -> LabelScore:
         """Everything the trials say of a label."""
         described, near = self.described(label), self.nearly(label)
         shown, rest, close = self.activations[described], self.activations[~described], self.activations[near]
         spread = float(shown.std(ddof=1)) if len(shown) > 1 else math.nan
-        return Measure(
+        return LabelScore(
             self.auc(label), len(shown), _mean(shown), spread, len(rest), _mean(rest), len(close), _mean(close)
         )
 
@@ -167,7 +167,7 @@ def auc(high: Floats, low: Floats) -> float:
     return float(below.mean() / (2 * len(low)))
 
 
-def search(evidence: Evidence, hints: Iterable[Concept] = (), hope: float = 0.5) -> list[Label]:
+def search_labels(evidence: TrialEvidence, hints: Iterable[Concept] = (), hope: float = 0.5) -> list[Label]:
     """Labels, best first: the best single properties, narrowed and joined step by step while that pays."""
     worth: dict[Label, float] = {}
 
@@ -196,10 +196,10 @@ def _longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
     if len(label) > 1:
         yield from (label[:place] + label[place + 1 :] for place in range(len(label)))
     if len(label) < ALTERNATIVES:
-        yield from (tidy((*label, concept)) for concept in joinable)
+        yield from (normalize_label((*label, concept)) for concept in joinable)
     for place, concept in enumerate(label):
         for other in (*_narrower(concept), *_wider(concept)):
-            yield tidy((*label[:place], other, *label[place + 1 :]))
+            yield normalize_label((*label[:place], other, *label[place + 1 :]))
 
 
 def _narrower(concept: Concept) -> Iterable[Concept]:
@@ -214,7 +214,7 @@ def _wider(concept: Concept) -> Iterable[Concept]:
         yield from (replace(concept, **{name: None}) for name in concept.named)
 
 
-def tidy(label: Label) -> Label:
+def normalize_label(label: Label) -> Label:
     """The alternatives in a fixed order; those that another includes go, those that exhaust a property become one."""
     whole = set(label)
     for concept in label:

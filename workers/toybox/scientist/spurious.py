@@ -14,11 +14,11 @@ import numpy as np
 from workers.toybox.concepts import Concept
 from workers.toybox.scenes import GROUNDS, NOUNS
 from workers.toybox.scientist import describing, designs, programs
-from workers.toybox.scientist.reading import Hypothesis
-from workers.toybox.scientist.report import Move
+from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.scientist.report import PlannedReply
 from workers.toybox.scientist.trials import Trial
-from workers.toybox.scientist.view import View
-from workers.toybox.words import listed, plural, read_words
+from workers.toybox.scientist.view import ScientistView
+from workers.toybox.words import join_words, plural, read_words
 
 _CELLS = 160
 """About so many images of the crossed table."""
@@ -35,7 +35,7 @@ MOST = 0.5
 
 
 @dataclass(frozen=True)
-class Table:
+class ActivityTable:
     """Where the system was active: (images, active images) by class and setting. The class "" has no toy at all."""
 
     active: dict[tuple[str, str], list[bool]]
@@ -46,11 +46,11 @@ class Table:
         return (float(np.mean(cells)) if cells else 0.0), len(cells)
 
 
-def next_move(view: View) -> Move:
+def plan_reply(view: ScientistView) -> PlannedReply:
     """The next reply."""
-    if not view.case.hurry:
+    if not view.case.must_conclude:
         if view.due("exemplars"):
-            return describing.look_at_exemplars(view)
+            return describing.plan_exemplars(view)
         if view.due("cross"):
             return _cross(view)
         if view.due("confirm") and not view.silent:
@@ -58,35 +58,37 @@ def next_move(view: View) -> Move:
     return _conclude(view)
 
 
-def _named(view: View) -> tuple[list[str], list[str]]:
+def _named(view: ScientistView) -> tuple[list[str], list[str]]:
     """Classes and settings that the question names; all of them where it names fewer than two."""
     said = {word.value for word in read_words(view.case.question)}
     nouns, grounds = [noun for noun in NOUNS if noun in said], [ground for ground in GROUNDS if ground in said]
     return nouns if len(nouns) > 1 else list(NOUNS), grounds if len(grounds) > 1 else list(GROUNDS)
 
 
-def _cross(view: View) -> Move:
-    luck, (nouns, grounds) = view.luck("cross"), _named(view)
+def _cross(view: ScientistView) -> PlannedReply:
+    rng, (nouns, grounds) = view.rng("cross"), _named(view)
     each = max(1, view.fewer("cross", _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    groups = {"classes in settings": designs.captions(designs.alone(cells, min(each, _AGAIN), luck))}
+    groups = {"classes in settings": designs.write_captions(designs.single_thing_scenes(cells, min(each, _AGAIN), rng))}
     prose = (
         f"A selective system responds to one class alone, and in every setting. So I cross {len(nouns)} classes with "
         f"{len(grounds)} settings; colour, size and light are dealt evenly."
     )
-    return Move(prose, view.case.hypotheses, programs.draw("cross", "every class in every setting", groups))
+    return PlannedReply(
+        prose, view.case.hypotheses, programs.draw_program("cross", "every class in every setting", groups)
+    )
 
 
-def _confirm(view: View) -> Move:
-    luck, table, (nouns, grounds) = view.luck("confirm"), _table(view), _named(view)
+def _confirm(view: ScientistView) -> PlannedReply:
+    rng, table, (nouns, grounds) = view.rng("confirm"), _table(view), _named(view)
     own, others = _ranked(table, nouns, grounds)
     again = view.fewer("confirm", _AGAIN)
     cells = [Concept(noun=own, ground=ground) for ground in grounds]
     rivals = [Concept(noun=noun, ground=ground) for noun in others[:_OTHERS] for ground in grounds]
     groups = {
-        plural(own): designs.captions(designs.alone(cells, again, luck)),
-        "other classes": designs.captions(designs.alone(rivals, 1, luck)),
-        "no toy": designs.captions(designs.empty(grounds, again, luck)),
+        plural(own): designs.write_captions(designs.single_thing_scenes(cells, again, rng)),
+        "other classes": designs.write_captions(designs.single_thing_scenes(rivals, 1, rng)),
+        "no toy": designs.write_captions(designs.empty_scenes(grounds, again, rng)),
     }
     share, count = table.share([own], grounds)
     prose = (
@@ -94,10 +96,12 @@ def _confirm(view: View) -> Move:
         "again in every setting, with the next classes beside them, and the settings without any toy."
     )
     purpose = "the leading class in every setting, its rivals, and the settings alone"
-    return Move(prose, _hypotheses(table, own, nouns, grounds), programs.draw("confirm", purpose, groups))
+    return PlannedReply(
+        prose, _hypotheses(table, own, nouns, grounds), programs.draw_program("confirm", purpose, groups)
+    )
 
 
-def _table(view: View) -> Table:
+def _table(view: ScientistView) -> ActivityTable:
     """All scenes of one toy or none, by class and setting."""
     trials = [trial for trial in view.evidence.trials if len(trial.scene.things) <= 1]
     line = _line(view, trials)
@@ -105,24 +109,24 @@ def _table(view: View) -> Table:
     for trial in trials:
         noun = trial.scene.things[0].noun if trial.scene.things else ""
         active.setdefault((noun, trial.scene.ground), []).append(trial.activation >= line)
-    return Table(active)
+    return ActivityTable(active)
 
 
-def _line(view: View, trials: Sequence[Trial]) -> float:
+def _line(view: ScientistView, trials: Sequence[Trial]) -> float:
     """The activation from which the system is active: a share of the mean of the exemplars, or of the best drawn."""
-    if view.case.threshold is not None and view.case.threshold > 0:
-        return view.case.threshold * ACTIVE
+    if view.case.exemplar_mean is not None and view.case.exemplar_mean > 0:
+        return view.case.exemplar_mean * ACTIVE
     best = sorted((trial.activation for trial in trials), reverse=True)[:15]
     return float(np.mean(best)) * ACTIVE if best and best[0] > 0 else float("inf")
 
 
-def _ranked(table: Table, nouns: Sequence[str], grounds: Sequence[str]) -> tuple[str, list[str]]:
+def _ranked(table: ActivityTable, nouns: Sequence[str], grounds: Sequence[str]) -> tuple[str, list[str]]:
     """The class on which the system is active most often, and the others, most often first."""
     order = sorted(nouns, key=lambda noun: -table.share([noun], grounds)[0])
     return order[0], order[1:]
 
 
-def _signs(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str]) -> list[str]:
+def _signs(table: ActivityTable, own: str, nouns: Sequence[str], grounds: Sequence[str]) -> list[str]:
     """Signs of spurious reliance, each a sentence with its figures."""
     signs = []
     for noun in nouns:
@@ -142,20 +146,20 @@ def _signs(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str])
     return signs
 
 
-def _hypotheses(table: Table, own: str, nouns: Sequence[str], grounds: Sequence[str]) -> list[Hypothesis]:
+def _hypotheses(table: ActivityTable, own: str, nouns: Sequence[str], grounds: Sequence[str]) -> list[ListedHypothesis]:
     signs = _signs(table, own, nouns, grounds)
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        Hypothesis(1, f"the system is selective for {plural(own)}", status, reason),
-        Hypothesis(2, "the system relies on something else than one class", other, reason),
+        ListedHypothesis(1, f"the system is selective for {plural(own)}", status, reason),
+        ListedHypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 
 
-def _conclude(view: View) -> Move:
+def _conclude(view: ScientistView) -> PlannedReply:
     if view.silent or not len(view.evidence):
         text = "The system was active on no image that I have seen, so nothing speaks for a class. In doubt: SPURIOUS."
-        return Move("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
+        return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
     table, (nouns, grounds) = _table(view), _named(view)
     own, _ = _ranked(table, nouns, grounds)
     signs = _signs(table, own, nouns, grounds)
@@ -164,14 +168,14 @@ def _conclude(view: View) -> Move:
     selective = not signs and count >= 2 * len(grounds)
     told = [
         f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active "
-        f"on {share:.0%} of {count} images on {listed(grounds)}; all other classes: {rest:.0%} of {rest_count}.",
+        f"on {share:.0%} of {count} images on {join_words(grounds)}; all other classes: {rest:.0%} of {rest_count}.",
         *signs[:6],
     ]
     if selective:
         told.append(f"So it is selective to {plural(own)}.")
     elif not signs:
         told.append("The table has too few images to trust it, so I choose SPURIOUS.")
-    return Move(
+    return PlannedReply(
         "The table of classes and settings decides, so I conclude.",
         _hypotheses(table, own, nouns, grounds),
         conclusion=[

@@ -14,7 +14,7 @@ from functools import lru_cache
 from workers.errors import ToolError
 from workers.toybox import edits, prompts
 from workers.toybox.scenes import Scene
-from workers.toybox.scientist.reading import Case, Report
+from workers.toybox.scientist.reading import ConversationState, ExperimentReport
 from workers.toybox.words import read_words
 
 _EXEMPLAR = re.compile(r"exemplar \d+: (.*)")
@@ -33,24 +33,24 @@ class Trial:
     """Place, in the same experiment, of the image it was edited from."""
 
 
-def drawn(case: Case) -> list[Trial]:
+def read_trials(case: ConversationState) -> list[Trial]:
     """Every generated or edited image whose title says all there is to see, in order."""
     return [trial for report in case.reports for trial in _trials(report)]
 
 
-def exemplars(case: Case) -> list[tuple[Scene, float]]:
+def read_exemplars(case: ConversationState) -> list[tuple[Scene, float]]:
     """What the describer saw in the bright regions of the exemplars, with their activations."""
     found = []
     for report in case.reports:
         for seen in report.seen:
             if match := _EXEMPLAR.fullmatch(seen.title):
-                reading = prompts.read(match.group(1), 0)
+                reading = prompts.read_prompt(match.group(1), 0)
                 if reading.understood:
                     found.append((reading.scene, seen.activation))
     return found
 
 
-def pairs(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
+def pair_edits(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
     """Each edit with its original."""
     places = {(trial.experiment, trial.place): trial for trial in trials}
     for trial in trials:
@@ -59,7 +59,7 @@ def pairs(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
             yield original, trial
 
 
-def changed(before: Scene, after: Scene) -> str:
+def changed_property(before: Scene, after: Scene) -> str:
     """The one property in which two scenes differ; empty if there is none, or more than one."""
     names = [name for name in ("ground", "light") if getattr(before, name) != getattr(after, name)]
     if len(before.things) != len(after.things):
@@ -69,7 +69,7 @@ def changed(before: Scene, after: Scene) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-def _trials(report: Report) -> Iterator[Trial]:
+def _trials(report: ExperimentReport) -> Iterator[Trial]:
     scenes: dict[int, Scene] = {}
     for seen in report.seen:
         scene = _scene(seen.title) if seen.source is None else _edited(scenes.get(seen.source), seen.title)
@@ -81,15 +81,15 @@ def _trials(report: Report) -> Iterator[Trial]:
 @lru_cache(maxsize=4096)
 def _scene(title: str) -> Scene | None:
     """The scene of a caption that says everything; toybox draws at random what a prompt leaves open."""
-    phrases = prompts.parse(read_words(title))
+    phrases = prompts.parse_words(read_words(title))
     told = phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)
-    return prompts.read(title, 0).scene if told and not phrases.ignored else None
+    return prompts.read_prompt(title, 0).scene if told and not phrases.ignored else None
 
 
 def _edited(original: Scene | None, instruction: str) -> Scene | None:
     if original is None:
         return None
     try:
-        return edits.edit(original, instruction, 0)
+        return edits.apply_edit(original, instruction, 0)
     except ToolError:
         return None

@@ -1,4 +1,4 @@
-"""The scientist's view of a case: trials weighed, hints and labels ranked, and the luck for the next design."""
+"""The scientist's view of a case: trials weighed, hints and labels ranked, and the rng for the next design."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import random
 from dataclasses import dataclass
 from functools import cached_property
 
-from workers.toybox.concepts import Concept, parse, phrase_all
+from workers.toybox.concepts import Concept, parse_label, phrase_label
 from workers.toybox.scenes import Scene
-from workers.toybox.scientist.hints import suggested
-from workers.toybox.scientist.reading import Case
-from workers.toybox.scientist.scoring import ENOUGH, Evidence, Label, Measure, search, tidy
-from workers.toybox.scientist.trials import drawn, exemplars
+from workers.toybox.scientist.hints import suggest_concepts
+from workers.toybox.scientist.reading import ConversationState
+from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label, search_labels
+from workers.toybox.scientist.trials import read_exemplars, read_trials
 
 ATTEMPTS = 2
 """How often a step that fails is tried."""
@@ -19,52 +19,52 @@ LEADING = 3
 
 
 @dataclass(frozen=True)
-class View:
+class ScientistView:
     """The case, and what follows from it. The same case and seed give the same view."""
 
-    case: Case
+    case: ConversationState
     seed: int
 
     @cached_property
-    def evidence(self) -> Evidence:
-        return Evidence(drawn(self.case))
+    def evidence(self) -> TrialEvidence:
+        return TrialEvidence(read_trials(self.case))
 
     @cached_property
-    def tests(self) -> dict[Label, Evidence]:
+    def tests(self) -> dict[Label, TrialEvidence]:
         """Labels that were put to a test, each with the trials drawn for tests since: it was chosen knowing none."""
-        tested: dict[Label, Evidence] = {}
+        tested: dict[Label, TrialEvidence] = {}
         validations = [report for report in self.case.reports if report.step == "validate"]
         for report in validations:
             since = [
                 each for each in self.evidence.trials if each.step == "validate" and each.experiment >= report.number
             ]
             for note in report.notes:
-                label = tidy(parse(note))
-                if label and phrase_all(label) == note:
-                    tested.setdefault(label, Evidence(since))
+                label = normalize_label(parse_label(note))
+                if label and phrase_label(label) == note:
+                    tested.setdefault(label, TrialEvidence(since))
         return tested
 
-    def tested(self, label: Label) -> Measure | None:
+    def tested(self, label: Label) -> LabelScore | None:
         """What the tests say of a label; None if it was not put to one, or too little was seen."""
         found = self.tests[label].measure(label) if label in self.tests else None
         return found if found and min(found.count, found.others) >= ENOUGH else None
 
     @cached_property
     def exemplars(self) -> list[tuple[Scene, float]]:
-        return exemplars(self.case)
+        return read_exemplars(self.case)
 
     @cached_property
     def hints(self) -> list[tuple[Concept, int]]:
         """What the exemplars share, with the number of exemplars that do."""
-        return suggested([scene for scene, _ in self.exemplars])
+        return suggest_concepts([scene for scene, _ in self.exemplars])
 
     @cached_property
     def labels(self) -> list[Label]:
         """Every label worth weighing, best first; what the exemplars suggest, where nothing was drawn yet."""
         hints = [concept for concept, _ in self.hints]
         if not len(self.evidence):
-            return [tidy((concept,)) for concept in hints]
-        return search(self.evidence, hints)
+            return [normalize_label((concept,)) for concept in hints]
+        return search_labels(self.evidence, hints)
 
     @property
     def leading(self) -> list[Label]:
@@ -76,8 +76,8 @@ class View:
         activations = self.evidence.activations
         return not self.exemplars and len(activations) > 0 and float(activations.max() - activations.min()) < 1e-9
 
-    def luck(self, step: str) -> random.Random:
-        """For the design of a step; another attempt has other luck."""
+    def rng(self, step: str) -> random.Random:
+        """For the design of a step; another attempt has other rng."""
         return random.Random(f"scripted scientist {self.seed} {step} {self.case.tried(step)}")
 
     def due(self, step: str, times: int = 1) -> bool:

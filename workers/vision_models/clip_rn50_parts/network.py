@@ -23,7 +23,7 @@ REDUCTION = 32
 """Side of the image over that of the maps of layer4."""
 
 
-class Bottleneck(nn.Module):
+class ClipBottleneck(nn.Module):
     """Three convolutions and a short cut, ReLU last; where it strides, it averages first."""
 
     def __init__(self, inputs: int, inner: int, stride: int) -> None:
@@ -68,7 +68,7 @@ class AttentionPool(nn.Module):
         return self.c_proj(pooled.transpose(1, 2).flatten(1))
 
 
-class ImageSide(nn.Module):
+class ClipImageEncoder(nn.Module):
     """The network. `widths` gives the outputs of conv1 and of each stage."""
 
     def __init__(self, width: int, blocks: Mapping[str, int], side: int, outputs: int) -> None:
@@ -85,14 +85,14 @@ class ImageSide(nn.Module):
         inputs = width
         for at, name in enumerate(STAGES):
             inner, stride = width * 2**at, 1 if at == 0 else 2
-            first = Bottleneck(inputs, inner, stride)
+            first = ClipBottleneck(inputs, inner, stride)
             inputs = inner * EXPANSION
-            rest = [Bottleneck(inputs, inner, 1) for _ in range(blocks[name] - 1)]
+            rest = [ClipBottleneck(inputs, inner, 1) for _ in range(blocks[name] - 1)]
             self.add_module(name, nn.Sequential(first, *rest))
         self.attnpool = AttentionPool(side, inputs, outputs)
 
     @classmethod
-    def like(cls, weights: Mapping[str, Tensor]) -> ImageSide:
+    def like(cls, weights: Mapping[str, Tensor]) -> ClipImageEncoder:
         """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
         width = weights["conv3.weight"].shape[0]
         blocks = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}

@@ -18,17 +18,17 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from workers.errors import MissingPart
-from workers.vision_models.clip_rn50_parts.network import ImageSide
+from workers.vision_models.clip_rn50_parts.network import ClipImageEncoder
 
 SIDE = "visual."
 """Begins the names of the image side's weights."""
 
 
-def load(path: Path) -> ImageSide:
+def load(path: Path) -> ClipImageEncoder:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
     weights = _image_side(_read(path), path)
     try:
-        network = ImageSide.like(weights)
+        network = ClipImageEncoder.like(weights)
     except (KeyError, IndexError) as error:
         raise MissingPart(
             f"{path} holds no ResNet of CLIP: it has no {error}. Get one: hf download timm/resnet50_clip.openai"

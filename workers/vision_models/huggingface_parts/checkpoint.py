@@ -16,7 +16,7 @@ import torch
 
 from workers import hub
 from workers.errors import MachineryError, MissingPart, UnknownName
-from workers.vision_models.huggingface_parts.soundness import foreign
+from workers.vision_models.huggingface_parts.soundness import find_mismatch
 
 _ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
 
@@ -31,7 +31,7 @@ class Checkpoint:
     @cached_property
     def folder(self) -> Path:
         """Where its files are; fetched from the hub if need be. Raises UnknownName, MissingPart."""
-        if lack := foreign(self.name):
+        if lack := find_mismatch(self.name):
             raise MissingPart(lack)
         return hub.folder(self.name, hub.CHECKPOINT)
 
@@ -95,7 +95,7 @@ class Checkpoint:
     def _read(self) -> tuple[Any, list[str]]:
         """The network, and the names of the weights it needs that are not in the files."""
         try:
-            with _ALONE, quiet():
+            with _ALONE, silence_transformers():
                 network, report = self.network_class.from_pretrained(
                     self.folder,
                     config=self.config,
@@ -113,7 +113,7 @@ class Checkpoint:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """transformers shows no progress and reports nothing: what matters of it becomes an error."""
     from transformers.utils import logging
 

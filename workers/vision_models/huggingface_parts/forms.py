@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-Form = Literal["first", "last", "tokens"]
+TensorLayout = Literal["first", "last", "tokens"]
 """Units in the second dimension (b, c, h, w), in the last one (b, h, w, c), or tokens (b, others + h * w, c)."""
 Size = tuple[int, int]
 
@@ -25,12 +25,12 @@ def tensor_in(output: Any) -> torch.Tensor | None:
     return first if isinstance(first, torch.Tensor) else None
 
 
-def form_of(module: nn.Module, output: torch.Tensor, batch: int, size: Size, patch: int) -> Form | None:
+def find_layout(module: nn.Module, output: torch.Tensor, batch: int, size: Size, patch: int) -> TensorLayout | None:
     """How the output for images of `size` is laid out; None if it is no map. `patch` is 0 if the network has none."""
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
-        return "tokens" if output.shape[2] > 1 and grid(output.shape[1], size, patch) else None
+        return "tokens" if output.shape[2] > 1 and find_grid(output.shape[1], size, patch) else None
     if output.ndim != 4:
         return None
     _, a, b, c = output.shape
@@ -39,7 +39,7 @@ def form_of(module: nn.Module, output: torch.Tensor, batch: int, size: Size, pat
     return "last" if _fits((a, b), size) else None
 
 
-def grid(tokens: int, size: Size, patch: int) -> Size | None:
+def find_grid(tokens: int, size: Size, patch: int) -> Size | None:
     """Rows and columns of that many tokens over an image of `size`, those in front left out; None if they fit none."""
     height, width = size
     rows, columns = (height // patch, width // patch) if patch else (0, 0)
@@ -52,23 +52,23 @@ def grid(tokens: int, size: Size, patch: int) -> Size | None:
     return None
 
 
-def others_in_front(tokens: int, size: Size, patch: int) -> int:
+def count_extra_tokens(tokens: int, size: Size, patch: int) -> int:
     """Tokens in front that stand for no place."""
-    rows, columns = grid(tokens, size, patch) or (0, 0)
+    rows, columns = find_grid(tokens, size, patch) or (0, 0)
     return tokens - rows * columns
 
 
-def units_of(output: torch.Tensor, form: Form) -> int:
+def count_units(output: torch.Tensor, form: TensorLayout) -> int:
     return output.shape[1] if form == "first" else output.shape[-1]
 
 
-def laid_out(output: torch.Tensor, form: Form, size: Size, patch: int) -> torch.Tensor:
+def to_maps(output: torch.Tensor, form: TensorLayout, size: Size, patch: int) -> torch.Tensor:
     """A view of the output as maps (batch, units, height, width), tokens that stand for no place left out."""
     if form == "first":
         return output
     if form == "last":
         return output.permute(0, 3, 1, 2)
-    rows, columns = grid(output.shape[1], size, patch) or (1, output.shape[1])
+    rows, columns = find_grid(output.shape[1], size, patch) or (1, output.shape[1])
     return output[:, output.shape[1] - rows * columns :].transpose(1, 2).unflatten(2, (rows, columns))
 
 

@@ -19,13 +19,13 @@ from torch import nn
 from workers.errors import UnknownName
 from workers.protocols import LayerInfo, Scale
 from workers.vision_models.huggingface_parts.forms import (
-    Form,
     Size,
-    form_of,
-    laid_out,
-    others_in_front,
+    TensorLayout,
+    count_extra_tokens,
+    count_units,
+    find_layout,
     tensor_in,
-    units_of,
+    to_maps,
 )
 
 LOGITS = "logits"
@@ -66,21 +66,21 @@ LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
 
 @dataclass(frozen=True)
-class Tap:
+class LayerTap:
     """A layer and how its output is laid out."""
 
     info: LayerInfo
-    form: Form
+    form: TensorLayout
 
 
 @dataclass(frozen=True)
-class Layout:
+class NetworkLayers:
     """The layers of one network."""
 
-    taps: Mapping[str, Tap]
+    taps: Mapping[str, LayerTap]
     """By name, in the order in which they are computed; without the logits."""
     logits: LayerInfo | None
-    evidence: Tap | None
+    evidence: LayerTap | None
     """The last place where every class still has a map; None without logits."""
     others: Mapping[str, str]
     """What the modules give that are not listed as layers, by path."""
@@ -102,18 +102,18 @@ class Layout:
             raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MOST_NAMED])}{more}.")
 
 
-def find(network: Any, size: Size) -> Layout:
+def find_layers(network: Any, size: Size) -> NetworkLayers:
     """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
     outputs, result = _outputs(network, size)
     patch = _patch(_vision(network))
     modules = dict(network.named_modules())
-    found: dict[str, Tap] = {}
+    found: dict[str, LayerTap] = {}
     for path, output in outputs.items():
         tensor = tensor_in(output)
-        form = None if tensor is None else form_of(modules[path], tensor, BLANKS, size, patch)
+        form = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, patch)
         if tensor is not None and form:
-            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", units_of(tensor, form))
-            found[path] = Tap(info, form)
+            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, form))
+            found[path] = LayerTap(info, form)
     wide = {path: tap for path, tap in found.items() if _area(outputs[path], tap, size, patch) > 1}
     taps = _named(found, network) or {
         path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
@@ -121,10 +121,10 @@ def find(network: Any, size: Size) -> Layout:
     listed = {tap.info.path for tap in taps.values()}
     others = {path: _described(output) for path, output in outputs.items() if path not in listed}
     logits = _logits(network, result)
-    return Layout(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
+    return NetworkLayers(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
 
 
-def arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
+def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
     """What the network is called with: positions are stretched to images of another size than its own.
 
     One that hides and shuffles patches at random, as ViT-MAE does, gets the noise by which all stay where they are.
@@ -152,7 +152,7 @@ def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
     pixels = torch.zeros(BLANKS, 3, *size, dtype=weight.dtype, device=weight.device)
     paths = [(path, module) for path, module in network.named_modules() if path]
     with torch.no_grad(), _listening(paths, outputs):
-        result = network(**arguments(network, pixels))
+        result = network(**forward_arguments(network, pixels))
     return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
 
 
@@ -169,17 +169,17 @@ def _listening(paths: Sequence[tuple[str, nn.Module]], outputs: dict[str, list[A
             handle.remove()
 
 
-def _named(found: Mapping[str, Tap], network: Any) -> dict[str, Tap]:
+def _named(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
     """The layers that papers speak of, by the papers' names; none for an unknown architecture."""
     kind, own = network.config.model_type, f"{network.base_model_prefix}."
-    named: dict[str, Tap] = {}
+    named: dict[str, LayerTap] = {}
     for path, tap in found.items():
         inner = path.removeprefix(own).removeprefix("vision_model.")
         for kinds, pattern, name in NATURAL:
             if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
                 known = match.expand(name)
                 info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
-                named.setdefault(info.name, Tap(info, tap.form))
+                named.setdefault(info.name, LayerTap(info, tap.form))
                 break
     return named
 
@@ -209,20 +209,20 @@ def scale_of(config: Any) -> Scale:
     return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
 
 
-def _evidence(wide: dict[str, Tap], outputs: Mapping[str, Any], size: Size, patch: int) -> Tap | None:
+def _evidence(wide: dict[str, LayerTap], outputs: Mapping[str, Any], size: Size, patch: int) -> LayerTap | None:
     """The last map; but if a token of the class speaks for it, the last one that this token still draws from."""
     last = next(reversed(wide.values()), None)
     if last is None or last.form != "tokens":
         return last
     tensor = tensor_in(outputs[last.info.path])
-    if tensor is None or not others_in_front(tensor.shape[1], size, patch):
+    if tensor is None or not count_extra_tokens(tensor.shape[1], size, patch):
         return last
     return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
 
 
-def _area(output: Any, tap: Tap, size: Size, patch: int) -> int:
+def _area(output: Any, tap: LayerTap, size: Size, patch: int) -> int:
     tensor = tensor_in(output)
-    return 0 if tensor is None else laid_out(tensor, tap.form, size, patch)[0, 0].numel()
+    return 0 if tensor is None else to_maps(tensor, tap.form, size, patch)[0, 0].numel()
 
 
 def _patch(config: Any) -> int:

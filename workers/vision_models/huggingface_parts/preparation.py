@@ -18,15 +18,15 @@ from PIL import Image
 
 from workers.errors import MissingPart
 from workers.lab.imaging import in_parallel
-from workers.protocols import WHOLE, Box
-from workers.vision_models.huggingface_parts.checkpoint import quiet
+from workers.protocols import WHOLE_IMAGE, Box
+from workers.vision_models.huggingface_parts.checkpoint import silence_transformers
 
 RAMP = 256
 """Side of the image on which the processor is tried, in pixels."""
 NEAR = 0.005
 
 
-class Preparation:
+class ImagePreparation:
     """The image processor in a checkpoint's folder. Safe for threads."""
 
     def __init__(self, folder: Path) -> None:
@@ -53,13 +53,13 @@ class Preparation:
         return (self._normalise(pixels) if self._plain else pixels).to(precision)
 
     def _seen(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that the network sees; see `protocols.Cropping`.
+        """The part of an image of `size` (width, height) that the network sees; see `protocols.CroppingModel`.
 
         Found by preparing an image whose red grows to the right and whose green grows downwards.
         """
         ramps = self._bytes(_ramps(size))
         if not self._plain or ramps.shape[1:] != self.size:
-            return WHOLE
+            return WHOLE_IMAGE
         red, green, blue = ramps
         known = blue > 127  # padding is black
         left, right = _ends(red, known.any(0), axis=0)
@@ -107,7 +107,7 @@ def _processor(folder: Path) -> Any:
 
     processors: Any = AutoImageProcessor
     try:
-        with quiet():
+        with silence_transformers():
             return processors.from_pretrained(folder, backend="pil", trust_remote_code=False, local_files_only=True)
     except ImportError as error:
         if found := _without_torchvision(folder):

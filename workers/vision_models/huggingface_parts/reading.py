@@ -13,26 +13,26 @@ import torch
 
 from workers.errors import MachineryError
 from workers.protocols import probabilities
-from workers.vision_models.huggingface_parts.forms import laid_out, tensor_in
-from workers.vision_models.huggingface_parts.layers import LOGITS, Layout, Tap, arguments
+from workers.vision_models.huggingface_parts.forms import tensor_in, to_maps
+from workers.vision_models.huggingface_parts.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
 
 
-def read(
-    network: Any, pixels: torch.Tensor, layout: Layout, layers: Sequence[str], model: str
+def read_layers(
+    network: Any, pixels: torch.Tensor, layout: NetworkLayers, layers: Sequence[str], model: str
 ) -> dict[str, torch.Tensor]:
     """Float32 maps (batch, units, height, width) of the layers of these names; logits are 1 x 1."""
     found: dict[str, torch.Tensor] = {}
     size = (pixels.shape[2], pixels.shape[3])
 
-    def keep(name: str, tap: Tap) -> Callable[[torch.Tensor], None]:
+    def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
         def copied(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
-            maps = laid_out(output, tap.form, size, layout.patch)
+            maps = to_maps(output, tap.form, size, layout.patch)
             found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
 
         return copied
 
     with torch.no_grad(), _hooked(network, [(tap, keep(name, tap)) for name, tap in _taps(layout, layers)]):
-        result = network(**arguments(network, pixels))
+        result = network(**forward_arguments(network, pixels))
     if LOGITS in layers:
         found[LOGITS] = result.logits.float()[:, :, None, None]
     for name in layers:
@@ -40,8 +40,8 @@ def read(
     return {name: found[name] for name in layers}
 
 
-def evidence(
-    network: Any, pixels: torch.Tensor, layout: Layout, unit: int, model: str
+def grad_cam(
+    network: Any, pixels: torch.Tensor, layout: NetworkLayers, unit: int, model: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Probability of a class (batch,) and the map of what speaks for it (batch, height, width), 0 and more.
 
@@ -58,11 +58,9 @@ def evidence(
         return kept[0].clone()  # what follows may write into its input, which a leaf forbids
 
     with torch.enable_grad(), _hooked(network, [(tap, grow)]):
-        logits = network(**arguments(network, pixels)).logits.float()
+        logits = network(**forward_arguments(network, pixels)).logits.float()
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
-    activations, slopes = (
-        laid_out(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient)
-    )
+    activations, slopes = (to_maps(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient))
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
     _check(shares, LOGITS, model)
@@ -70,12 +68,12 @@ def evidence(
     return shares, maps
 
 
-def _taps(layout: Layout, layers: Sequence[str]) -> Iterator[tuple[str, Tap]]:
+def _taps(layout: NetworkLayers, layers: Sequence[str]) -> Iterator[tuple[str, LayerTap]]:
     return ((name, layout.taps[name]) for name in layers if name != LOGITS)
 
 
 @contextmanager
-def _hooked(network: Any, hooks: Sequence[tuple[Tap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
+def _hooked(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
     """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place."""
 
     def hook(call: Callable[[torch.Tensor], Any]) -> Callable[..., Any]:

@@ -15,12 +15,12 @@ LONGEST_HEADER = 100_000_000
 
 def missing(name: str) -> str:
     """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
-    lack = foreign(name) or hub.missing(name, hub.CHECKPOINT)
+    lack = find_mismatch(name) or hub.missing(name, hub.CHECKPOINT)
     place = None if lack else hub.holding(name, "config.json")
-    return lack or (damage(place) if place else "")
+    return lack or (find_damage(place) if place else "")
 
 
-def foreign(name: str) -> str:
+def find_mismatch(name: str) -> str:
     """Why a checkpoint that is here is no image model of transformers, as far as its files tell; "" if it may be."""
     local = Path(name).expanduser()
     if local.is_dir() and not (local / "config.json").is_file() and (states := sorted(local.glob("*.pth"))):
@@ -44,7 +44,7 @@ def foreign(name: str) -> str:
     return ""
 
 
-def damage(place: Path) -> str:
+def find_damage(place: Path) -> str:
     """Which file of a whole checkpoint is damaged, and how; "" if none is, as far as headers tell."""
     for path in hub.files(place, hub.CHECKPOINT):
         if fault := _fault(path):

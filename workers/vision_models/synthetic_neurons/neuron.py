@@ -20,7 +20,7 @@ _BETWEEN: Mapping[Kind, str] = {"mono": "", "or": " or ", "conditional": " | "}
 
 
 @dataclass(frozen=True)
-class Seen:
+class ConceptMask:
     """A concept that is present in an image."""
 
     value: float
@@ -41,7 +41,7 @@ class Neuron:
         """Such as "ball", "ball or cone", "ball | cone"."""
         return _BETWEEN[self.kind].join(self.concepts)
 
-    def respond(self, seen: Mapping[str, Seen]) -> Seen | None:
+    def respond(self, seen: Mapping[str, ConceptMask]) -> ConceptMask | None:
         """Value and mask in an image that shows the concepts `seen`, and maybe others; None if it is silent.
 
         A or B: whichever is present; of both, the mean value and the masks together. A | B: A, if B is there too.
@@ -52,14 +52,14 @@ class Neuron:
         if not present:
             return None
         value = sum(each.value for each in present) / len(present)
-        return Seen(value, np.logical_or.reduce([each.mask for each in present]))
+        return ConceptMask(value, np.logical_or.reduce([each.mask for each in present]))
 
 
-Table = Mapping[str, tuple[Neuron, ...]]
+NeuronTable = Mapping[str, tuple[Neuron, ...]]
 """Kind -> its neurons, in the order of their numbers."""
 
 
-def neurons(*, mono: str, either: str, conditional: str) -> Table:
+def build_table(*, mono: str, either: str, conditional: str) -> NeuronTable:
     """A table from the names of its neurons, separated by commas."""
     lists: tuple[tuple[Kind, str], ...] = (("mono", mono), ("or", either), ("conditional", conditional))
     return {kind: tuple(_neuron(kind, name.strip()) for name in names.split(",")) for kind, names in lists}

@@ -6,9 +6,9 @@ Table A4 prints others and sorts them. What the code calls "and" is the paper's 
 
 from __future__ import annotations
 
-from workers.vision_models.synthetic_neurons.neuron import Table, neurons
+from workers.vision_models.synthetic_neurons.neuron import NeuronTable, build_table
 
-_TABLE = neurons(
+_TABLE = build_table(
     mono="""
         stripes, bridge, jigsaw, handle, sunglasses, bird, arch, boat, feathers, tail, bug, text, pink, blue, dog,
         hands, tractor, frog, shirt, hat, roof, wing, hair, shoulders, circle, grass, orange, neck, flame, pizza,
@@ -26,4 +26,4 @@ _TABLE = neurons(
         tent | mountain, bird | tree, ball | hand, bridge | sky, suit | tie, wheel | racecar
     """,
 )
-RELEASE: Table = {"mono": _TABLE["mono"], "or": _TABLE["or"], "and": _TABLE["conditional"]}
+RELEASED_NEURONS: NeuronTable = {"mono": _TABLE["mono"], "or": _TABLE["or"], "and": _TABLE["conditional"]}

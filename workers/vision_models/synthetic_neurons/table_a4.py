@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workers.vision_models.synthetic_neurons.neuron import neurons
+from workers.vision_models.synthetic_neurons.neuron import build_table
 
-TABLE_A4 = neurons(
+TABLE_A4 = build_table(
     mono="""
         arch, bird, blue, boat, brick, bridge, bug, building, button, car window, circle, dog, eyes, feathers, flame,
         frog, grass, hair, hands, handle, hat, jeans, jigsaw, legs, light, neck, orange, paws, pencil, pizza, roof,

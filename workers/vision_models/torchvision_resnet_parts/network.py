@@ -14,7 +14,7 @@ from torch import Tensor, nn
 STAGES = ("layer1", "layer2", "layer3", "layer4")
 
 
-class Basic(nn.Module):
+class _BasicBlock(nn.Module):
     """Two convolutions and a short cut, ReLU last: a block of ResNet-18 and -34."""
 
     expansion = 1
@@ -32,7 +32,7 @@ class Basic(nn.Module):
         return (self.bn2(self.conv2(inner)) + (x if self.downsample is None else self.downsample(x))).relu()
 
 
-class Bottleneck(nn.Module):
+class _Bottleneck(nn.Module):
     """Three convolutions and a short cut, ReLU last: a block of the deeper networks."""
 
     expansion = 4
@@ -62,7 +62,9 @@ def _short_cut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
 class ResNet(nn.Module):
     """The network. `widths` gives the units of its layers."""
 
-    def __init__(self, block: type[Basic | Bottleneck], width: int, depths: Mapping[str, int], classes: int) -> None:
+    def __init__(
+        self, block: type[_BasicBlock | _Bottleneck], width: int, depths: Mapping[str, int], classes: int
+    ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
@@ -78,7 +80,7 @@ class ResNet(nn.Module):
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> ResNet:
         """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
-        block = Bottleneck if "layer1.0.conv3.weight" in weights else Basic
+        block = _Bottleneck if "layer1.0.conv3.weight" in weights else _BasicBlock
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         if absent := [name for name in STAGES if not depths[name]]:
             raise KeyError(f"{absent[0]}.0.conv1.weight")

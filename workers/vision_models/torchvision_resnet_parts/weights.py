@@ -56,7 +56,7 @@ def load(path: Path) -> ResNet:
     return network
 
 
-def called(digest: str) -> str:
+def find_weights_name(digest: str) -> str:
     """What torchvision calls the weights of a file with this SHA-256, in hex; "" if it is none of its files."""
     return PUBLISHED.get(digest[:8], "")
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import Bench
+from tests.support.tiny_lab import TinyContext
 from workers.lab import program_api
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
-from workers.sandbox.program import dialect
+from workers.sandbox.program import program_style
 
 PAPER = """
 def run_experiment(system, tools):
@@ -59,48 +59,50 @@ def sandbox():
 
 
 @pytest.fixture
-def bench(tmp_path):
-    return Bench(index_of(tmp_path))
+def context(tmp_path):
+    return TinyContext(index_of(tmp_path))
 
 
-def run(sandbox, bench, program, state=b""):
-    calls = program_api.calls(bench.system, bench.tools, dialect(program))
-    return sandbox.run(program, calls, program_api.facts(bench.system), bounds=Bounds(seconds=20), state=state)
+def run(sandbox, context, program, state=b""):
+    calls = program_api.list_calls(context.system, context.tools, program_style(program))
+    return sandbox.run(program, calls, program_api.list_facts(context.system), bounds=Bounds(seconds=20), state=state)
 
 
-def seen(bench):
-    return [(each.title, each.activation, each.origin) for entry in bench.tools.entries for each in entry.observations]
+def seen(context):
+    return [
+        (each.title, each.activation, each.origin) for entry in context.tools.entries for each in entry.observations
+    ]
 
 
-def test_a_program_of_the_paper_runs(sandbox, bench):
-    result = run(sandbox, bench, PAPER)
+def test_a_program_of_the_paper_runs(sandbox, context):
+    result = run(sandbox, context, PAPER)
     assert (result.status, result.output, result.error) == ("ok", "5 1.0\n", "")
-    assert [(title, pytest.approx(activation), origin) for title, activation, origin in seen(bench)] == [
+    assert [(title, pytest.approx(activation), origin) for title, activation, origin in seen(context)] == [
         ("dataset exemplar 0", 1.0, "exemplar"),
         ("dataset exemplar 1", 1.0, "exemplar"),
         ("dataset exemplar 2", 0.2, "exemplar"),
         ("a blue one", 0.0, "original"),
         ("make it green", 0.0, "edited"),
     ]
-    assert [entry.text for entry in bench.tools.entries] == [
+    assert [entry.text for entry in context.tools.entries] == [
         "2 of 3 are bright",
         "a blue one: bright\nmake it green: bright",
     ]
 
 
-def test_a_program_of_2024_runs(sandbox, bench):
-    result = run(sandbox, bench, CODE_2024)
+def test_a_program_of_2024_runs(sandbox, context):
+    result = run(sandbox, context, CODE_2024)
     assert (result.status, result.output) == ("ok", "patches 0 (8, 8) 0.0\n")
-    assert [each[0] for each in seen(bench)] == ["a green one", "a blue one"]
+    assert [each[0] for each in seen(context)] == ["a green one", "a blue one"]
 
 
-def test_a_script_of_2025_runs(sandbox, bench):
-    result = run(sandbox, bench, SCRIPT_2025)
+def test_a_script_of_2025_runs(sandbox, context):
+    result = run(sandbox, context, SCRIPT_2025)
     assert (result.status, result.error) == ("ok", "")
-    titles = [each[0] for each in seen(bench)]
+    titles = [each[0] for each in seen(context)]
     assert titles[:2] == ["Activation: 1.0", "Activation: 1.0"]
     assert titles[3:] == ["original image: 1.0", "make it blue: 0.0", "original image: 1.0", "make it green: 0.0"]
-    assert [each[2] for each in seen(bench)] == ["exemplar"] * 4 + ["edited", "exemplar", "edited"]
+    assert [each[2] for each in seen(context)] == ["exemplar"] * 4 + ["edited", "exemplar", "edited"]
 
 
 ROUNDS_2025 = (
@@ -124,10 +126,10 @@ print(statistics.mean(means), np.max(means))
 )
 
 
-def test_scripts_of_2025_go_on_where_the_one_before_ended(sandbox, bench):
+def test_scripts_of_2025_go_on_where_the_one_before_ended(sandbox, context):
     state, output = b"", []
     for program in ROUNDS_2025:
-        result = run(sandbox, bench, program, state)
+        result = run(sandbox, context, program, state)
         assert (result.status, result.error) == ("ok", "")
         state = result.state
         output.append(result.output)
@@ -159,26 +161,26 @@ print("make it fly (not made: there is no way to make it fly)")
 
 
 @pytest.mark.parametrize("program", IN_EVERY_DIALECT, ids=["function", "script", "single edits"])
-def test_a_refused_edit_leaves_the_rest_of_the_program_as_it_is(sandbox, bench, program):
-    result = run(sandbox, bench, program)
+def test_a_refused_edit_leaves_the_rest_of_the_program_as_it_is(sandbox, context, program):
+    result = run(sandbox, context, program)
     assert (result.status, result.error) == ("ok", "")
     assert "make it fly (not made: there is no way to make it fly)" in result.output
-    assert "make it fly" not in {title for title, _, _ in seen(bench)}
-    assert seen(bench)[-1][::2] == ("make it green", "edited")
-    assert any("make it fly (not made" in entry.text for entry in bench.tools.entries)
-    remark = bench.tools.entries[-1].text
+    assert "make it fly" not in {title for title, _, _ in seen(context)}
+    assert seen(context)[-1][::2] == ("make it green", "edited")
+    assert any("make it fly (not made" in entry.text for entry in context.tools.entries)
+    remark = context.tools.entries[-1].text
     assert remark.startswith("Not made, and left out of what is logged: 'make it fly' (there is no way to make it fly)")
 
 
-def test_a_script_about_scenes_runs(sandbox, bench):
-    result = run(sandbox, bench, SCENES)
+def test_a_script_about_scenes_runs(sandbox, context):
+    result = run(sandbox, context, SCENES)
     assert (result.status, result.error) == ("ok", "")
-    assert [entry.text for entry in bench.tools.entries] == ["image 1: bright\n1 of 1 are bright", ""]
-    assert [each[1:2] for each in seen(bench)] == [(0.0,), (1.0,)]
+    assert [entry.text for entry in context.tools.entries] == ["image 1: bright\n1 of 1 are bright", ""]
+    assert [each[1:2] for each in seen(context)] == [(0.0,), (1.0,)]
 
 
-def test_a_wrong_argument_is_told_to_the_program_and_what_it_logged_before_is_kept(sandbox, bench):
-    result = run(sandbox, bench, 'tools.display("before")\nsystem.neuron([1])\n')
+def test_a_wrong_argument_is_told_to_the_program_and_what_it_logged_before_is_kept(sandbox, context):
+    result = run(sandbox, context, 'tools.display("before")\nsystem.neuron([1])\n')
     assert result.status == "tool_error"
     assert "image_list[0] must be an image, but is a int" in result.error
-    assert [entry.text for entry in bench.tools.entries] == ["before"]
+    assert [entry.text for entry in context.tools.entries] == ["before"]
