@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from experiments.exchange.tables import cell, csv_line, json_line
+from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.models import AuditEntry, Run
 from experiments.runs.lists import Senseless, day, next_day
 

@@ -23,7 +23,7 @@ from experiments.api import docs, document, parameters, problems, rates
 from experiments.api.entry import Session, Token, allow
 from experiments.api.versions import tag
 from experiments.core import bodies
-from experiments.exchange.safe_zip import UPLOAD
+from experiments.core.bodies import UPLOAD
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (

@@ -20,8 +20,8 @@ from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
 from experiments.comments import anchors, reading, writing
 from experiments.comments.anchors import Nowhere
+from experiments.comments.imported import opinions_of
 from experiments.comments.writing import Unfit
-from experiments.exchange.opinions import opinions_of
 from experiments.models import Comment, Run, Thread
 from experiments.models.api_token import Scope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On

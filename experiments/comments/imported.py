@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
+
 from experiments.comments import anchors, reading
 from experiments.models import Experiment, ImportedOpinions, Observation, Run, Thread
 
@@ -21,6 +23,14 @@ class Place:
     where: str
     link: str
     observation: Observation | None
+
+
+def opinions_of(run: Run) -> ImportedOpinions | None:
+    """What came with an imported run; None if nothing did."""
+    try:
+        return run.opinions
+    except ObjectDoesNotExist:
+        return None
 
 
 def places(run: Run, opinions: ImportedOpinions | None) -> list[Place]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from experiments.comments import anchors
 from experiments.comments.pages import spot, told
-from experiments.core import access, audit, tagging
+from experiments.core import access, tagging
 from experiments.display import window
 from experiments.models import Run
 from experiments.models.member import Role
@@ -25,24 +24,13 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         row = anchor.observation or anchor.experiment
         if row is None:
             raise anchors.Nowhere("Only experiments and images have tags here; a run has them on the Runs page.")
-        write(request, row, request.POST.get("tag", ""), request.POST.get("verb") == "remove")
+        tagging.change(request, row, request.POST.get("tag", ""), request.POST.get("verb") == "remove")
     except (tagging.Unfit, anchors.Nowhere) as problem:
         return told(request, run, HttpResponse(status=204), str(problem), "error")
     if not request.headers.get("HX-Request"):
         messages.success(request, f"Changed the tags of {row}.")
         return redirect(run)
     return shown(request, run)
-
-
-@transaction.atomic
-def write(request: HttpRequest, row: tagging.Tagged, words: str, remove: bool) -> None:
-    """Raises tagging.Unfit."""
-    noun = row._meta.verbose_name
-    if not remove:
-        name = tagging.put(row, words)
-        audit.record(request, f"{noun}.tagged", row, tag=name)
-    elif tagging.take(row, words):
-        audit.record(request, f"{noun}.untagged", row, tag=words)
 
 
 def shown(request: HttpRequest, run: Run) -> HttpResponse:

@@ -16,9 +16,11 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from experiments.models import Review, ReviewItem
+from experiments.core.access import role_of
+from experiments.core.review_rights import UNDO, queues_of
+from experiments.models import Review, ReviewItem, ReviewQueue
+from experiments.models.member import Role
 from experiments.models.review import State
-from experiments.reviews import reservation
 
 
 def visible(user: User) -> QuerySet[Review]:
@@ -48,7 +50,7 @@ def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
     comments too, is not for their eyes."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
     due = Q(complete=False) & ~Exists(mine.exclude(state=State.DRAFT))
-    blind = ReviewItem.objects.filter(queue__in=reservation.queues_of(user).filter(blind=True))
+    blind = ReviewItem.objects.filter(queue__in=queues_of(user).filter(blind=True))
     return blind.filter(due | Exists(mine.filter(state=State.DRAFT))).order_by().values_list("run_id", flat=True)
 
 
@@ -83,10 +85,18 @@ def has_hidden_verdict(user: User | None) -> Q:
     back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
     blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
     recent = Review.objects.filter(item__in=blind, state=State.SUBMITTED)
-    recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - reservation.UNDO).order_by()
+    recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - UNDO).order_by()
     others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))
     recent = recent.filter(Q(item__queue__reviewers_per_item__gt=1) | Exists(others))
     if user is None:
         anybody = blind.filter(complete=False).order_by().values_list("run_id", flat=True)
         return Q(pk__in=anybody) | Q(pk__in=recent.values("item__run_id"))
     return Q(pk__in=blinded_runs(user)) | Q(pk__in=recent.filter(reviewer=user).values("item__run_id"))
+
+
+def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
+    """Whether this person may see now how far the reviewers of a queue agree: figures tell of opinions too."""
+    if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
+        return True
+    mine = Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED)
+    return mine.exists() and not blinded_runs(user).filter(queue=queue).exists()

@@ -21,7 +21,6 @@ from django.shortcuts import render
 
 from experiments.core import access
 from experiments.core.sessions import SessionStore
-from experiments.exchange.safe_zip import UPLOAD
 from experiments.models import ApiToken
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -33,6 +32,8 @@ Send = Callable[[Said], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 TAKING_FILES = ("/imports/bring/", "/api/v1/imports", "/api/v1/imports/batch")
+UPLOAD = 1 << 30
+"""Bytes of a file that is brought."""
 ROOM = 1 << 20
 """What a form with a file may bring beside the file."""
 REFUSED = "maia.refused"

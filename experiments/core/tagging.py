@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Q
+from django.http import HttpRequest
 
+from experiments.core import audit
 from experiments.models import Experiment, Observation, Run, Tag
 from experiments.models.tag import TAG_CHARS
 
@@ -60,3 +62,14 @@ def programs(name: str) -> Q:
     found = Tag.objects.filter(name=name).order_by()
     logged = Observation.objects.filter(tags__name=name).order_by().values("experiment")
     return Q(pk__in=found.values("experiments")) | Q(run__in=found.values("runs")) | Q(pk__in=logged)
+
+
+@transaction.atomic
+def change(request: HttpRequest, row: Tagged, words: str, remove: bool) -> None:
+    """Raises Unfit."""
+    noun = row._meta.verbose_name
+    if not remove:
+        name = put(row, words)
+        audit.record(request, f"{noun}.tagged", row, tag=name)
+    elif take(row, words):
+        audit.record(request, f"{noun}.untagged", row, tag=words)

@@ -16,12 +16,12 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import SimpleLazyObject
 
+from experiments.core import review_rights
 from experiments.core.access import role_of
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE, Status
-from experiments.reviews import reservation
 from workers.jobs import jail
 
 
@@ -130,5 +130,5 @@ def counts(user: Any) -> Mapping[str, str]:
 
 def to_review(user: Any) -> str:
     """How many items wait for this person's review; "" for none. Beyond some the number does not matter."""
-    count = reservation.waiting(user)[: COUNTED + 1].count()
+    count = review_rights.waiting(user)[: COUNTED + 1].count()
     return f"{COUNTED}+" if count > COUNTED else str(count or "")

@@ -17,15 +17,13 @@ from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange import review_tables
 from experiments.exchange.safe_zip import Refused
-from experiments.gallery.lists import ORIGINS
+from experiments.gallery.lists import OF_EXPERIMENTS, OF_IMAGES, ORIGINS
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.exchange import What
 from experiments.runs import lists
 from experiments.search import finding
 
 OF_RUNS = frozenset(lists.FILTERS)
-OF_EXPERIMENTS = OF_RUNS | {"low", "high"}
-OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 KNOWN: Mapping[What, frozenset[str]] = {
     What.BUNDLE: OF_RUNS,

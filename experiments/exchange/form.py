@@ -14,7 +14,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.core import access
-from experiments.exchange.safe_zip import UPLOAD, Refused
+from experiments.core.bodies import UPLOAD
+from experiments.exchange.safe_zip import Refused
 from experiments.models.exchange import ImportKind
 from experiments.models.member import Role
 

@@ -18,8 +18,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, notify, worker_status
+from experiments.core.bodies import UPLOAD
 from experiments.exchange import form
-from experiments.exchange.safe_zip import UPLOAD
 from experiments.installation import job_pages
 from experiments.models import Import, Job, VisionModelRow
 from experiments.models.exchange import ImportKind

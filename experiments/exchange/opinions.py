@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 
 from experiments.comments import reading
+from experiments.comments.imported import opinions_of
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.search_index import opinions
@@ -68,14 +68,6 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
         "finals": [*(brought.finals if brought else []), *finals],
         "tags": [asdict(each) for each in tags_of(run)],
     }
-
-
-def opinions_of(run: Run) -> ImportedOpinions | None:
-    """What came with an imported run; None if nothing did."""
-    try:
-        return run.opinions
-    except ObjectDoesNotExist:
-        return None
 
 
 def thread_json(thread: Thread) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 
 from experiments.core import blindness
+from experiments.core.blindness import may_see_agreement
 from experiments.core.display_name import person
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
@@ -95,7 +96,7 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
     if viewer is None:
         return Review.objects.none()
     queues = ReviewQueue.objects.filter(pk=queue_key(given)) if "queue" in given else ReviewQueue.objects.all()
-    return Agreement(tuple(queue for queue in queues.order_by("pk") if permissions.may_see(viewer, queue)), viewer)
+    return Agreement(tuple(queue for queue in queues.order_by("pk") if may_see_agreement(viewer, queue)), viewer)
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:

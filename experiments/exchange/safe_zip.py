@@ -17,10 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
+from experiments.core.bodies import UPLOAD
 from workers.errors import RequestError
 
-UPLOAD = 1 << 30
-"""Bytes of a file that is brought."""
 UNPACKED = 4 << 30
 """Bytes of all that an archive holds."""
 RATIO = 200

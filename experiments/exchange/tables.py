@@ -6,9 +6,6 @@ Rows are read and written in batches, so that a million take no more memory than
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal
@@ -18,6 +15,7 @@ from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
 from experiments.core import blindness
 from experiments.core.display_name import person
+from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.core.system_names import Names
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
@@ -25,7 +23,6 @@ from experiments.models import Label, Run
 from experiments.models.exchange import Format, What
 
 AT_ONCE = 1_000
-FORMULA = ("=", "+", "-", "@", "|", "%")
 Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]
 Get = Callable[[Any], Any]
 
@@ -250,28 +247,3 @@ def write(
             target.write(csv_line([cell(value) for value in row.values()]) if form == Format.CSV else json_line(row))
         count += len(batch)
     return count
-
-
-def json_line(row: dict[str, Any]) -> bytes:
-    shown = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
-    return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
-
-
-def csv_line(cells: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue().encode()
-
-
-def cell(value: Any) -> str:
-    """A value as CSV has it. A spreadsheet would take text that begins so for a formula, and run it."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value)
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.lstrip().startswith(FORMULA) or text.startswith(("\t", "\r", "\n")) else text

@@ -13,6 +13,11 @@ from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.models import Layer, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
+from experiments.runs import lists as run_lists
+
+OF_EXPERIMENTS = frozenset(run_lists.FILTERS) | {"low", "high"}
+OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
+"""Words of an address that choose experiments, and images."""
 
 ORIGINS = {
     "exemplar": "Exemplars",

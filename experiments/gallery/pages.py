@@ -14,9 +14,8 @@ from experiments.core import access
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
 from experiments.display import events, log_entries
-from experiments.exchange.export_query import KNOWN
 from experiments.gallery import experiments, observations
-from experiments.gallery.lists import LIST_SORTS, SORTS, Filters
+from experiments.gallery.lists import LIST_SORTS, OF_EXPERIMENTS, OF_IMAGES, SORTS, Filters
 from experiments.models.exchange import What
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
@@ -59,7 +58,11 @@ def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
 def export(filters: Filters, view: str) -> str:
     """Where a file of all that passes the filters is asked for."""
     what = What.EXPERIMENTS if view == "list" else What.OBSERVATIONS
-    given = {name: text for name, text in filters.params().items() if name in KNOWN[what]}
+    given = {
+        name: text
+        for name, text in filters.params().items()
+        if name in (OF_EXPERIMENTS if view == "list" else OF_IMAGES)
+    }
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone
     return f"{reverse('exports')}?{urlencode({'what': what, **given})}"

@@ -53,6 +53,10 @@ def limits() -> dict[str, int | float]:
     return dict(LIMITS)
 
 
+VERDICT_COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")
+"""What reviewers made of a run; written by `experiments.reviews.projection` alone."""
+
+
 class Run(models.Model):
     """What was asked, how it stands, who works on it, what it took and what came of it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -18,6 +20,5 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
-        from experiments.core.sessions import SessionStore
-
-        return SessionStore
+        store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+        return store

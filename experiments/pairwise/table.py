@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.exchange.tables import cell
+from experiments.core.spreadsheets import cell
 from experiments.models import Pair, PairwiseTrial, Vote
 from experiments.pairwise import sources
 from experiments.pairwise.results import name_of, preferred

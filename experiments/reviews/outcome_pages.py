@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit, notify
+from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models.member import Role
 from experiments.reviews import adjudication, queues, run_reviews
 from experiments.reviews.pages import item_at, page_context
@@ -19,7 +20,7 @@ from experiments.reviews.writing_pages import number
 @require_http_methods(["GET", "HEAD", "POST"])
 def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     """Choose an open queue for a run, and add it there."""
-    user = access.require(request, queues.MAKES)
+    user = access.require(request, MAKES_QUEUES)
     run = access.get_run(request, pk)
     if not run_reviews.may_put_up(run, user, access.role_of(user) or Role.VIEWER):
         raise PermissionDenied("Runs that have ended are put up for review: your own, by an admin any.")

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
 from experiments.core import access, audit, notify
+from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.models import Review, ReviewItem, ReviewQueue
@@ -38,14 +39,14 @@ def index(request: HttpRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
     shown = queues.with_progress(ReviewQueue.objects.select_related("owner")[:QUEUES])
-    mine = dict.fromkeys(reservation.queues_of(user).values_list("pk", flat=True))
+    mine = dict.fromkeys(queues_of(user).values_list("pk", flat=True))
     drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
         "open": [queue for queue in shown if queue.closed is None],
         "closed": [queue for queue in shown if queue.closed],
         "mine": mine,
         "drafts": drafts.select_related("item__queue", "item__run").order_by("-saved")[:20],
-        "may_make": (access.role_of(user) or Role.VIEWER) >= queues.MAKES,
+        "may_make": (access.role_of(user) or Role.VIEWER) >= MAKES_QUEUES,
     }
     return render(request, "reviews/list.html" if request.headers.get("HX-Request") else "reviews/index.html", context)
 
@@ -54,7 +55,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """The form of a new queue; its runs are those that the address chooses, as on the page Runs: an admin's of all
     runs, anybody else's of their own."""
-    user = access.require(request, queues.MAKES)
+    user = access.require(request, MAKES_QUEUES)
     query = QueryDict(request.META.get("QUERY_STRING", "")[:LONGEST])
     found = lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
@@ -118,7 +119,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "shows": overview.SHOWS.items(),
         "named": row.reviewers.all(),
         "chosen_by": "" if Names(user).hide_any(row) else row.filters,
-        "may_review": reservation.queues_of(user).filter(pk=pk).exists(),
+        "may_review": queues_of(user).filter(pk=pk).exists(),
         "may_close": queues.may_close(user, row),
         "drafts": overview.drafts(row, user),
         "undoable": writing.undoable(row, user),
@@ -130,7 +131,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no more reviews; what is submitted is open to everybody from now on."""
-    user = access.require(request, queues.MAKES)
+    user = access.require(request, MAKES_QUEUES)
     row = get_object_or_404(ReviewQueue, pk=pk)
     if row.closed is None and not queues.may_close(user, row):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
@@ -158,7 +159,7 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
 def nothing_left(queue: ReviewQueue, user: User) -> str:
     if queue.closed:
         return "This queue is closed."
-    if not reservation.queues_of(user).filter(pk=queue.pk).exists():
+    if not queues_of(user).filter(pk=queue.pk).exists():
         return "This queue is for reviewers whom it names, and you are not among them."
     if queue.items.filter(complete=False).exists():
         return (
@@ -237,7 +238,7 @@ def writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     "read"."""
     if mine and mine.state != State.DRAFT:
         return "done" if mine.state == State.SUBMITTED else "declined"
-    if not reservation.queues_of(user).filter(pk=item.queue_id).exists():
+    if not queues_of(user).filter(pk=item.queue_id).exists():
         return "closed" if mine else "read"
     if mine:
         return "write" if mine.holds() or reservation.has_room(item, user) else "lapsed"

@@ -13,18 +13,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
 
 from experiments.core import notifications
+from experiments.core.review_rights import OPEN
 from experiments.models import Adjudication, Review, Run
 from experiments.models.notification import Kind
 from experiments.models.review import State
-from experiments.models.run import Outcome
+from experiments.models.run import VERDICT_COLUMNS, Outcome
 
-OPEN = Q(item__complete=True) | Q(item__queue__closed__isnull=False)
-"""Of reviews: those that everybody may read who is not to review the run themselves."""
 BATCH = 500
-COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")
 
 
 @transaction.atomic
@@ -39,7 +36,7 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
             setattr(run, name, value)
         if run.verdict and (run.verdict, run.verdict_final) != before and run.owner != by:
             tell_author(run)
-    Run.objects.bulk_update(rows, COLUMNS, batch_size=BATCH)
+    Run.objects.bulk_update(rows, VERDICT_COLUMNS, batch_size=BATCH)
 
 
 def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
@@ -64,7 +61,7 @@ def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:
         verdict = Outcome.SPLIT
     verdict = final or verdict
     values = (str(verdict), bool(final), len(opinions), opinions.count(verdict))
-    return dict(zip(COLUMNS, values, strict=True))
+    return dict(zip(VERDICT_COLUMNS, values, strict=True))
 
 
 def tell_author(run: Run) -> None:

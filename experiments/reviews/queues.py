@@ -12,7 +12,7 @@ from django.db.models import Count, F, IntegerField, Max, OuterRef, QuerySet, Su
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from experiments.core import notifications
+from experiments.core import notifications, review_rights
 from experiments.core.access import role_of
 from experiments.core.display_name import person
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
@@ -20,10 +20,8 @@ from experiments.models.member import Role
 from experiments.models.notification import Kind
 from experiments.models.review import State
 from experiments.models.run import ENDED
-from experiments.reviews import projection, reservation
+from experiments.reviews import projection
 
-MAKES = Role.RESEARCHER
-"""Who makes queues: of any runs an admin, of their own everybody else."""
 MOST = 10_000
 """Runs of one queue."""
 BATCH = 1_000
@@ -128,7 +126,7 @@ def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
 
 def unfinished(user: Any) -> list[Any]:
     """The newest queues in which this person may review and something is `left`."""
-    rows = with_items(reservation.queues_of(user)).annotate(left=F("total") - F("complete"))
+    rows = with_items(review_rights.queues_of(user)).annotate(left=F("total") - F("complete"))
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 

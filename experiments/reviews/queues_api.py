@@ -17,6 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
 from experiments.api.once import once
 from experiments.api.problems import FieldError, Refusal
 from experiments.core import audit, blindness, notify
+from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models import Adjudication, ReviewQueue, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -64,7 +65,7 @@ class FinalOut(Schema):
 @router.post("/queues", response={201: QueueOut}, summary="Make a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Runs that have not ended are refused, and those that you may not put up."""
-    user = allow(request, queues.MAKES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
     return Status(201, once(request, response, user, lambda: made(request, user, plan)))
 
 
@@ -90,7 +91,7 @@ def made(request: HttpRequest, user: User, plan: QueueIn) -> tuple[QueueOut, str
 @router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Put a run up for review")
 def put_run_up(request: HttpRequest, pk: Id, wanted: PutUp) -> Status[ItemOut]:
     """As the last item of an open queue: a run of yours that has ended; an admin's any."""
-    user = allow(request, queues.MAKES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
     run = find(Run.objects.all(), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
     try:
@@ -106,7 +107,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: PutUp) -> Status[ItemOut]:
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
     """For good: its opinions are open to the team then. Yours, an admin's any."""
-    user = allow(request, queues.MAKES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
     queue = find(ReviewQueue.objects.all(), pk=pk)
     if queue.closed is None and not queues.may_close(user, queue):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")

@@ -7,43 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from experiments.models import Member, Review, ReviewItem, ReviewQueue
-from experiments.models.member import Role
+from experiments.core.review_rights import queues_of, waiting
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.review import State
 from experiments.reviews import projection
 
 LENGTH = timedelta(minutes=20)
 """How long a reservation lasts after the last sign of its reviewer."""
-UNDO = timedelta(minutes=10)
-"""How long a submission can be taken back, by who has not seen what others say."""
 TRIES = 20
 """Items that are tried before it is said that others hold them all: somebody may be quicker at each."""
-
-
-def queues_of(user: User) -> QuerySet[ReviewQueue]:
-    """Open queues in which this person may review."""
-    member = Member.objects.filter(user=user, user__is_active=True, role__gte=Role.REVIEWER)
-    named = ReviewQueue.reviewers.through.objects.filter(reviewqueue=OuterRef("pk"))
-    return ReviewQueue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
-
-
-def waiting(user: User, now: datetime | None = None) -> QuerySet[ReviewItem]:
-    """Items with a slot for this person, who has neither submitted nor declined them."""
-    reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
-    done = reviews.filter(reviewer=user).exclude(state=State.DRAFT)
-    live = Q(state=State.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
-    taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
-    counted = taken.values("item").annotate(count=Count("pk")).values("count")
-    rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
-    return rows.alias(taken=Coalesce(Subquery(counted), 0)).filter(taken__lt=F("queue__reviewers_per_item"))
 
 
 def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:

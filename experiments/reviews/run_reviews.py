@@ -6,10 +6,11 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 
+from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Adjudication, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
-from experiments.reviews import adjudication, queues
+from experiments.reviews import adjudication
 
 OFFERED = 50
 """Open queues that a run is offered to, the newest."""
@@ -37,7 +38,7 @@ def final(run: Run) -> Adjudication | None:
 
 def may_put_up(run: Run, user: User, role: Role) -> bool:
     """Whether this person, who has this role, may have the run reviewed."""
-    return run.has_ended and (role == Role.ADMIN or (role >= queues.MAKES and run.owner_id == user.pk))
+    return run.has_ended and (role == Role.ADMIN or (role >= MAKES_QUEUES and run.owner_id == user.pk))
 
 
 def offered(run: Run) -> list[ReviewQueue]:

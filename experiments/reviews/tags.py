@@ -8,9 +8,12 @@ from typing import Any
 from django import template
 from django.urls import NoReverseMatch, reverse
 
+from experiments.core import access
 from experiments.display.tags.people import names_in
 from experiments.display.verdicts import Verdict
 from experiments.models import Run
+from experiments.models.member import Role
+from experiments.reviews import run_reviews
 
 register = template.Library()
 
@@ -36,3 +39,10 @@ def unit_page(context: template.Context, run: Run) -> str:
         return reverse("unit", args=[run.model, run.layer, run.unit])
     except NoReverseMatch:
         return ""
+
+
+@register.simple_tag(takes_context=True)
+def reviews_of_run(context: template.Context, run: Run) -> dict[str, Any]:
+    """What the page of a run shows of its reviews, before who reads it; see `run_reviews.card`."""
+    user = access.require(context["request"])
+    return run_reviews.card(run, user, access.role_of(user) or Role.VIEWER)

@@ -11,10 +11,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core.review_rights import UNDO
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.review import State
 from experiments.reviews import reservation, rubric
-from experiments.reviews.reservation import LENGTH, UNDO
+from experiments.reviews.reservation import LENGTH
 from workers import registry
 
 REASON_CHARS = 1_000

@@ -17,8 +17,7 @@ from experiments.api.problems import FieldError, Refusal
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, verdicts
 from experiments.models import Hypothesis, Run
-from experiments.models.run import LIMITS, Status
-from experiments.reviews import projection
+from experiments.models.run import LIMITS, VERDICT_COLUMNS, Status
 from experiments.runs import lists
 
 router = Router(tags=["Runs"])
@@ -174,7 +173,7 @@ def read(pk: int, viewer: User) -> RunOut:
 def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
     """Add the verdicts that this person may see."""
     judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
-    seen = verdicts.of(judged.only(*projection.COLUMNS), viewer)
+    seen = verdicts.of(judged.only(*VERDICT_COLUMNS), viewer)
     for run in shown:
         if found := seen.get(run.id):
             figures: dict[str, Any] = {"final": found.is_final, "opinions": found.opinions}

@@ -12,11 +12,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE
-from experiments.reviews import queues
 from experiments.runs import lists
 from workers import registry
 
@@ -78,7 +78,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "moving": any(run.status in ACTIVE for run in page),
         "any": bool(page.paginator.count) or Run.objects.exists(),
         "may_act": role != Role.VIEWER,
-        "may_queue": role >= queues.MAKES,
+        "may_queue": role >= MAKES_QUEUES,
         "verdicts": verdicts.of(page, user) if "verdict" in chosen else {},
         "address": request.get_full_path(),
     }

@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.versions import must_match
-from experiments.comments import tag_pages as pages
+from experiments.core import tagging
 from experiments.models import Experiment, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -69,5 +69,5 @@ def set_experiment_tags(request: HttpRequest, pk: Id, number: Number, wanted: Ta
         before = tags_of(row)
         must_match(request, before)
         for name in set(before.tags) ^ set(wanted.tags):
-            pages.write(request, row, name, remove=name in before.tags)
+            tagging.change(request, row, name, remove=name in before.tags)
     return tags_of(row)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 
+from experiments.core.blindness import may_see_agreement
 from experiments.core.search_index import words
 from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
@@ -16,7 +17,6 @@ from experiments.display import layout
 from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchText, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.search_text import Kind
-from experiments.reviews.agreement import permissions
 from experiments.search import addresses
 from experiments.search.finding import Scope, find
 from experiments.search.runs import runs_matching
@@ -87,7 +87,7 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     for queue in queues:
         if not set(terms) & AGREEMENT:
             yield Option(plain(queue.name, terms), queue.get_absolute_url(), "review queue")
-        elif permissions.may_see(user, queue):
+        elif may_see_agreement(user, queue):
             where = addresses.address("review-agreement", queue.pk)
             yield Option(plain(f"Agreement in {queue.name}", terms), where, "agreement")
     trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if holds(f"{each.name} trial", terms)][:FEW]

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from experiments.core import blindness
+from experiments.core import blindness, review_rights
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.review import State
 from experiments.reviews import overview, queues, reservation, rubric, writing
@@ -73,7 +73,7 @@ def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
 def test_several_reviewers_have_slots_of_the_same_item(owner, first, second):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     assert [taken(queue, user).slot for user in (first, second)] == [1, 2]
-    assert not reservation.waiting(member("third", "REVIEWER")).exists()
+    assert not review_rights.waiting(member("third", "REVIEWER")).exists()
 
 
 def test_a_reservation_that_lapses_goes_to_another_and_the_draft_stays(owner, first, second):
@@ -103,7 +103,7 @@ def test_only_those_whom_the_queue_names_may_review(owner, first, second):
 
 def test_a_researcher_gets_nothing(owner):
     assert reservation.take(queue_of(owner), owner) is None
-    assert not reservation.waiting(owner).exists()
+    assert not review_rights.waiting(owner).exists()
 
 
 def test_a_declined_item_goes_to_another(owner, first, second):

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access, blindness
+from experiments.core.blindness import may_see_agreement
 from experiments.models import ReviewQueue
 from experiments.reviews.agreement import disagreements, permissions
 
@@ -30,7 +31,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     queue = get_object_or_404(ReviewQueue, pk=pk)
     way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]
     context: dict[str, Any] = {"queue": queue, "crumbs": way}
-    if not permissions.may_see(user, queue):
+    if not may_see_agreement(user, queue):
         return render(request, "reviews/agreement/hidden.html", context)
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     context["left_out"] = permissions.left_out(user, queue)

@@ -9,20 +9,11 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.core import blindness
+from experiments.core import blindness, review_rights
 from experiments.core.access import role_of
 from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
-from experiments.reviews import reservation
-
-
-def may_see(user: User, queue: ReviewQueue) -> bool:
-    """Whether this person may see the agreement of a queue now."""
-    if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
-        return True
-    mine = Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED)
-    return mine.exists() and not blindness.blinded_runs(user).filter(queue=queue).exists()
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
@@ -39,4 +30,4 @@ def left_out(user: User, queue: ReviewQueue) -> int:
 
 
 def may_review(user: User, queue: ReviewQueue) -> bool:
-    return reservation.queues_of(user).filter(pk=queue.pk).exists()
+    return review_rights.queues_of(user).filter(pk=queue.pk).exists()

@@ -18,6 +18,7 @@ from experiments.core.system_names import Names
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs.asking import form as forms
+from experiments.runs.asking.request_body import request_body
 from experiments.runs.forks import relatives
 
 EARLIER = 3
@@ -146,7 +147,7 @@ def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
-    body = example.query(values)
+    body = request_body(values)
     curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", body)
     return {"command": forms.command_line(values), "curl": curl}
 

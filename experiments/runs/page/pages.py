@@ -12,7 +12,6 @@ from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
 from experiments.models.member import Role
-from experiments.reviews import run_reviews
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
 from experiments.runs.page import raw, tabs
@@ -34,7 +33,6 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_stop": role != Role.VIEWER,
         "may": " ".join(actions.moves(run)),
         "head": rendering.head(run),
-        "judged": run_reviews.card(run, request.user, role),
         "desk": editor.of(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
