@@ -174,7 +174,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     if row.closed is None:
         raise Http404("Which label is whose is hidden until the trial is closed; then its choices can be had here.")
     response = HttpResponse("".join(table.lines(row)), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="maia-choices-{row.pk}.csv"'
+    response["Content-Disposition"] = f'attachment; filename="maia-votes-{row.pk}.csv"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
 

@@ -114,12 +114,12 @@ WRITES: dict[str, Case] = {
         "review.adjudicated",
     ),
     "run-review": ("/runs/{concluded}/review/", {"queue": "{queue}"}, "run.put_up"),
-    "choices-new": ("/pairwise/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "trial.made"),
-    "choices-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
-    "choices-undo": ("/pairwise/{trial}/undo/", {}, "choice.undone"),
-    "choices-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
-    "choices-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
-    "choices-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
+    "pairwise-new": ("/pairwise/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "trial.made"),
+    "pairwise-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
+    "pairwise-undo": ("/pairwise/{trial}/undo/", {}, "choice.undone"),
+    "pairwise-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
+    "pairwise-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
+    "pairwise-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -139,8 +139,8 @@ BEFORE = {
     "review-undo": ("review-take", "review-submit"),
     "review-final": ("review-take", "review-submit"),
     "run-turn-stop": ("run-turn",),
-    "choices-undo": ("pairwise-answer",),
-    "choices-stop": ("pairwise-ask",),
+    "pairwise-undo": ("pairwise-answer",),
+    "pairwise-stop": ("pairwise-ask",),
     "settings-you-sessions": (),
 }
 """What has to be sent before, so that there is something to do."""

@@ -124,7 +124,7 @@ def test_it_stops_at_its_allowance_and_says_how_to_go_on(judge: Judge, provider:
     assert judge.votes.count() == 2
     again = backbones.ask(judge.trial_id, "openai:gpt-4o", 1.0, owner)
     assert again.pk == judge.pk
-    assert done(again).choices.count() == 5
+    assert done(again).votes.count() == 5
 
 
 def test_one_without_a_known_price_judges_only_where_somebody_says_so(
@@ -137,7 +137,7 @@ def test_one_without_a_known_price_judges_only_where_somebody_says_so(
     assert "claude (price unknown)" in page
     client.post(f"/pairwise/{judge.trial_id}/ask/", asked | {"unpriced": "on"})
     other = done(Judge.objects.get(backbone_model="claude"))
-    assert (other.known_cost, other.choices.count()) == (None, 5)
+    assert (other.known_cost, other.votes.count()) == (None, 5)
     assert "price unknown, 5k tokens read" in client.get(f"/pairwise/{judge.trial_id}/").content.decode()
 
 

@@ -37,10 +37,10 @@ def run(owner: User) -> Run:
     return make_run(owner, question="Does it like snow?")
 
 
-def say(run: Run, *texts: str, kind: str = "title") -> list[int]:
+def say(run: Run, *pieces: str, kind: str = "title") -> list[int]:
     """Passages of one run, oldest first; their keys."""
-    texts.write(passage_of(run, (kind, None, text), seq=1) for text in texts)
-    return list(SearchText.objects.order_by("-pk").values_list("pk", flat=True)[: len(texts)])[::-1]
+    texts.write(passage_of(run, (kind, None, text), seq=1) for text in pieces)
+    return list(SearchText.objects.order_by("-pk").values_list("pk", flat=True)[: len(pieces)])[::-1]
 
 
 def said(typed: str, **scope: Any) -> list[str]:

@@ -216,7 +216,7 @@ def test_queues_trials_and_agreement_are_offered_by_name(owner: User) -> None:
     reviewer.force_login(member("other", "VIEWER"))
     text = jump(client, "snow")
     assert f'href="/review/{queue.pk}/"' in text
-    assert f'href="/choices/{trial.pk}/"' in text
+    assert f'href="/pairwise/{trial.pk}/"' in text
     assert f'href="/review/{queue.pk}/agreement/"' in jump(client, "agreement snow")
     assert "/agreement/" not in jump(reviewer, "agreement snow"), "hidden from them until the queue is closed"
 
