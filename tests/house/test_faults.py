@@ -23,11 +23,11 @@ def site(quick_state: Path):
 LONG_AGO = "2026-01-01 00:00:00+00:00"
 ASK = """
 from django.contrib.auth.models import User
-from experiments import live
+from experiments.core import notify
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
     unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}}, enqueued="{enqueued}")
-live.watch(run.pk, {watched})
+notify.watch(run.pk, {watched})
 print(run.pk)
 """
 
@@ -78,10 +78,11 @@ def test_a_run_goes_on_after_its_worker_was_killed(site: Installation) -> None:
 
 STEER = """
 from django.contrib.auth.models import User
-from experiments import forks, steering
+from experiments.runs.forks import relatives as forks
+from experiments.runs.steering import actions as steering
 from experiments.runs.forks.form import ForkForm
 from experiments.models import Run
-from workers.jobs import queue
+from experiments.core import queue
 by, run = steering.By(User.objects.get()), Run.objects.get(pk={run})
 {do}
 """
