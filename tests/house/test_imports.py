@@ -29,6 +29,15 @@ FOR_PLUGINS = (
     "workers.vision_models.own_network",  # no plug-in but what two of them are made on
     "workers.vision_models.centre_crop",
 )
+ROOMS = (
+    *("models", "core", "display", "api", "search", "runs", "gallery", "units", "comments", "reviews"),
+    *("pairwise", "installation", "exchange", "sharing", "accounts"),
+)
+"""The rooms of `experiments/`, each standing on those before it. What a room needs of a later one comes by a template
+tag, by registration when the app is ready, or as a column that its owner projects."""
+OUTSIDE = ("management", "urls", "checks", "admin", "apps")
+STILL_UPWARDS = {"display -> runs", "models -> display"}
+"""Arrows that are still to go; the list only shrinks."""
 HEAVY = ("torch", "panda3d", "transformers", "diffusers", "datasets", "openai", "safetensors")
 
 
@@ -65,6 +74,28 @@ def test_pages_take_names_and_jobs_from_workers_and_nothing_else() -> None:
     pages = [name for name in MODULES if within(name, "experiments", "maia_web")]
     taken = [(name, taken) for name in pages for taken in imports(name) if within(taken, "workers")]
     assert [(name, taken) for name, taken in taken if not within(taken, *FOR_EXPERIMENTS)] == []
+
+
+def room_of(name: str) -> str:
+    return name.split(".")[1]
+
+
+def arrows() -> dict[str, set[str]]:
+    """Room of `experiments/` -> the rooms that its modules import, wherever in them."""
+    found: dict[str, set[str]] = {}
+    for name in MODULES:
+        if within(name, "experiments") and "." in name and "migrations" not in name:
+            others = {room_of(taken) for taken in imports(name) if taken.startswith("experiments.")}
+            found.setdefault(room_of(name), set()).update(others & {*ROOMS, *OUTSIDE} - {room_of(name)})
+    return found
+
+
+def test_a_room_imports_only_what_stands_before_it() -> None:
+    order = {room: place for place, room in enumerate((*ROOMS, *OUTSIDE))}
+    drawn = arrows()
+    assert set(drawn) <= set(order), "a new room has its place in the order"
+    upwards = {f"{room} -> {other}" for room, others in drawn.items() for other in others if order[other] > order[room]}
+    assert upwards == STILL_UPWARDS, "mend it, or take what is mended off the list"
 
 
 def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
