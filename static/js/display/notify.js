@@ -1,24 +1,35 @@
 // Parts of a page that follow what others do: <section data-live="comments.run.7" hx-get="…" hx-trigger="live">.
-// Such a part asks again when one of its topics rings, when the socket has come back, and every half minute.
-import { Bells } from "./bells.js";
+// Such a part asks again when one of its topics has changed, when the socket has come back, and every half minute. The
+// socket says which topics have changed, and never carries data.
+import { Socket } from "./socket.js";
 
-const ASK_EVERY = 30000; // ms between two questions that no bell asked for
-const TOGETHER = 60; // ms in which bells count as one
+const ASK_EVERY = 30000; // ms between two questions that no topic asked for
+const TOGETHER = 60; // ms in which changes count as one
+const MOST = 10; // topics that the server lets one socket hear
 const shown = new Map(); // address -> what it answered last
 const waiting = new Set();
-const rung = new Set();
+const changed = new Set();
+let topics = [];
+let isNew = true;
 let timer = 0;
 
 const parts = () => [...document.querySelectorAll("[data-live]")];
 const topicsOf = (part) => part.dataset.live.split(" ").filter(Boolean);
-const bells = new Bells(ring, () => ask(parts()));
+const socket = new Socket(() => (topics.length ? `/ws/live/?${new URLSearchParams(topics.map((topic) => ["topic", topic]))}` : ""), receive);
 
-function ring(topic) {
-  rung.add(topic);
+// A second beginning means that changes may have been missed.
+function receive({ type, topic }) {
+  if (type === "bell") note(topic);
+  if (type === "ready" && !isNew) ask(parts());
+  if (type === "ready") isNew = false;
+}
+
+function note(topic) {
+  changed.add(topic);
   timer ||= setTimeout(() => {
     timer = 0;
-    ask(parts().filter((part) => topicsOf(part).some((each) => rung.has(each))));
-    rung.clear();
+    ask(parts().filter((part) => topicsOf(part).some((each) => changed.has(each))));
+    changed.clear();
   }, TOGETHER);
 }
 
@@ -37,7 +48,10 @@ function leave() {
 }
 
 function listen() {
-  bells.hear([...new Set(parts().flatMap(topicsOf))]);
+  const wanted = [...new Set(parts().flatMap(topicsOf))].slice(0, MOST).sort();
+  if (wanted.join() === topics.join()) return;
+  topics = wanted;
+  socket.restart();
 }
 
 // Forms differ by their token alone: then nothing has changed, and what is open or marked stays so.

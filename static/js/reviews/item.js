@@ -1,10 +1,10 @@
 // Focus mode: keys for the rubric, a draft saved as it is typed, and the next item on screen without a wait.
-import { Desk } from "./items.js";
+import { ItemQueue } from "./item_queue.js";
 import { toast } from "../display/notices.js";
 
 const TYPED = 600; // ms without a key, after which a draft is saved
 const ALIVE = 240000; // ms between two signs of life, by which a reservation lasts
-const desk = new Desk(document.getElementById("desk"));
+const queue = new ItemQueue(document.getElementById("desk"));
 let line = 0;
 let timer = 0;
 let sideways = false; // the last key was an arrow to the left or right
@@ -80,7 +80,7 @@ function save() {
   timer = 0;
   if (!form()) return;
   const here = form();
-  desk.post(here, here.dataset.save).then((answer) => {
+  queue.post(here, here.dataset.save).then((answer) => {
     if (here !== form()) return;
     if (answer.ok) { if (!timer) said(`Saved ${answer.body.saved}`); if (answer.body.words) tell(answer.body.words); } else refused(answer);
   });
@@ -109,19 +109,19 @@ async function send(additional = false) {
   timer = 0;
   here.dataset.sent = "yes";
   if (additional) here.elements.additional.value = "yes";
-  const next = desk.next;
+  const next = queue.next;
   here.elements.next.value = next?.dataset.position || "";
-  const asked = desk.post(here, here.action);
-  const before = next ? desk.show(next) : null; // the next item stands there before the server has answered
+  const asked = queue.post(here, here.action);
+  const before = next ? queue.show(next) : null; // the next item stands there before the server has answered
   if (next) begin();
   const answer = await asked;
   delete here.dataset.sent;
   if (!answer.ok) {
-    if (before) begin(desk.show(before)); // what was typed in the next one lies there as before
+    if (before) begin(queue.show(before)); // what was typed in the next one lies there as before
     refused(answer);
     return;
   }
-  await desk.goOn(answer.body, next, () => begin());
+  await queue.advance(answer.body, next, () => begin());
 }
 
 function refused({ status, body }) {
@@ -185,17 +185,17 @@ function begin(next = null) {
   form().classList.add("scripted");
   const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
   point(empty < 0 ? 0 : empty, false);
-  if (next) desk.next = next;
-  else desk.lookAhead();
+  if (next) queue.next = next;
+  else queue.lookAhead();
 }
 
 async function live() {
   if (!form() || form().dataset.sent) return;
   const here = form();
-  const { ok, body } = await desk.post(here, here.dataset.hold);
+  const { ok, body } = await queue.post(here, here.dataset.hold);
   if (!ok || here !== form()) return;
   if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional opinion.", [["Submit as an additional opinion", () => send(true)]]);
-  else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); desk.after(() => location.reload()); }]]);
+  else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
 }
 
 // In capture, so that the buttons of a form that stays are not put out by the frame.
@@ -211,7 +211,7 @@ document.addEventListener("click", (event) => {
   const shown = button.getAttribute("aria-pressed") !== "true";
   button.setAttribute("aria-pressed", String(shown));
   button.textContent = shown ? "Show masked" : "Show raw";
-  desk.raw(shown);
+  queue.raw(shown);
 });
 addEventListener("popstate", () => location.reload());
 setInterval(live, ALIVE);

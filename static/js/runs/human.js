@@ -1,20 +1,20 @@
 // A person's turn: the editor with its draft, the tools and examples beside it. The section is drawn by the server; it
 // is fetched anew when the run says that somebody's turn has begun or ended.
-import { Drafts } from "./drafts.js";
-import { Editor } from "./editor.js";
+import { SavedDraft } from "./saved_draft.js";
+import { CodeEditor } from "./code_editor.js";
 
 const BEGINS = new Set(["awaited", "experiment", "result"]); // kinds of events that bring something to an empty section
 const ENDS = new Set(["resumed", "handed", "concluded", "limit_reached", "cancelled", "failed"]); // that end a turn
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
-let desk = null;
+let editor = null;
 
-class Desk {
+class ReplyEditor {
   constructor(section) {
     this.section = section;
     this.form = byId("desk");
-    this.editor = new Editor(this.form.querySelector(".code-edit"), () => byId("send").focus());
-    this.drafts = new Drafts(this.form, (words, kept) => this.report(words, kept));
+    this.code = new CodeEditor(this.form.querySelector(".code-edit"), () => byId("send").focus());
+    this.draft = new SavedDraft(this.form, (words, kept) => this.report(words, kept));
     this.form.addEventListener("keydown", (event) => this.pressed(event));
     this.form.addEventListener("htmx:confirm", (event) => this.send(event));
     this.form.addEventListener("htmx:beforeRequest", () => { byId("send").disabled = true; });
@@ -69,7 +69,7 @@ class Desk {
   insert(words) {
     const experiment = byId("what-experiment");
     if (!experiment.checked && !experiment.disabled) experiment.click();
-    if (experiment.checked) this.editor.paste(words);
+    if (experiment.checked) this.code.paste(words);
   }
 
   pressed(event) {
@@ -84,7 +84,7 @@ class Desk {
     event.preventDefault();
     if (this.sending) return;
     this.sending = true;
-    await this.drafts.save();
+    await this.draft.save();
     this.sending = false;
     event.detail.issueRequest(true);
   }
@@ -99,29 +99,29 @@ class Desk {
   }
 
   // Drawn anew, so that the form holds what the other tab left.
-  take() { this.drafts.dirty = false; fetchAgain(); }
+  take() { this.draft.dirty = false; fetchAgain(); }
 
-  keep() { this.drafts.goOn(this.other.version); }
+  keep() { this.draft.resume(this.other.version); }
 }
 
 function mount() {
   const section = byId("turn");
-  if (desk?.form.isConnected) return;
-  desk?.drafts.leave();
-  desk = section && byId("desk") ? new Desk(section) : null;
+  if (editor?.form.isConnected) return;
+  editor?.draft.leave();
+  editor = section && byId("desk") ? new ReplyEditor(section) : null;
 }
 
-// One at a time; a desk that has come meanwhile, and is perhaps written on, stays where nothing `must` take its place.
+// One at a time; an editor that has come meanwhile, and is perhaps written on, stays where nothing `must` take its place.
 let fetching = Promise.resolve();
 function fetchAgain(must = true) {
-  fetching = fetching.then(() => (desk && !must ? null : drawAgain())).catch(() => null);
+  fetching = fetching.then(() => (editor && !must ? null : drawAgain())).catch(() => null);
 }
 
 // What could not be kept goes on standing under the new section, to be copied.
 async function drawAgain() {
   const section = byId("turn");
   if (!section?.dataset.url) return;
-  const unsaved = desk && !(await desk.drafts.save()) ? desk.editor.text : "";
+  const unsaved = editor && !(await editor.draft.save()) ? editor.code.text : "";
   await htmx.ajax("GET", section.dataset.url, { target: section, swap: "innerHTML" });
   if (unsaved.trim()) section.append(leftOver(unsaved));
 }
@@ -133,17 +133,17 @@ function leftOver(words) {
   return box;
 }
 
-// Runs of agents have no desk, and ask for none.
+// Runs of agents have no editor, and ask for none.
 document.addEventListener("run:event", ({ detail: kind }) => {
   const people = byId("run").dataset.backbone === "person";
-  if (kind === "handed" || (ENDS.has(kind) && (desk || people))) fetchAgain();
+  if (kind === "handed" || (ENDS.has(kind) && (editor || people))) fetchAgain();
   else if (BEGINS.has(kind) && people) fetchAgain(false);
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.id === "panel") desk?.drafts.save({ keepalive: true });
+  if (event.detail.target.id === "panel") editor?.draft.save({ keepalive: true });
 });
 document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target?.matches("#turn, #panel")) mount(); });
 document.addEventListener("htmx:historyRestore", mount);
-addEventListener("pagehide", () => desk?.drafts.save({ keepalive: true }));
-document.addEventListener("visibilitychange", () => { if (document.hidden) desk?.drafts.save({ keepalive: true }); });
+addEventListener("pagehide", () => editor?.draft.save({ keepalive: true }));
+document.addEventListener("visibilitychange", () => { if (document.hidden) editor?.draft.save({ keepalive: true }); });
 mount();

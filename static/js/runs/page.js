@@ -1,5 +1,5 @@
-// The run page: its tabs, its stream, the head that says how the run is. The transcript itself is in transcript.js.
-import { Stream } from "./stream.js";
+// The run page: its tabs, its socket, the head that says how the run is. The transcript itself is in transcript.js.
+import { Socket } from "../display/socket.js";
 import { Transcript } from "./transcript.js";
 import { answer } from "./links.js";
 import "../display/images.js";
@@ -16,14 +16,16 @@ const CONNECTION = {
   refused: "You may not watch this run any more",
 };
 let transcript = null;
-let stream = null;
+let socket = null;
+let last = 0; // the newest event that the page has
 let redraw = 0;
 
 // --- what the server sends ---
 
 const takes = {
   event(message) {
-    page.dataset.events = message.seq;
+    last = message.seq;
+    page.dataset.events = last;
     byId("say").textContent = transcript ? transcript.event(message) : "";
     if (!transcript) grow(message.kind);
     if (message.kind === "handed") page.dataset.backbone = message.html.includes('data-backbone="person"') ? "person" : "agent";
@@ -58,15 +60,23 @@ export function replace(id, html) {
 
 // The tab that the panel shows now: it came with the page, by a link, or by the browser's Back.
 function mount() {
-  const { tab, last } = panel.firstElementChild.dataset;
+  const { tab } = panel.firstElementChild.dataset;
+  const newest = Number(panel.firstElementChild.dataset.last);
   transcript?.leave();
-  transcript = tab === "transcript" ? new Transcript(page, Number(last), replace) : null;
+  transcript = tab === "transcript" ? new Transcript(page, newest, replace) : null;
   if (!transcript) byId("pill").hidden = true;
   for (const link of byId("tabs").querySelectorAll("a")) {
     if (link.dataset.tab === tab) { link.setAttribute("aria-current", "page"); inView(link, byId("tabs")); }
     else link.removeAttribute("aria-current");
   }
-  if (transcript) stream?.from(Number(last));
+  if (transcript) resume(newest);
+}
+
+// What follows event `from` is wanted (again): the page has been drawn anew.
+function resume(from) {
+  if (socket?.isOver && from >= last) return;
+  last = from;
+  socket?.restart();
 }
 
 // On a phone the row of tabs is longer than the screen.
@@ -133,6 +143,6 @@ measure();
 mount();
 answer(page);
 if (!("complete" in page.dataset)) {
-  const last = Number(panel.firstElementChild.dataset.last);
-  stream = new Stream(page.dataset.run, last, (message) => takes[message.type]?.(message), report);
+  last = Number(panel.firstElementChild.dataset.last);
+  socket = new Socket(() => `/ws/runs/${page.dataset.run}/?after=${last}`, (message) => takes[message.type]?.(message), report);
 }

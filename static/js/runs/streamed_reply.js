@@ -1,6 +1,6 @@
 // The words of a reply under way, with a still cursor after the last. Programs stand out as soon as their fence opens.
 
-export class Draft {
+export class StreamedReply {
   constructor(section, words) {
     Object.assign(this, { section, words, text: "" });
   }

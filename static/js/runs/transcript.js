@@ -1,5 +1,5 @@
 // The transcript: inserts what the server draws, shows the reply under way, fills gaps, keeps the outline in step.
-import { Draft } from "./streamed_reply.js";
+import { StreamedReply } from "./streamed_reply.js";
 import { Follow } from "./follow.js";
 
 const NEAR = "900px 0px"; // how close to a gap the reader is when it begins to fill
@@ -9,7 +9,7 @@ export class Transcript {
   constructor(page, last, replace) {
     Object.assign(this, { page, last, replace, away: new AbortController() });
     this.events = byId("events");
-    this.draft = new Draft(byId("draft"), byId("draft-words"));
+    this.draft = new StreamedReply(byId("draft"), byId("draft-words"));
     this.follow = new Follow(byId("pill"), this.away.signal);
     this.gaps = new IntersectionObserver((seen) => this.near(seen), { rootMargin: NEAR });
     this.watch();

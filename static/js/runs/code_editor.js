@@ -5,7 +5,7 @@ import { lines } from "./python.js";
 const INDENT = "    ";
 const MOST = 60_000; // characters that are coloured; a longer program is plain
 
-export class Editor {
+export class CodeEditor {
   constructor(box, leave) {
     this.box = box;
     this.field = box.querySelector("textarea");

@@ -4,7 +4,7 @@
 const WAIT = 700; // ms without typing after which the draft is saved
 const RETRY = 5000; // ms after which a save that did not come through is tried again
 
-export class Drafts {
+export class SavedDraft {
   // `report` gets what is to be shown, and where another tab was first, the draft as it is kept.
   constructor(form, report) {
     Object.assign(this, { form, report, dirty: false, saving: null, timer: 0, over: false });
@@ -63,7 +63,7 @@ export class Drafts {
   }
 
   // Go on from the draft as it is kept: what is in the form takes its place.
-  goOn(version) {
+  resume(version) {
     this.version.value = version;
     this.over = false;
     this.touch();

@@ -1,7 +1,7 @@
-// The desk of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after another.
+// The items of focus mode: one item at a time, the next one loaded beforehand; requests to the server one after another.
 import { toast } from "../display/notices.js";
 
-export class Desk {
+export class ItemQueue {
   constructor(root) {
     Object.assign(this, { root, next: null, asked: "", queue: Promise.resolve() });
   }
@@ -79,7 +79,7 @@ export class Desk {
   }
 
   // The server has taken the review: the item that it reserved stands there, or comes now.
-  async goOn({ next, words, queue }, shown, begin) {
+  async advance({ next, words, queue }, shown, begin) {
     if (!next) { location.assign(queue); return; }
     if (String(next.position) !== shown?.dataset.position) {
       const other = await this.load(this.root.dataset.item.replace("/items/0/", `/items/${next.position}/`));

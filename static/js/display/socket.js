@@ -1,0 +1,70 @@
+// A socket to the server: connects, comes back after a break, and says how the connection is.
+
+const REFUSED = new Set([4404, 4408]); // not for this person, or more than one socket may hear
+const LONGEST_WAIT = 8000; // ms between two attempts
+const PING_EVERY = 10000; // ms; silence for twice as long means that the network is gone
+
+export class Socket {
+  // `address` gives what to connect to now, "" for nothing; `receive` gets each message, `report` one of connected,
+  // waiting, offline, ended, refused.
+  constructor(address, receive, report = () => {}) {
+    Object.assign(this, { address, receive, report, attempts: 0, isOver: false });
+    addEventListener("online", () => this.connect());
+    addEventListener("offline", () => { this.report("offline"); this.socket?.close(); });
+    setInterval(() => this.ping(), PING_EVERY);
+    this.connect();
+  }
+
+  connect() {
+    clearTimeout(this.timer);
+    const address = this.address();
+    if (this.isOver || !address || this.socket?.readyState <= WebSocket.OPEN) return;
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${address}`);
+    this.socket = socket;
+    socket.onopen = () => { this.heard = Date.now(); };
+    socket.onmessage = (event) => { if (socket === this.socket) this.take(JSON.parse(event.data)); };
+    socket.onclose = (event) => { if (socket === this.socket) this.closed(event.code); };
+  }
+
+  // The address has changed.
+  restart() {
+    this.isOver = false;
+    this.letGo();
+    this.connect();
+  }
+
+  take(message) {
+    this.heard = Date.now();
+    this.attempts = 0;
+    this.isOver = message.type === "end";
+    this.report(this.isOver ? "ended" : "connected");
+    this.receive(message);
+  }
+
+  closed(code) {
+    if (this.isOver) return;
+    this.isOver = REFUSED.has(code);
+    if (this.isOver) { this.report("refused"); return; }
+    this.report(navigator.onLine ? "waiting" : "offline");
+    // Many pages lose a server at the same moment: they do not come back at the same moment.
+    const soon = navigator.onLine ? 300 * 2 ** this.attempts++ : LONGEST_WAIT;
+    const wait = Math.min(LONGEST_WAIT, soon) * (0.7 + 0.6 * Math.random());
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.connect(), wait);
+  }
+
+  // A dead network may take minutes to close a socket: let go of it and start anew.
+  ping() {
+    if (this.socket?.readyState !== WebSocket.OPEN) return;
+    if (Date.now() - this.heard > 2 * PING_EVERY + 1000) {
+      this.letGo();
+      this.closed(0);
+    } else this.socket.send('{"type": "ping"}');
+  }
+
+  letGo() {
+    const dead = this.socket;
+    this.socket = null;
+    dead?.close();
+  }
+}
