@@ -27,31 +27,40 @@ VISION_MODELS: Plugins = {
     "toybox": ("toybox-net, a small network trained on toy scenes", "workers.toybox.model.load"),
     PAPER_RESNET: (
         "ResNet-152 of the paper: torchvision's IMAGENET1K_V1",
-        "workers.vision_models.torchvision_resnet.load",
+        "workers.vision_models.torchvision_resnet.model.load",
     ),
     "hf:microsoft/resnet-152": (
         "ResNet-152, timm's weights: not the paper's, other units",
-        "workers.vision_models.huggingface.load",
+        "workers.vision_models.huggingface.model.load",
     ),
-    "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", "workers.vision_models.huggingface.load"),
-    "hf:openai/clip-vit-base-patch32": ("CLIP ViT-B/32, its image side", "workers.vision_models.huggingface.load"),
-    "clip-rn50:timm/resnet50_clip.openai": ("CLIP ResNet-50, its image side", "workers.vision_models.clip_rn50.load"),
-    "synthetic:toybox-eyes": ("Synthetic neurons of toys, on toybox-eyes", "workers.vision_models.synthetic.load"),
+    "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", "workers.vision_models.huggingface.model.load"),
+    "hf:openai/clip-vit-base-patch32": (
+        "CLIP ViT-B/32, its image side",
+        "workers.vision_models.huggingface.model.load",
+    ),
+    "clip-rn50:timm/resnet50_clip.openai": (
+        "CLIP ResNet-50, its image side",
+        "workers.vision_models.clip_rn50.model.load",
+    ),
+    "synthetic:toybox-eyes": (
+        "Synthetic neurons of toys, on toybox-eyes",
+        "workers.vision_models.synthetic.model.load",
+    ),
     "synthetic:grounding-dino:paper": (
         "Synthetic neurons of MAIA's code, by its numbers, on its detectors",
-        "workers.vision_models.synthetic.load",
+        "workers.vision_models.synthetic.model.load",
     ),
     "synthetic:grounding-dino": (
         "Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM",
-        "workers.vision_models.synthetic.load",
+        "workers.vision_models.synthetic.model.load",
     ),
-    "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.load"),
+    "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.model.load"),
     "torchvision:": (
         "A ResNet of torchvision, by file, folder or hub id",
-        "workers.vision_models.torchvision_resnet.load",
+        "workers.vision_models.torchvision_resnet.model.load",
     ),
-    "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", "workers.vision_models.clip_rn50.load"),
-    "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.load"),
+    "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", "workers.vision_models.clip_rn50.model.load"),
+    "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.model.load"),
 }
 
 DATASETS: Plugins = {
@@ -75,12 +84,12 @@ IMAGE_EDITORS: Plugins = {
 
 DESCRIBERS: Plugins = {
     "toybox": ("toybox-eyes, a small segmentation network", "workers.toybox.describer.load"),
-    "nobody": ("Nobody", "workers.image_models.nobody.load"),
+    "none": ("None", "workers.image_models.no_describer.load"),
 }
 
 TOOLSETS: Mapping[str, tuple[str, str, str, str]] = {
     "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
-    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "nobody"),
+    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "none"),
 }
 """Toolsets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from experiments.models import Image
 from workers.errors import ToolMisuse
-from workers.toybox.concepts import Concept, matches_any, parse_label
-from workers.toybox.scenes import Scene
-from workers.toybox.words import Word, read_words
+from workers.toybox.world.concepts import Concept, matches_any, parse_label
+from workers.toybox.world.scenes import Scene
+from workers.toybox.world.words import Word, read_words
 
 PLAIN = {"noun", "thing", "colour", "size", "ground", "light", "or", "stop"}
 ARTICLES = {"a", "an", "any"}

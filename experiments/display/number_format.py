@@ -1,6 +1,6 @@
 """Activations as words: what a figure looks like wherever one stands.
 
-The agent reads the same digits (`workers/protocols/figures.py`); a test compares the two.
+The agent reads the same digits (`workers/protocols/systems.py`); a test compares the two.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject, SystemSpec
 from workers.record.events import Ended, Event, Replied
 from workers.sandbox.host import ZygoteSandbox
-from workers.toybox.concepts import Concept, parse_label
-from workers.toybox.render import render
-from workers.toybox.scenes import NOUNS
 from workers.toybox.scientist import designs
 from workers.toybox.scientist.scoring import SINGLES
+from workers.toybox.world.concepts import Concept, parse_label
+from workers.toybox.world.render import render
+from workers.toybox.world.scenes import NOUNS
 
 CLASSES, SEED = 6, 0
 FRESH = 600

@@ -24,8 +24,8 @@ from workers.protocols import LabSettings, Subject, SystemSpec
 from workers.record.events import Ended, Replied
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.label_auc import label_auc, shuffle_labels
-from workers.toybox.render import render
-from workers.toybox.scenes import Scene
+from workers.toybox.world.render import render
+from workers.toybox.world.scenes import Scene
 
 LAYER = "layer4"
 UNITS = 20

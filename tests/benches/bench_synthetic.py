@@ -19,7 +19,7 @@ from workers.record.events import Ended
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
 from workers.toybox.label_auc import label_auc
-from workers.toybox.scenes import NOUNS, Scene
+from workers.toybox.world.scenes import NOUNS, Scene
 
 MODEL = "synthetic:toybox-eyes"
 IMAGES = 300

@@ -12,7 +12,7 @@ from experiments.models import Image, Run
 from experiments.runs.page.evidence import images
 from experiments.units.evidence import evidence, parted
 from tests.support.builders import make_run
-from workers.toybox.scenes import Scene, Thing
+from workers.toybox.world.scenes import Scene, Thing
 
 
 def scene(*things: tuple[str, str, str], ground: str = "grass", light: str = "day") -> Scene:

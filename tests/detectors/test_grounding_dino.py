@@ -17,7 +17,7 @@ from workers import registry
 from workers.detectors.grounding_dino import PUBLISHED, DetectionSettings, GroundingDino, _Box, _Dino, _Sam
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Detection, Detector, LabSettings
-from workers.vision_models.synthetic import SyntheticModel
+from workers.vision_models.synthetic.model import SyntheticModel
 
 SETTINGS = LabSettings(Path("unused"), batch_size=2)
 CONCEPTS = ["ball", "hand", "cone", "ball hand"]

@@ -13,7 +13,12 @@ from tests import ROOT
 
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
-PURE = ("workers.record.payloads", "workers.toybox.concepts", "workers.toybox.scenes", "workers.toybox.words")
+PURE = (
+    "workers.record.payloads",
+    "workers.toybox.world.concepts",
+    "workers.toybox.world.scenes",
+    "workers.toybox.world.words",
+)
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", *PURE)
 PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems")
@@ -26,7 +31,7 @@ FOR_PLUGINS = (
     "workers.registry",
     "workers.lab.imaging",
     "workers.toybox",
-    "workers.vision_models.own_network",  # no plug-in but what two of them are made on
+    "workers.vision_models.single_file",  # no plug-in but what two of them are made on
     "workers.vision_models.centre_crop",
 )
 ROOMS = (
@@ -134,7 +139,7 @@ def test_the_web_process_loads_no_laboratory(tmp_path: Path) -> None:
     pages = [name for name in MODULES if within(name, "experiments") and "migrations" not in name]
     jobs = ["experiments.core.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.recovery"]
     loaded = run_python(WEB_PROCESS, *pages, *jobs, state=tmp_path).stdout.split()
-    drawing = ("workers.toybox.render", "workers.toybox.nets", "workers.toybox.sight")
+    drawing = ("workers.toybox.world.render", "workers.toybox.networks.nets", "workers.toybox.networks.sight")
     assert [name for name in loaded if within(name, *HEAVY, *drawing, "workers.lab.laboratory")] == []
 
 

@@ -12,8 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from maia_web import settings, state
 from tests import ROOT
-from workers.device import find_device
 from workers.errors import MissingPart
+from workers.weights import find_device
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.jobs import catalogue, lease, long, registration
 from workers.jobs import laboratory as place
-from workers.vision_models.torchvision_resnet_parts.network import _BasicBlock
+from workers.vision_models.torchvision_resnet.network import _BasicBlock
 
 pytestmark = pytest.mark.usefixtures("laboratory")
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.sandbox_lab import Lab, runner
 from workers.protocols import Bounds
-from workers.sandbox import definitions, kept, values
-from workers.sandbox.definitions import MOST_CHARS
+from workers.sandbox import program, saved_state, values
 from workers.sandbox.host import ZygoteSandbox
+from workers.sandbox.program import MOST_CHARS
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +139,10 @@ def test_a_definition_that_cannot_be_repeated_ends_in_a_sentence(run, program):
 
 
 def test_a_definition_that_takes_forever_is_given_up_and_none_starts_after_it(monkeypatch):
-    monkeypatch.setattr(definitions, "SECONDS", 0.02)
+    monkeypatch.setattr(program, "SECONDS", 0.02)
     namespace: dict[str, object] = {}
     sources = {"f": "class f:\n    while True: pass", "g": "def g(): return 1"}
-    failed = definitions.define(sources, namespace)
+    failed = program.define(sources, namespace)
     assert failed == dict.fromkeys(sources, "TimeoutError: the definitions together took longer than 0.02 s")
     assert not {"f", "g"} & set(namespace)
 
@@ -184,4 +184,4 @@ def test_a_name_that_every_program_has_is_not_kept_and_that_is_said(run):
 
 def test_the_state_of_earlier_versions_is_read():
     old = values.encode_state({"n": values.encode_state({"value": 3}), "values": values.encode_state({"value": 4})})
-    assert kept.restore_state(old) == kept.ProgramState({"n": 3, "values": 4})
+    assert saved_state.restore_state(old) == saved_state.ProgramState({"n": 3, "values": 4})

@@ -10,7 +10,7 @@ import pytest
 from msgspec.msgpack import Ext, encode
 from PIL import Image
 
-from workers.sandbox import kept, values, wire
+from workers.sandbox import saved_state, values, wire
 
 LIMITS = wire.FrameLimits(frame_bytes=1 << 20, pixels=64 * 64)
 
@@ -190,7 +190,7 @@ def test_it_reads_damaged_frames_as_an_error_or_a_message():
 
 def test_it_keeps_the_state_of_a_script():
     array = np.arange(6, dtype=np.int16).reshape(2, 3)
-    state, left_out = kept.save_state(
+    state, left_out = saved_state.save_state(
         {
             "n": 1,
             "pair": (1, "x"),
@@ -202,7 +202,7 @@ def test_it_keeps_the_state_of_a_script():
         },
         budget=10_000,
     )
-    back = kept.restore_state(state).values
+    back = saved_state.restore_state(state).values
     assert left_out == []
     assert set(back) == {"n", "pair", "array", "image"}
     assert back["pair"] == (1, "x")
@@ -212,12 +212,12 @@ def test_it_keeps_the_state_of_a_script():
 
 
 def test_it_leaves_the_largest_out_of_a_full_state():
-    state, left_out = kept.save_state({"small": 1, "large": b"x" * 5000}, budget=1000)
+    state, left_out = saved_state.save_state({"small": 1, "large": b"x" * 5000}, budget=1000)
     assert left_out == ["too large to be kept for the next experiment: large"]
-    assert kept.restore_state(state).values == {"small": 1}
+    assert saved_state.restore_state(state).values == {"small": 1}
 
 
 @pytest.mark.parametrize("state", [b"x", b"\x00\x00\x00\x01\x90", b"\xff" * 50, b"\x00" * 8])
 def test_it_refuses_a_state_that_is_none(state):
     with pytest.raises(values.WireError, match="cannot be read"):
-        kept.restore_state(state)
+        saved_state.restore_state(state)

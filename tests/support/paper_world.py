@@ -22,11 +22,11 @@ from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, no_progress
 from workers.record.events import Limits
-from workers.toybox.concepts import matches_any, parse_label
-from workers.toybox.edits import apply_edit
-from workers.toybox.prompts import caption, read_prompt
-from workers.toybox.scenes import Scene, random_scene
 from workers.toybox.scientist.backbone import ScriptedScientist
+from workers.toybox.world.concepts import matches_any, parse_label
+from workers.toybox.world.edits import apply_edit
+from workers.toybox.world.prompts import caption, read_prompt
+from workers.toybox.world.scenes import Scene, random_scene
 
 UNIT = SystemSpec("unit", "paper", "layer", 0)
 DATA = [random_scene(random.Random(f"paper world {number}")) for number in range(300)]

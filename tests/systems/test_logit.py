@@ -20,9 +20,9 @@ from workers.errors import UnknownName
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.imaging import dim_image, mask_image
 from workers.protocols import LabSettings, Picture, SystemSpec, no_progress
-from workers.toybox import nets
-from workers.toybox.render import render
-from workers.toybox.scenes import Scene, Thing
+from workers.toybox.networks import nets
+from workers.toybox.world.render import render
+from workers.toybox.world.scenes import Scene, Thing
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 SETTINGS = LabSettings(Path("unused"), batch_size=4)

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from workers.toybox.concepts import Concept, matches_any, parse_label, phrase_label
-from workers.toybox.prompts import read_prompt
-from workers.toybox.scenes import Scene, Thing
+from workers.toybox.world.concepts import Concept, matches_any, parse_label, phrase_label
+from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.scenes import Scene, Thing
 
 WORDS = {"noun": "boat", "colour": "white", "size": "small", "ground": "tiles", "light": "sunset"}
 EVERY = [

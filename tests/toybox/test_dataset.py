@@ -9,8 +9,9 @@ import pytest
 from workers.errors import Cancelled
 from workers.lab.imaging import image_key
 from workers.protocols import LabSettings
-from workers.toybox import dataset, render, splits
-from workers.toybox.scenes import Scene
+from workers.toybox import dataset
+from workers.toybox.world import render, splits
+from workers.toybox.world.scenes import Scene
 
 
 def test_it_has_three_thousand_scenes_and_draws_none_until_asked(tmp_path: Path) -> None:

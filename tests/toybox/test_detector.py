@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from workers.toybox.neurons import TOYS
 
 from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.errors import MachineryError, UnknownName
 from workers.protocols import Detector, LabSettings
-from workers.toybox import nets, render
-from workers.toybox.concepts import Concept
 from workers.toybox.detector import ToyboxDetector
-from workers.toybox.neurons import TOYS
-from workers.toybox.scenes import NOUNS, Scene, Thing
-from workers.vision_models.synthetic import SyntheticModel
+from workers.toybox.networks import nets
+from workers.toybox.world import render
+from workers.toybox.world.concepts import Concept
+from workers.toybox.world.scenes import NOUNS, Scene, Thing
+from workers.vision_models.synthetic.model import SyntheticModel
 
 SETTINGS = LabSettings(Path("unused"))
 PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")

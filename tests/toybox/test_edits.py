@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from workers.errors import ToolMisuse
-from workers.toybox.edits import apply_edit
-from workers.toybox.prompts import read_prompt
-from workers.toybox.scenes import SHAPES, Scene
+from workers.toybox.world.edits import apply_edit
+from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.scenes import SHAPES, Scene
 
 SCENE = read_prompt("a large red ball and a small blue car on snow by day", 1).scene
 BALL, CAR = SCENE.things

@@ -13,10 +13,11 @@ from PIL import Image
 from workers import registry
 from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Surroundings
-from workers.toybox import nets, prompts, render, splits
 from workers.toybox.describer import ToyboxDescriber, describe_scene, summarize_scenes
-from workers.toybox.scenes import Scene, Thing
-from workers.toybox.sight import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
+from workers.toybox.networks import nets
+from workers.toybox.networks.sight import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
+from workers.toybox.world import prompts, render, splits
+from workers.toybox.world.scenes import Scene, Thing
 
 WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue"), ("small", "large"), ("snow", "sand"), ("day", "night"))
 BALL = DetectedThing("ball", "red", "large", 80)

@@ -12,7 +12,7 @@ from workers.errors import Cancelled
 from workers.lab.imaging import image_key
 from workers.protocols import LabSettings, Picture
 from workers.toybox.images import load_editor, load_generator
-from workers.toybox.scenes import Scene
+from workers.toybox.world.scenes import Scene
 
 SETTINGS = LabSettings(state=Path("unused"))
 generator, editor = load_generator(SETTINGS), load_editor(SETTINGS)

@@ -8,8 +8,8 @@ from workers.lab.imaging import image_key
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import LabSettings, SystemSpec
-from workers.toybox import nets
 from workers.toybox.dataset import ToyboxScenes
+from workers.toybox.networks import nets
 
 
 @pytest.fixture(scope="module")

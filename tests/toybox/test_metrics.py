@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from workers.toybox import metrics
+from workers.toybox.networks import metrics
 
 
 def test_average_precision_is_the_mean_precision_at_each_positive() -> None:

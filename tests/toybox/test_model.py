@@ -14,8 +14,8 @@ from PIL import Image
 from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import LabSettings
-from workers.toybox import nets
 from workers.toybox.model import ToyboxModel
+from workers.toybox.networks import nets
 
 LAYERS = ["conv1", "layer1", "layer2", "layer3", "layer4", "logits"]
 model: ToyboxModel = registry.load(registry.VISION_MODELS, "toybox")(LabSettings(Path("unused"), batch_size=4))

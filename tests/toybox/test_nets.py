@@ -13,9 +13,10 @@ from PIL import Image
 
 from workers.errors import MachineryError
 from workers.protocols import no_progress
-from workers.toybox import examples, nets, splits, train
-from workers.toybox.courses import TrainingRecipe, TrainingTask, net_task, pixel_words, training_stages
-from workers.toybox.scenes import COLOURS, NOUNS, SIZES, Scene, Thing
+from workers.toybox.networks import examples, nets, train
+from workers.toybox.networks.training_tasks import TrainingRecipe, TrainingTask, net_task, pixel_words, training_stages
+from workers.toybox.world import splits
+from workers.toybox.world.scenes import COLOURS, NOUNS, SIZES, Scene, Thing
 
 WORDS = nets.Vocabulary(("ball", "car"), ("red", "blue", "green"), ("small", "large"), ("snow",), ("day", "night"))
 RECIPE = TrainingRecipe(scenes=12, close_up_epochs=1, close_up_batch=4, epochs=2, batch=4, threads=1)

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from workers.toybox.prompts import caption, facts, read_prompt
-from workers.toybox.scenes import LIGHTS, MAX_THINGS, NOUNS, random_scene
-from workers.toybox.words import SYNONYMS, plural, read_words
+from workers.toybox.world.prompts import caption, facts, read_prompt
+from workers.toybox.world.scenes import LIGHTS, MAX_THINGS, NOUNS, random_scene
+from workers.toybox.world.words import SYNONYMS, plural, read_words
 
 
 def kinds(prompt: str, seed: int = 0) -> Counter[tuple[str, str, str]]:

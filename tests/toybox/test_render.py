@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from workers.lab.imaging import image_key
-from workers.toybox.meshes import PAINTS
-from workers.toybox.prompts import read_prompt
-from workers.toybox.render import IMAGE_SIZE, render, render_masks
-from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SHAPES, Scene, Thing, random_scene
-from workers.toybox.toys import TOYS
+from workers.toybox.world.meshes import PAINTS
+from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.render import IMAGE_SIZE, render, render_masks
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SHAPES, Scene, Thing, random_scene
+from workers.toybox.world.toys import TOYS
 
 SIZE = 96
 PROMPT = "a red ball on a blue cube and a green car on sand at sunset"
 
 _IN_A_CHILD = f"""
 from workers.lab.imaging import image_key
-from workers.toybox.prompts import read_prompt
-from workers.toybox.render import render
+from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.render import render
 print(image_key(render(read_prompt({PROMPT!r}, 3).scene, {SIZE})))
 """
 

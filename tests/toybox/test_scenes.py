@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from workers.errors import ToolMisuse
-from workers.toybox import stage
-from workers.toybox.scenes import (
+from workers.toybox.world import stage
+from workers.toybox.world.scenes import (
     COLOURS,
     GROUNDS,
     LIGHTS,

@@ -12,9 +12,9 @@ from workers.agent.reply import parse as parse_reply
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
 from workers.record.events import Limits, Replied
-from workers.toybox.concepts import parse_label
-from workers.toybox.prompts import read_prompt
 from workers.toybox.scientist.backbone import ScriptedScientist, load
+from workers.toybox.world.concepts import parse_label
+from workers.toybox.world.prompts import read_prompt
 
 
 def no_image(key):

@@ -16,7 +16,7 @@ from tests.support.checkpoints import noise, one_thread
 from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.protocols import LabSettings
-from workers.vision_models.clip_rn50_parts.network import AttentionPool, ClipImageEncoder
+from workers.vision_models.clip_rn50.network import AttentionPool, ClipImageEncoder
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 NAMES = ["conv1", "layer1", "layer2", "layer3", "layer4"]

@@ -21,7 +21,7 @@ from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.jobs.laboratory import fetching
 from workers.protocols import LabSettings
-from workers.vision_models import huggingface
+from workers.vision_models.huggingface import model as huggingface
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -22,18 +22,20 @@ from workers.lab import program_api
 from workers.lab.laboratory import Laboratory
 from workers.lab.system import System
 from workers.protocols import Detection, LabSettings, SystemSpec
-from workers.toybox.neurons import TOYS
-from workers.vision_models import synthetic
-from workers.vision_models.synthetic import GRID, REACH, SyntheticModel
-from workers.vision_models.synthetic_neurons.neuron import Neuron, build_table
-from workers.vision_models.synthetic_neurons.release import RELEASED_NEURONS
-from workers.vision_models.synthetic_neurons.table_a4 import TABLE_A4
+from workers.toybox.detector import NEURONS
+from workers.vision_models.synthetic import model as synthetic
+from workers.vision_models.synthetic.model import GRID, REACH, SyntheticModel
+from workers.vision_models.synthetic.neuron import Neuron, build_table
+from workers.vision_models.synthetic.tables import RELEASED_NEURONS, TABLE_A4
 
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))
-TABLE = build_table(
-    mono="red, green, blue", either="red or green, green or blue", conditional="red | green, green | red, blue | red"
-)
+COLOURS = {
+    "mono": "red, green, blue",
+    "either": "red or green, green or blue",
+    "conditional": "red | green, green | red, blue | red",
+}
+TABLE = build_table(**COLOURS)
 LEVELS = (0, 51, 102, 255)
 
 
@@ -42,6 +44,7 @@ class Corners:
 
     name = "corners"
     revision = "1"
+    neurons = COLOURS
 
     def __init__(self):
         self.asked = []
@@ -269,12 +272,13 @@ def test_masks_of_the_published_code_are_dilated_by_eighteen_pixels_of_224() -> 
 
 
 def test_toys_are_all_there_in_a_dozen_pairs_of_each_kind() -> None:
-    from workers.toybox.scenes import NOUNS
+    from workers.toybox.world.scenes import NOUNS
 
-    assert [neuron.name for neuron in TOYS["mono"]] == list(NOUNS)
+    toys = build_table(**NEURONS)
+    assert [neuron.name for neuron in toys["mono"]] == list(NOUNS)
     for kind in ("or", "conditional"):
-        assert len({frozenset(neuron.concepts) for neuron in TOYS[kind]}) == 12
-        assert {concept for neuron in TOYS[kind] for concept in neuron.concepts} <= set(NOUNS)
+        assert len({frozenset(neuron.concepts) for neuron in toys[kind]}) == 12
+        assert {concept for neuron in toys[kind] for concept in neuron.concepts} <= set(NOUNS)
 
 
 # --- as a system, through the registry ------------------------------------------------------------------
@@ -290,7 +294,6 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
             {"corners": ("Colours in corners", "tests.vision_models.test_synthetic.load_corners")},
         )
         patch.setattr(registry, "DATASETS", {"squares": ("Squares", "tests.vision_models.test_synthetic.load_squares")})
-        patch.setattr(synthetic, "TABLES", {"corners": TABLE})
         yield Laboratory(LabSettings(tmp_path, dataset="squares", batch_size=4))
 
 
@@ -363,7 +366,7 @@ def test_what_does_not_exist_is_refused_with_what_there_is(laboratory: Laborator
 
 def test_a_detector_without_a_table_gets_that_of_the_paper(laboratory: Laboratory) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(synthetic, "TABLES", {})
+        patch.delattr(Corners, "neurons")
         model = registry.load(registry.VISION_MODELS, "synthetic:corners")(laboratory.settings)
     assert [layer.units for layer in model.layers()] == [45, 24, 19]
     with pytest.raises(UnknownName, match="There is no colour"):

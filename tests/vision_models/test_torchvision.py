@@ -19,9 +19,9 @@ from tests.support.checkpoints import noise, one_thread
 from workers import registry
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import LabSettings
-from workers.vision_models import torchvision_resnet
-from workers.vision_models.torchvision_resnet_parts import weights as files
-from workers.vision_models.torchvision_resnet_parts.network import ResNet, _BasicBlock, _Bottleneck
+from workers.vision_models.torchvision_resnet import model as torchvision_resnet
+from workers.vision_models.torchvision_resnet import weights as files
+from workers.vision_models.torchvision_resnet.network import ResNet, _BasicBlock, _Bottleneck
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 STAGES = ("layer1", "layer2", "layer3", "layer4")

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from PIL.Image import Image
 
 from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.asking import ReplyRequest
+from workers.backbones.openai_chat.images import EncodedImage, encode_image
 from workers.backbones.openai_chat.messages import image_keys
-from workers.backbones.openai_chat.pictures import EncodedImage, encode_image
+from workers.backbones.openai_chat.request import ReplyRequest
 from workers.backbones.openai_chat.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Provider, Reply

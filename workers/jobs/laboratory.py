@@ -14,12 +14,12 @@ from typing import cast
 from django.conf import settings
 
 from workers import hub
-from workers.device import find_device
 from workers.lab.laboratory import Laboratory
 from workers.model_cache import ModelCache
 from workers.prices import PriceList
 from workers.protocols import LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
+from workers.weights import find_device
 
 building = threading.Lock()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def train_toybox(arguments: Sequence[str], state: Path) -> None:
-    """What `python -m workers.toybox.train` does, with the state folder of this installation."""
-    from workers.toybox import train
+    """What `python -m workers.toybox.networks.train` does, with the state folder of this installation."""
+    from workers.toybox.networks import train
 
     train.main([*arguments, "--state", str(state)])

@@ -13,7 +13,6 @@ from workers.protocols.conversation import (
     Usage,
     usage_of,
 )
-from workers.protocols.figures import differs, format_activation
 from workers.protocols.images import (
     Describer,
     ImageEditor,
@@ -66,6 +65,8 @@ from workers.protocols.systems import (
     SystemSpec,
     UnitIndex,
     UnitRecord,
+    differs,
+    format_activation,
 )
 
 __all__ = [

@@ -118,7 +118,10 @@ class Detection:
 
 
 class Detector(Protocol):
-    """Finds concepts, named in words, in images. Holds a lock of its own while one batch runs."""
+    """Finds concepts, named in words, in images. Holds a lock of its own while one batch runs.
+
+    It may have `neurons`: the synthetic neurons that suit it, by kind, as `synthetic.neuron.build_table` takes them.
+    """
 
     name: str
     revision: str

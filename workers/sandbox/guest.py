@@ -26,8 +26,7 @@ import numpy as np
 import PIL
 from PIL import Image
 
-from workers.sandbox import definitions, failure, jail, kept, proxies, values, wire
-from workers.sandbox.program import ENTRY_POINTS, find_entry_points
+from workers.sandbox import failure, jail, program, proxies, saved_state, values, wire
 
 Status = Literal["ok", "program_error", "tool_error", "memory"]
 SEED = "experiment.seed"
@@ -114,7 +113,7 @@ class GuestSession:
     def _execute(self, namespace: dict[str, Any]) -> None:
         """Run the program, then its entry point unless it called that itself."""
         exec(_compiled(self.start.program), namespace)  # noqa: S102 this is what the child is for
-        for name in ENTRY_POINTS:
+        for name in program.ENTRY_POINTS:
             function = namespace.get(name)
             if isinstance(function, types.FunctionType):
                 if not getattr(function, "entered", False):
@@ -149,22 +148,22 @@ class GuestSession:
 
     def _define(self, sources: dict[str, str], namespace: dict[str, Any]) -> dict[str, str]:
         """Run the earlier definitions that the program uses; those that are kept on, less what failed."""
-        failed = definitions.define(definitions.select_used(self.start.program, sources), namespace)
+        failed = program.define(program.select_used(self.start.program, sources), namespace)
         for name, why in failed.items():
             self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
         namespace.update(self._own())
         return {name: source for name, source in sources.items() if name not in failed}
 
-    def _earlier(self) -> kept.ProgramState:
+    def _earlier(self) -> saved_state.ProgramState:
         try:
-            return kept.restore_state(self.start.state)
+            return saved_state.restore_state(self.start.state)
         except values.WireError as error:
             self._note(str(error))
-            return kept.ProgramState()
+            return saved_state.ProgramState()
 
     def _state(self, namespace: dict[str, Any], sources: dict[str, str]) -> bytes:
         budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
-        state, remarks = kept.save_state(namespace, budget, self.start.program, sources)
+        state, remarks = saved_state.save_state(namespace, budget, self.start.program, sources)
         for words in remarks:
             self._note(words)
         return state
@@ -191,13 +190,13 @@ def _console(link: proxies.HostLink, budget: int) -> io.TextIOWrapper:
     return console
 
 
-def _compiled(program: str) -> types.CodeType:
+def _compiled(text: str) -> types.CodeType:
     """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
     flags = annotations.compiler_flag
     try:
-        compile(program, failure.FILE_NAME, "exec", flags, dont_inherit=True)
-        tree = ast.parse(program, failure.FILE_NAME)
-        for function in find_entry_points(tree):
+        compile(text, failure.FILE_NAME, "exec", flags, dont_inherit=True)
+        tree = ast.parse(text, failure.FILE_NAME)
+        for function in program.find_entry_points(tree):
             function.decorator_list.insert(0, ast.copy_location(ast.Name(_MARK, ast.Load()), function))
         code: types.CodeType = compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
         return code

@@ -1,6 +1,6 @@
 """The worker's side of the sandbox: runs a program in a child and says what came of it.
 
-Implements `protocols.Sandbox`. What passes between worker and child is `exchange`'s affair, the child's
+Implements `protocols.Sandbox`. What passes between worker and child is `session`'s affair, the child's
 life is `launcher`'s. Used by the agent's loop and by the command that runs a person's experiment.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 
 from workers.protocols import Bounds, ExperimentResult, ExperimentStatus, Json
 from workers.sandbox import wire
-from workers.sandbox.exchange import HostSession, StopError
 from workers.sandbox.launcher import ChildProcess, Launcher
 from workers.sandbox.program import PROGRAM_CHARS
+from workers.sandbox.session import HostSession, StopError
 
 _ERROR_CHARS = 20_000
 _EXIT_SECONDS = 0.5

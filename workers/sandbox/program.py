@@ -1,20 +1,36 @@
-"""What kind of program the agent wrote, read from its text alone. Nothing is executed here.
+"""What is read from the text of a program: of which style it is, and what it leaves to the next as source.
 
-Used by the host, and by whoever builds the tools: their answers have other shapes in a free-form script.
+The child of the next program runs kept imports, functions and classes again. Only those that the next program uses, and
+what these use, are run: nothing else costs time or can fail. Kept are statements at the top level of a program; the
+entry points and the names that every program has are not. Definitions are run in the child alone, where running a
+program's own words again gives it nothing that it did not have.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Literal
+import re
+import signal
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from workers.sandbox import failure
 
 ENTRY_POINTS = ("run_experiment", "execute_command")
 """Functions of (system, tools) that are called once the program is defined (paper, appendix A; code of 2024)."""
-
 PROGRAM_CHARS = 1_000_000
 """Longer programs are refused: parsing takes a hundred times their size in memory."""
-
 ProgramStyle = Literal["function", "script"]
+
+MOST_CHARS = 100_000
+"""Source that is kept in all."""
+SECONDS = 10.0
+"""Time in which all of it has to be defined again."""
+
+Sources = Mapping[str, str]
+"""Name that a definition binds -> its source. A dotted import has its dotted name, one of everything its whole line."""
 
 
 def program_style(program: str) -> ProgramStyle:
@@ -31,3 +47,124 @@ def program_style(program: str) -> ProgramStyle:
 def find_entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
     """The entry points defined at top level, in the order of the text."""
     return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in ENTRY_POINTS]
+
+
+def find_definitions(program: str) -> dict[str, str]:
+    """The definitions of a program, in its order; none if it is no Python."""
+    tree = _parsed(program)
+    lines = re.split(r"\r\n|\r|\n", program)
+    found: dict[str, str] = {}
+    for node in tree.body if tree else ():
+        for name, source in _of(node, lines):
+            found.pop(name, None)
+            found[name] = source
+    return found
+
+
+def select_used(program: str, kept: Sources) -> dict[str, str]:
+    """The kept definitions that a program uses, straight or through others, in the order in which they were kept."""
+    bound: dict[str, list[str]] = {}
+    for name in kept:
+        bound.setdefault(bound_name(name), []).append(name)
+    wanted = {name for name in kept if "*" in name}
+    waiting = [program, *(kept[name] for name in wanted)]
+    while waiting:
+        new = {name for word in _words(waiting.pop()) for name in bound.get(word, ())} - wanted
+        wanted |= new
+        waiting += [kept[name] for name in new]
+    return {name: source for name, source in kept.items() if name in wanted}
+
+
+def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
+    """Run definitions in a namespace; the names of those that failed, and why. Never raises."""
+    failed: dict[str, str] = {}
+    failure.show_source("\n\n".join(sources.values()), failure.EARLIER)
+    line = 0
+    with _clock() as clock:
+        for name, source in sources.items():
+            try:
+                clock.start()
+                exec(_compiled("\n" * line + source), namespace)  # noqa: S102 this is what the child is for
+            except BaseException as error:  # noqa: BLE001 whatever the program's own words raise
+                failed[name] = f"{type(error).__name__}: {error}"[:200]
+            finally:
+                clock.running = False
+            line += source.count("\n") + 2
+    return failed
+
+
+def _compiled(source: str) -> types.CodeType:
+    code: types.CodeType = compile(source, failure.EARLIER, "exec", annotations.compiler_flag, dont_inherit=True)
+    return code
+
+
+def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
+    """As many definitions as may be kept, and the names of the others, which are the longest."""
+    left, kept = MOST_CHARS, set()
+    for name in sorted(sources, key=lambda name: len(sources[name])):
+        left -= len(sources[name]) + len(name)
+        if left >= 0:
+            kept.add(name)
+    return {name: source for name, source in sources.items() if name in kept}, [
+        name for name in sources if name not in kept
+    ]
+
+
+def bound_name(name: str) -> str:
+    """The name in the namespace: that of the package for a dotted import."""
+    return name.partition(".")[0]
+
+
+def _of(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name, ast.unparse(ast.Import([alias]))
+    elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+        for alias in node.names:
+            source = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+            yield source if alias.name == "*" else alias.asname or alias.name, source
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name not in ENTRY_POINTS:
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        yield node.name, "\n".join(lines[first - 1 : node.end_lineno])
+
+
+def _words(source: str) -> Iterable[str]:
+    """Every name that a piece of source mentions."""
+    tree = _parsed(source)
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else ()
+
+
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class _Clock:
+    """Ends what runs when the time is up, and lets nothing start after that."""
+
+    def __init__(self) -> None:
+        self.running = self.late = False
+
+    def start(self) -> None:
+        if self.late:
+            raise TimeoutError(f"the definitions together took longer than {SECONDS:g} s")
+        self.running = True
+
+    def ring(self, *_: object) -> None:
+        self.late = True
+        if self.running:
+            self.start()
+
+
+@contextmanager
+def _clock() -> Iterator[_Clock]:
+    clock = _Clock()
+    before = signal.signal(signal.SIGALRM, clock.ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield clock
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -2,7 +2,7 @@
 
 The tail is taken in the order in which the header mentions its pieces. Values are None, booleans, numbers, text,
 bytes, lists, tuples, dicts and PIL images; NumPy arrays too where both ends are the guest (its kept state).
-Nothing is ever unpickled. How much may be sent or read is for the callers, `wire` and `kept`, to bound.
+Nothing is ever unpickled. How much may be sent or read is for the callers, `wire` and `saved_state`, to bound.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from PIL import Image
 
 from workers.lab.imaging import encode_png
 from workers.protocols import LabSettings, Picture, Progress, no_progress
-from workers.toybox import splits
+from workers.toybox.world import splits
 
 LENGTH = 3_000
 
@@ -61,7 +61,7 @@ class ToyboxScenes:
 
     def _draw(self, index: int) -> None:
         """Draw one picture; others see the whole file or none."""
-        from workers.toybox import render
+        from workers.toybox.world import render
 
         image = render.render(splits.scene("validation", index), splits.NATIVE)
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from workers.errors import ToolMisuse
 from workers.lab.imaging import refused_picture
 from workers.protocols import LabSettings, Picture, Progress, no_progress
-from workers.toybox.edits import ABILITIES, apply_edit
-from workers.toybox.prompts import PromptReading, read_prompt
-from workers.toybox.render import render
-from workers.toybox.scenes import Scene
-from workers.toybox.words import describe_vocabulary
+from workers.toybox.world.edits import ABILITIES, apply_edit
+from workers.toybox.world.prompts import PromptReading, read_prompt
+from workers.toybox.world.render import render
+from workers.toybox.world.scenes import Scene
+from workers.toybox.world.words import describe_vocabulary
 
 
 def load_generator(settings: LabSettings) -> ToyboxGenerator:  # noqa: ARG001  every factory takes the settings

@@ -1,6 +1,6 @@
 """Judges a label by scenes that nobody chose: how often does a scene that it describes outdo one that it does not?
 
-Toybox only: `workers.toybox.concepts` reads the label and draws the scenes. It knows no agent and no run; a label
+Toybox only: `workers.toybox.world.concepts` reads the label and draws the scenes. It knows no agent and no run; a label
 is a text. Called by the benchmark of the scripted scientist.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workers.errors import RequestError
-from workers.toybox.concepts import Concept, matches_any, parse_label
-from workers.toybox.scenes import Scene
-from workers.toybox.words import read_words
+from workers.toybox.world.concepts import Concept, matches_any, parse_label
+from workers.toybox.world.scenes import Scene
+from workers.toybox.world.words import read_words
 
 EACH = 20
 """Scenes on either side."""

@@ -1,4 +1,6 @@
-"""toybox-net as a model under study. Shapes and weights are in `workers.toybox.nets`; loaded through the registry."""
+"""toybox-net as a model under study. Shapes and weights are in `workers.toybox.networks.nets`; loaded through the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from PIL.Image import Image
 from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, LayerInfo, Scale, probabilities
-from workers.toybox import nets
+from workers.toybox.networks import nets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

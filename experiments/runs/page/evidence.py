@@ -12,7 +12,7 @@ from experiments.core.label_meaning import Meaning, meaning, scenes
 from experiments.display import image_cards
 from experiments.display.image_cards import LoggedImage
 from experiments.models import Hypothesis, Observation, Run
-from workers.toybox.scenes import Scene
+from workers.toybox.world.scenes import Scene
 
 LATELY, LOOKED_AT = 200, 1_500
 """Experiments, and of those images, in which words are looked for: the newest."""

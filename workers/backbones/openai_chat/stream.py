@@ -9,14 +9,19 @@ from contextlib import suppress
 from typing import Any
 
 from workers.backbones.openai_chat.provider_errors import REWORD, ReplyTruncated, TransientError
-from workers.backbones.openai_chat.repetition import is_repetitive
+from workers.backbones.openai_chat.reasoning import separate_thought, split_content, split_thought
 from workers.backbones.openai_chat.retry import RetryPolicy
-from workers.backbones.openai_chat.thinking import separate_thought, split_content, split_thought
 from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
 
 MOST_CHARS = 400_000
 """A reply that is longer does not end."""
+REPEATS = 24
+"""The same words so many times in a row are no reply."""
+MIN_REPEATED_CHARS = 600
+"""Characters that the repetition takes; rulers and tables repeat too, but not for so long."""
+_WINDOW = 8_000
+"""Characters at the end of the text that are looked at: repetitions of up to `_WINDOW / REPEATS` are found."""
 _LOOK_EVERY = 500
 """Characters after which the reply is searched for repetition."""
 _MORE = 1.02
@@ -144,3 +149,21 @@ class ReplyStream:
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip():
             raise TransientError("gave an empty reply")
+
+
+def is_repetitive(text: str) -> bool:
+    """Whether the text ends in the same words or lines, `REPEATS` times in a row, over enough characters."""
+    tail = text[: -_WINDOW - 1 : -1]
+    # The border of each beginning of the reversed tail (Knuth, Morris, Pratt): a beginning of length n with a border
+    # of length b repeats itself every n - b characters.
+    borders = [0] * len(tail)
+    border = 0
+    for index in range(1, len(tail)):
+        while border and tail[index] != tail[border]:
+            border = borders[border - 1]
+        border += tail[index] == tail[border]
+        borders[index] = border
+        length = index + 1
+        if length >= MIN_REPEATED_CHARS and length >= REPEATS * (length - border):
+            return True
+    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.errors import MissingPart
-from workers.image_models.diffusion.painter import PipelineRunner
+from workers.image_models.diffusion.runner import PipelineRunner
 from workers.image_models.diffusion.source import find_pipeline
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 

@@ -17,7 +17,7 @@ from workers.errors import UnknownName
 from workers.protocols import Emit, LabSettings, Message, Reply, Usage
 from workers.toybox.scientist import bias, describing, spurious
 from workers.toybox.scientist.reading import read_conversation
-from workers.toybox.scientist.report import PlannedReply, format_reply
+from workers.toybox.scientist.replies import PlannedReply, format_reply
 from workers.toybox.scientist.view import ScientistView
 
 _PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {

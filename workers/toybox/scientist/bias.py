@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.toybox.concepts import Concept, parse_label
-from workers.toybox.scenes import Scene
-from workers.toybox.scientist import describing, designs, programs
+from workers.toybox.scientist import describing, designs, replies
 from workers.toybox.scientist.reading import ListedHypothesis
-from workers.toybox.scientist.report import PlannedReply
+from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import CHOICES, SINGLES
 from workers.toybox.scientist.trials import pair_edits
 from workers.toybox.scientist.view import ScientistView
+from workers.toybox.world.concepts import Concept, parse_label
+from workers.toybox.world.scenes import Scene
 
 _SHOWN = 96
 _ORIGINALS = 24
@@ -134,7 +134,7 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(
         prose,
         _hypotheses(view, known),
-        programs.draw_program("contexts", purpose, {known.phrase(): designs.write_captions(scenes)}),
+        replies.draw_program("contexts", purpose, {known.phrase(): designs.write_captions(scenes)}),
     )
 
 
@@ -147,7 +147,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
         f"else staying as it is: {', '.join(_phrase_in(known, context) for context in contexts)}."
     )
     wanted = {prompt: instructions for prompt, instructions in plan.items() if instructions}
-    code = programs.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
+    code = replies.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
     return PlannedReply(prose, _hypotheses(view, known), code)
 
 

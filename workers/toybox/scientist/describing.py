@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from workers.toybox.concepts import Concept, phrase_label
-from workers.toybox.scientist import designs, findings, hypothesis_list, programs
-from workers.toybox.scientist.report import PlannedReply
+from workers.toybox.scientist import designs, findings, hypothesis_list, replies
+from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.scientist.view import ScientistView
+from workers.toybox.world.concepts import Concept, phrase_label
 
 VALIDATIONS = 2
 _SCREENED = 64
@@ -47,7 +47,7 @@ def plan_exemplars(view: ScientistView) -> PlannedReply:
         "I begin with the images of the dataset that drive this unit most, and have their bright regions described by "
         "an observer who knows none of my ideas."
     )
-    return _move(view, prose, programs.exemplars_program())
+    return _move(view, prose, replies.exemplars_program())
 
 
 def plan_screening(view: ScientistView) -> PlannedReply:
@@ -62,7 +62,7 @@ def plan_screening(view: ScientistView) -> PlannedReply:
         f"{2 * each} scenes in which every toy, colour, size, ground and light is dealt evenly and at random."
     )
     purpose = "every toy, colour, size, ground and light, dealt evenly"
-    return _move(view, prose, programs.draw_program("screen", purpose, groups))
+    return _move(view, prose, replies.draw_program("screen", purpose, groups))
 
 
 def _refine(view: ScientistView) -> PlannedReply:
@@ -78,7 +78,7 @@ def _refine(view: ScientistView) -> PlannedReply:
         "\n\nSeveral explanations fit that many images by chance, so I test the likeliest ones, alone and crossed with "
         f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
-    return _move(view, prose, programs.draw_program("refine", "the likeliest concepts against hard negatives", groups))
+    return _move(view, prose, replies.draw_program("refine", "the likeliest concepts against hard negatives", groups))
 
 
 def _candidates(view: ScientistView) -> list[Concept]:
@@ -107,7 +107,7 @@ def _edit(view: ScientistView) -> PlannedReply:
         "property at a time, everything else staying as it is."
     )
     return _move(
-        view, prose, programs.edit_program("edit", "one change at a time to fresh images of the leading concept", plan)
+        view, prose, replies.edit_program("edit", "one change at a time to fresh images of the leading concept", plan)
     )
 
 
@@ -126,7 +126,7 @@ def _validate(view: ScientistView) -> PlannedReply:
         f"it, and scenes that none describes. The labels: {'; '.join(phrase_label(label) for label in labels)}."
     )
     return _move(
-        view, prose, programs.draw_program("validate", "fresh scenes for and against the leading labels", groups)
+        view, prose, replies.draw_program("validate", "fresh scenes for and against the leading labels", groups)
     )
 
 

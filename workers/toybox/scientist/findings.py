@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workers.toybox.concepts import matches_any, phrase_label
 from workers.toybox.scientist.scoring import ENOUGH, SINGLES, Label, LabelScore
 from workers.toybox.scientist.trials import changed_property, pair_edits
 from workers.toybox.scientist.view import ScientistView
+from workers.toybox.world.concepts import matches_any, phrase_label
 
 _WORTHLESS = 0.6
 """Below this AUC a label says so little that there had better be none."""

@@ -7,9 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from workers.toybox.concepts import Concept
-from workers.toybox.scenes import Scene
 from workers.toybox.scientist.scoring import CHOICES
+from workers.toybox.world.concepts import Concept
+from workers.toybox.world.scenes import Scene
 
 _AT_LEAST = 3
 _CLEAR = 3.0

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workers.toybox.concepts import parse_label, phrase_label
 from workers.toybox.scientist.reading import ListedHypothesis
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, auc, normalize_label
+from workers.toybox.world.concepts import parse_label, phrase_label
 
 _GOOD = 0.8
 _BAD = 0.7

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.toybox.concepts import Concept
-from workers.toybox.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
 from workers.toybox.scientist.trials import Trial
+from workers.toybox.world.concepts import Concept
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
 
 Label = tuple[Concept, ...]
 Mask = NDArray[np.bool_]

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workers.toybox.concepts import Concept
-from workers.toybox.scenes import GROUNDS, NOUNS
-from workers.toybox.scientist import describing, designs, programs
+from workers.toybox.scientist import describing, designs, replies
 from workers.toybox.scientist.reading import ListedHypothesis
-from workers.toybox.scientist.report import PlannedReply
+from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.trials import Trial
 from workers.toybox.scientist.view import ScientistView
-from workers.toybox.words import join_words, plural, read_words
+from workers.toybox.world.concepts import Concept
+from workers.toybox.world.scenes import GROUNDS, NOUNS
+from workers.toybox.world.words import join_words, plural, read_words
 
 _CELLS = 160
 """About so many images of the crossed table."""
@@ -75,7 +75,7 @@ def _cross(view: ScientistView) -> PlannedReply:
         f"{len(grounds)} settings; colour, size and light are dealt evenly."
     )
     return PlannedReply(
-        prose, view.case.hypotheses, programs.draw_program("cross", "every class in every setting", groups)
+        prose, view.case.hypotheses, replies.draw_program("cross", "every class in every setting", groups)
     )
 
 
@@ -97,7 +97,7 @@ def _confirm(view: ScientistView) -> PlannedReply:
     )
     purpose = "the leading class in every setting, its rivals, and the settings alone"
     return PlannedReply(
-        prose, _hypotheses(table, own, nouns, grounds), programs.draw_program("confirm", purpose, groups)
+        prose, _hypotheses(table, own, nouns, grounds), replies.draw_program("confirm", purpose, groups)
     )
 
 

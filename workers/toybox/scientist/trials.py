@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from workers.errors import ToolError
-from workers.toybox import edits, prompts
-from workers.toybox.scenes import Scene
 from workers.toybox.scientist.reading import ConversationState, ExperimentReport
-from workers.toybox.words import read_words
+from workers.toybox.world import edits, prompts
+from workers.toybox.world.scenes import Scene
+from workers.toybox.world.words import read_words
 
 _EXEMPLAR = re.compile(r"exemplar \d+: (.*)")
 

@@ -6,12 +6,12 @@ import random
 from dataclasses import dataclass
 from functools import cached_property
 
-from workers.toybox.concepts import Concept, parse_label, phrase_label
-from workers.toybox.scenes import Scene
 from workers.toybox.scientist.hints import suggest_concepts
 from workers.toybox.scientist.reading import ConversationState
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label, search_labels
 from workers.toybox.scientist.trials import read_exemplars, read_trials
+from workers.toybox.world.concepts import Concept, parse_label, phrase_label
+from workers.toybox.world.scenes import Scene
 
 ATTEMPTS = 2
 """How often a step that fails is tried."""

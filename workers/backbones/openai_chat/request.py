@@ -1,0 +1,201 @@
+"""Asks for one reply until it is there: less of the conversation, other parameters or some patience, as it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from workers.backbones.openai_chat import pricing
+from workers.backbones.openai_chat.connection import Connection
+from workers.backbones.openai_chat.images import EncodedImage, count_text_tokens
+from workers.backbones.openai_chat.messages import build_messages, replace_system_role
+from workers.backbones.openai_chat.provider_errors import (
+    SYSTEM_MESSAGE,
+    ContextTooLong,
+    ParameterRefused,
+    ProviderError,
+    ReplyRepeated,
+    ReplyTruncated,
+    TransientError,
+    host_of,
+    interpret_error,
+)
+from workers.backbones.openai_chat.retry import RetryPolicy, wait
+from workers.backbones.openai_chat.stream import ReplyStream
+from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
+from workers.protocols import Emit, Message, Provider, Reply, StatusNote, Usage
+
+MOST_REPLY = 8_192
+"""Tokens of the context window that are kept free for the reply, where the window is large."""
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+_SEEDS = 2**31
+"""Some servers take no larger seed."""
+
+
+class ReplyRequest:
+    """One reply under way."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        patience: RetryPolicy,
+        unwanted: set[str],
+        messages: Sequence[Message],
+        pictures: Mapping[str, EncodedImage],
+    ) -> None:
+        """`unwanted` are the parameters that the provider does not take; what is learnt of them is added.
+
+        Raises BackboneRefused if the words alone are more than the context window holds.
+        """
+        self.provider, self.model, self.patience, self.unwanted = provider, model, patience, unwanted
+        self.messages, self.pictures = messages, pictures
+        self.room = min(MOST_REPLY, provider.context_tokens // 4)
+        self.said = build_messages(messages, pictures, provider.context_tokens - self.room)
+        self.limit = 0
+        """Tokens of the reply; 0 leaves it to the provider."""
+        self.failures = 0
+        self.insisted = False
+        """Whether the model has said the same as before twice in a row."""
+        self.spent = Usage()
+        self.setbacks: list[str] = []
+        """What came between, for people."""
+        if self.said.tokens > provider.context_tokens - self.room and not self.said.images:
+            raise self._wordy()
+
+    def answer(self, emit: Emit, seed: int) -> Reply:
+        """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
+        try:
+            with Connection(self.provider, self.patience.connect) as line:
+                return self._answered(line, emit, seed)
+        except MaiaError as error:
+            error.spent = self.spent
+            raise
+
+    def _answered(self, line: Connection, emit: Emit, seed: int) -> Reply:
+        while True:
+            heard = ReplyStream(host_of(self.provider))
+            setback = self._ask(line, heard, emit, seed)
+            if setback is None:
+                return Reply(
+                    heard.reply,
+                    self.spent,
+                    self.said.captions,
+                    setbacks=tuple(self.setbacks),
+                    reasoning=heard.reasoning,
+                )
+            if heard.reply:
+                emit(None)
+            self._adapt(setback, heard, emit)
+
+    def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
+        """Ask once. Raises BackboneRefused, and what `emit` raises."""
+        optional = self._optional(seed)
+        plain = SYSTEM_MESSAGE in self.unwanted
+        body = {"model": self.model, "messages": self.said.messages, **optional}
+        if plain:
+            body["messages"] = replace_system_role(self.said.messages)
+        needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
+        try:
+            with closing(_translated(line.chunks(body), self.provider, self.model, needless)) as chunks:
+                heard.listen(chunks, emit, self.patience)
+        except ProviderError as setback:
+            return setback
+        finally:
+            self._account(heard)
+        return ReplyRepeated() if heard.reply.strip() == self._last_words() and not self.insisted else None
+
+    def _last_words(self) -> str:
+        return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+
+    def _optional(self, seed: int) -> dict[str, Any]:
+        """Parameters that are good to have, without those that this provider does not take.
+
+        A reply that failed is asked for with another seed, or it would fail again.
+        """
+        wished: dict[str, Any] = {
+            "seed": (seed + self.failures + self.insisted) % _SEEDS,
+            "stream_options": {"include_usage": True},
+        }
+        if self.limit and (name := self._limit_name()):
+            wished[name] = self.limit
+        return {name: value for name, value in wished.items() if name not in self.unwanted}
+
+    def _limit_name(self) -> str:
+        """OpenAI's own models want the new name; other servers know the old one, but for those that refuse it."""
+        names = LIMIT_NAMES if self.provider.base_url else LIMIT_NAMES[::-1]
+        return next((name for name in names if name not in self.unwanted), "")
+
+    def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
+        """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
+        match setback:
+            case ParameterRefused(args=(name,)):
+                self.unwanted.add(name)
+                self.setbacks.append(f"{host_of(self.provider)} does not take {name!r}: asked again without it.")
+            case ReplyRepeated():
+                self.insisted = True
+                self.setbacks.append("The reply was the one before it, word for word: asked once more.")
+            case ContextTooLong():
+                if not self.said.images:
+                    raise self._wordy()
+                self.said = build_messages(self.messages, self.pictures, self.said.tokens // 2)
+            case ReplyTruncated():
+                self._allow_more(heard)
+            case TransientError():
+                self.failures += 1
+                self._rest(setback, emit)
+
+    def _allow_more(self, heard: ReplyStream) -> None:
+        """A reply that ran into its limit is asked for once more, with room for twice as much."""
+        if self.limit:
+            raise BackboneRefused(
+                f"{self.model} wrote until its limit of tokens and did not come to an end. "
+                "Choose a model that may write more, or give its server a larger context."
+            )
+        self.limit = max(self.room, 2 * heard.completion_tokens)
+        self.setbacks.append(f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}.")
+
+    def _rest(self, fault: TransientError, emit: Emit) -> None:
+        where, attempts = host_of(self.provider), max(1, self.provider.attempts)
+        if self.failures >= attempts:
+            raise BackboneUnavailable(
+                f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
+                "Try again later, or check that OPENAI_BASE_URL is right and its server is well."
+            )
+        seconds = self.patience.pause(self.failures, fault.wait)
+        if seconds > self.patience.longest:
+            raise BackboneUnavailable(
+                f"{where} {fault} and wants to be left alone for {seconds:.0f} s. Try again then, or use another key."
+            )
+        self.setbacks.append(f"{where} {fault}: asked again after {seconds:.0f} s.")
+        emit(StatusNote(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
+        wait(seconds, emit)
+
+    def _wordy(self) -> BackboneRefused:
+        return BackboneRefused(
+            f"The conversation has about {self.said.tokens:,} tokens without any image, more than {self.model} takes "
+            f"with its reply (MAIA_OPENAI_CONTEXT_TOKENS={self.provider.context_tokens}). Fork the run from an earlier "
+            "round, or choose a model with a larger context window."
+        )
+
+    def _account(self, heard: ReplyStream) -> None:
+        """Whatever was streamed was paid for. Providers that do not say how much it was are estimated."""
+        if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
+            prompt = heard.prompt_tokens or self.said.tokens
+            completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+            self.spent = pricing.add_usage(
+                self.spent, pricing.price_usage(self.provider.prices, self.model, prompt, completion)
+            )
+
+
+def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
+    """The chunks; errors of the SDK come as what they mean."""
+    with closing(chunks):
+        try:
+            yield from chunks
+        except MaiaError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
+            # Not chained: the SDK's errors hold the request, and with it the key.
+            raise interpret_error(error, provider, model, optional) from None

@@ -1,0 +1,99 @@
+"""Pipelines of diffusers, loaded: part by part, so that a weight that is not in the files is an error.
+
+Also what must be known of one that is there: at which size it works, and what of a prompt it does not read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workers.image_models.diffusion.source import PipelineSource, load_diffusers, variant_of
+from workers.protocols import LabSettings
+from workers.weights import first_line, out_of_memory
+
+
+def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
+    """The pipeline on the device, in the precision of the settings, silent. Raises MissingPart if it cannot be used."""
+    diffusers = load_diffusers()
+    dtype: torch.dtype = getattr(torch, settings.precision)
+    modules = {name: _module(source, name, dtype) for name in source.modules}
+    try:
+        found = diffusers.DiffusionPipeline.from_pretrained(
+            str(source.folder), **modules, local_files_only=True, low_cpu_mem_usage=False
+        )
+    except Exception as error:  # a broken folder raises anything
+        raise source.broken(first_line(error)) from error
+    found.set_progress_bar_config(disable=True)
+    return found.to(settings.device)
+
+
+def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
+    kind, folder = source.modules[name], source.folder / name
+    try:
+        module, report = _read(kind, folder, dtype)
+    except Exception as error:  # a broken checkpoint raises anything
+        if out_of_memory(error):
+            raise
+        raise source.broken(f"{name} does not load: {first_line(error)}") from error
+    if lacking := sorted(report["missing_keys"]):
+        raise source.broken(f"the file of {name} lacks {len(lacking)} of its weights, {lacking[0]} among them")
+    return module.eval()
+
+
+def _read(kind: type[Any], folder: Path, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
+    diffusers = load_diffusers()
+    more: dict[str, Any] = {"variant": variant_of(folder)}
+    if issubclass(kind, diffusers.ModelMixin):
+        more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()
+    return kind.from_pretrained(
+        str(folder), dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True, **more
+    )
+
+
+def working_size(pipeline: Any, size: tuple[int, int], wanted: int = 0) -> tuple[int, int]:
+    """Width and height in pixels, near the original's shape; multiples of what the pipeline can lay out.
+
+    Their area is that of a square with the side `wanted`, or, if that is 0, of those that the network was trained at.
+    """
+    factor = int(getattr(pipeline, "vae_scale_factor", 8))
+    unit = 2 * factor  # latents are often taken in patches of 2 x 2
+    side = wanted or trained_side(pipeline, factor) or math.sqrt(size[0] * size[1])
+    scale = side / math.sqrt(size[0] * size[1])
+    width, height = (min(max(each * scale, side / 4), side * 2) for each in size)
+    return max(1, round(width / unit)) * unit, max(1, round(height / unit)) * unit
+
+
+def trained_side(pipeline: Any, factor: int) -> int:
+    """Side in pixels of the square images that the network was trained on; 0 if the pipeline does not say."""
+    network = getattr(pipeline, "unet", None)
+    latent = network.config.get("sample_size") if network else getattr(pipeline, "default_sample_size", 0)
+    sides = latent if isinstance(latent, list | tuple) else [latent or 0]
+    return max(sides) * factor
+
+
+def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> str:
+    """A remark that names the end of the words that was cut; "" if all of them are read.
+
+    Of several text encoders the one that reads furthest counts.
+    """
+    remarks = []
+    for name, part in pipeline.components.items():
+        if name.startswith("tokenizer") and part is not None:
+            limit = min(part.model_max_length, int(calls.get("max_sequence_length", part.model_max_length)))
+            remarks.append(_beyond(part, words, limit))
+    if not remarks or "" in remarks:
+        return ""
+    return min(remarks, key=len)
+
+
+def _beyond(tokenizer: Any, words: str, limit: int) -> str:
+    tokens = tokenizer(words, verbose=False).input_ids
+    if len(tokens) <= limit:
+        return ""
+    unread = tokenizer.decode(tokens[limit - 1 : -1]).strip()
+    return f"only the first {limit} tokens were read; cut: {unread!r}"

@@ -1,0 +1,205 @@
+"""A pipeline at work: batches, seeds, progress between steps, and what must not be taken for a picture.
+
+One image, one random generator on the CPU: so the same request gives the same pixels whatever shares its batch, up to
+the rounding of the hardware's kernels. One lock is held for one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from workers.errors import MachineryError
+from workers.image_models.diffusion.pipeline import find_unread, load_pipeline, working_size
+from workers.image_models.diffusion.source import PipelineSource
+from workers.image_models.diffusion.store import ImageStore, request_key
+from workers.lab.imaging import image_key, refused_picture
+from workers.model_cache import in_batches
+from workers.protocols import LabSettings, Picture, Progress
+
+
+@dataclass(frozen=True)
+class ImageRequest:
+    """One image to make."""
+
+    key: str
+    words: str
+    seed: int
+    original: Image.Image | None = None
+    """The image to edit; None if one is to be drawn from words alone."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.original.size if self.original else (0, 0)
+
+
+@dataclass
+class StepProgress:
+    """Counts denoising steps, an image each, and tells them."""
+
+    what: str
+    images: int
+    steps: int
+    progress: Progress
+    done: int = 0
+    """Images that are finished."""
+
+    def tell(self, images: int = 0, share: float = 0.0) -> None:
+        """Report, with so many images under way, of whose steps a share is done. Raises what the listener raises."""
+        total = self.images * self.steps
+        now = round((self.done + images * share) * self.steps)
+        self.progress(f"{self.what}, denoising steps", min(now, total - 1), total)
+
+    def finish(self) -> None:
+        total = self.images * self.steps
+        self.progress(f"{self.what}, denoising steps", total, total)
+
+
+class PipelineRunner:
+    """Runs the pipeline of one source. Safe for threads, and for several processes on one state folder."""
+
+    def __init__(self, source: PipelineSource, settings: LabSettings) -> None:
+        self.name = source.name
+        self.revision = source.revision()
+        self._source = source
+        self._settings = settings
+        self._batch_size = max(1, settings.image_batch) if source.batches else 1
+        self._side = settings.edit_size if source.use == "edit" else settings.image_size
+        self._chosen = _chosen(source, settings)
+        self._calls = source.defaults | self._chosen | ({"side": self._side} if self._side else {})
+        self._store = ImageStore(settings.state / "generated")
+        self._slot = settings.model_cache.slot(
+            f"{self.name} {self.revision[:12]}", partial(load_pipeline, source, settings)
+        )
+
+    def request(self, words: str, seed: int, original: Image.Image | None = None) -> ImageRequest:
+        """What to make, with the key that stands for all that it depends on."""
+        key = request_key(
+            pipeline=[self.name, self.revision, self._source.kind.__name__],
+            calls=self._calls,
+            precision=self._settings.precision,
+            words=words,
+            seed=seed,
+            original=image_key(original) if original else None,
+        )
+        return ImageRequest(key, words, seed, original)
+
+    def paint(self, requests: Sequence[ImageRequest], what: str, progress: Progress) -> list[Picture]:
+        """A picture for each request, in order; those made before are read. Raises MachineryError."""
+        found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
+        left = list({each.key: each for each in requests if each.key not in found}.values())
+        if left:
+            meter = StepProgress(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
+            for alike in _by_size(left):
+                made = in_batches(alike, self._batch_size, partial(self._batch, meter=meter))
+                found |= {each.key: picture for each, picture in zip(alike, made, strict=True)}
+            meter.finish()
+        return [found[each.key] for each in requests]
+
+    def _batch(self, batch: Sequence[ImageRequest], meter: StepProgress) -> list[Picture]:
+        """One batch, less what somebody else made meanwhile."""
+        with self._store.alone([each.key for each in batch], meter.tell):
+            found = {each.key: picture for each in batch if (picture := self._store.find(each.key))}
+            if left := [each for each in batch if each.key not in found]:
+                found |= self._make(left, meter)
+        meter.done += len(batch)
+        return [found[each.key] for each in batch]
+
+    def _make(self, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Picture]:
+        """Run the pipeline; what it made is kept, even if it refused a part."""
+        meter.tell(len(batch))
+        with self._slot as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
+            result = pipeline(**self._arguments(pipeline, batch, meter))
+            remarks = [find_unread(pipeline, each.words, self._calls) for each in batch]
+        flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(batch)
+        made = {}
+        for request, values, remark, refused in zip(batch, self._values(result), remarks, flagged, strict=True):
+            if not refused:
+                made[request.key] = Picture(self._image(values, request), remark=remark)
+                self._store.keep(request.key, made[request.key])
+            else:
+                made[request.key] = refused_picture(
+                    f"the safety checker of {self.name} withheld it; ask in other words"
+                )
+        return made
+
+    def _arguments(self, pipeline: Any, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "prompt": [each.words for each in batch],
+            "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
+            "output_type": "np",
+        }
+        arguments |= self._chosen
+        if self._source.takes("callback_on_step_end"):
+            arguments["callback_on_step_end"] = partial(_stepped, meter, len(batch))
+        originals = [each.original.convert("RGB") for each in batch if each.original]
+        if originals:
+            size = working_size(pipeline, originals[0].size, self._side)
+            arguments["image"] = [each.resize(size, Image.Resampling.LANCZOS) for each in originals]
+            arguments |= self._sized(size)
+        elif self._side:
+            arguments |= self._sized(working_size(pipeline, (self._side, self._side), self._side))
+        return arguments
+
+    def _sized(self, size: tuple[int, int]) -> dict[str, Any]:
+        """Arguments that ask for images of `size` (width, height), where the pipeline leaves a choice."""
+        arguments: dict[str, Any] = {}
+        if self._source.takes("width") and self._source.takes("height"):
+            arguments["width"], arguments["height"] = size
+        if self._side and self._source.takes("max_area"):  # Kontext otherwise scales to a megapixel
+            arguments |= {"max_area": size[0] * size[1], "_auto_resize": False}
+        return arguments
+
+    def _values(self, result: Any) -> NDArray[np.float32]:
+        """(batch, height, width, 3), in [0, 1] where all is well."""
+        values = np.asarray(getattr(result, "images", ()), dtype=np.float32)
+        if values.ndim != 4 or values.shape[3] != 3:
+            raise self._source.broken("it gives no RGB images")
+        return values
+
+    def _image(self, values: NDArray[np.float32], request: ImageRequest) -> Image.Image:
+        """The picture; an edit has the size of its original."""
+        if not np.isfinite(values).all() or not values.any():
+            raise self._spoilt(request)
+        image = Image.fromarray((values * 255).round().astype(np.uint8))
+        return image.resize(request.size, Image.Resampling.LANCZOS) if request.original else image
+
+    def _spoilt(self, request: ImageRequest) -> MachineryError:
+        remedy = "Its weights are damaged or do not belong together"
+        if self._settings.precision != "float32":
+            remedy = "Set MAIA_PRECISION=bfloat16 or MAIA_PRECISION=float32, and start again"
+        return MachineryError(
+            f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
+            f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
+        )
+
+
+def _chosen(source: PipelineSource, settings: LabSettings) -> dict[str, int | float]:
+    """What the settings want otherwise than the pipeline's authors, of what its call takes."""
+    steps, guidance = settings.image_steps, settings.image_guidance
+    if source.use == "edit":
+        steps, guidance = settings.edit_steps or steps, settings.edit_guidance
+    wanted = {"num_inference_steps": steps, "guidance_scale": guidance}
+    return {name: value for name, value in wanted.items() if value and source.takes(name)}
+
+
+def _stepped(
+    meter: StepProgress, images: int, pipeline: Any, step: int, _time: Any, tensors: dict[str, Any]
+) -> dict[str, Any]:
+    """What a pipeline calls after each denoising step."""
+    meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
+    return tensors
+
+
+def _by_size(requests: Sequence[ImageRequest]) -> Iterator[list[ImageRequest]]:
+    """Requests whose originals are of one size, and so can share a batch."""
+    for _, alike in groupby(sorted(requests, key=lambda each: each.size), key=lambda each: each.size):
+        yield list(alike)

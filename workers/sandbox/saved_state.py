@@ -1,0 +1,106 @@
+"""What one program leaves to the next: its names bound to plain data, arrays and images, and its definitions as source.
+
+Kept: None, booleans, numbers, texts, bytes, lists, tuples, dicts with texts or numbers as keys, NumPy arrays
+without objects, PIL images; imports, functions and classes by their source (`program`). Not kept: objects of
+classes, sets, open files, what functions bind elsewhere, names that begin with an underscore or that every program has,
+and whatever does not fit; two names of one list come back as two lists. Nothing is pickled. Lives in the child; the
+worker holds the bytes and never reads them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from workers.sandbox.program import Sources, bound_name, find_definitions, fit_budget
+from workers.sandbox.values import SendError, WireError, decode_state, encode_state
+
+_OURS = {"system", "tools", "display", "Image", "np", "ToolError", "System", "Tools"}
+RESERVED = frozenset(name for name in dir(builtins) if not name.startswith("_")) | _OURS
+"""Names that mean the same in every program, whatever an earlier one bound to them."""
+
+
+@dataclass(frozen=True)
+class ProgramState:
+    """What is there when a program begins."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    """Definitions that were kept: name -> source."""
+
+
+def save_state(
+    namespace: Mapping[str, Any], budget: int, program: str = "", earlier: Sources = MappingProxyType({})
+) -> tuple[bytes, list[str]]:
+    """What a program leaves, its plain data in at most `budget` bytes, and sentences on what it does not.
+
+    `earlier` are the definitions that were kept before it.
+    """
+    pieces = {name: piece for name, value in list(namespace.items()) if (piece := _piece(name, value)) is not None}
+    mine = {name: source for name, source in find_definitions(program).items() if _is_bound(name, namespace)}
+    sources = {name: source for name, source in (*_less(earlier, mine), *mine.items()) if _lasts(name, pieces)}
+    kept, left_out = fit_budget(sources)
+    for name in sorted(pieces, key=lambda name: len(pieces[name])):
+        budget -= len(pieces[name]) + len(name) + 32
+        if budget < 0:
+            left_out.append(name)
+    values = {name: piece for name, piece in pieces.items() if name not in left_out}
+    return encode_state({"values": values, "sources": kept}), list(_explain_left_out(left_out, namespace))
+
+
+def _explain_left_out(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+    if left_out:
+        yield f"too large to be kept for the next experiment: {', '.join(left_out)}"
+    hidden = [name for name in sorted(RESERVED) if name in namespace and _encoded(namespace[name]) is not None]
+    if hidden:
+        yield f"not kept for the next experiment, where the name has its usual meaning again: {', '.join(hidden)}"
+
+
+def restore_state(state: bytes) -> ProgramState:
+    """What `keep` was given, less names that may not be there. Raises WireError if the bytes are something else."""
+    if not state:
+        return ProgramState()
+    try:
+        found = decode_state(state)
+        if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
+            found = {"values": found, "sources": {}}  # as earlier versions kept it
+        values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if may_be_kept(name)}
+        return ProgramState(
+            values, {str(name): str(source) for name, source in found["sources"].items() if _lasts(name, {})}
+        )
+    except Exception as error:  # whatever is wrong with them, they are not kept state
+        raise WireError("the names of earlier experiments cannot be read; bind them again") from error
+
+
+def may_be_kept(name: str) -> bool:
+    """Whether a name may come from an earlier program: no underscore before it, and not one that every program has."""
+    return name.isidentifier() and not name.startswith("_") and name not in RESERVED
+
+
+def _piece(name: str, value: Any) -> bytes | None:
+    return _encoded(value) if may_be_kept(name) else None
+
+
+def _less(earlier: Sources, mine: Sources) -> Iterator[tuple[str, str]]:
+    return ((name, source) for name, source in earlier.items() if name not in mine)
+
+
+def _is_bound(name: str, namespace: Mapping[str, Any]) -> bool:
+    """Whether the program came as far as this definition."""
+    return "*" in name or bound_name(name) in namespace
+
+
+def _lasts(name: str, pieces: Mapping[str, bytes]) -> bool:
+    """Whether a definition is still what its name means: it may be bound to plain data since."""
+    bound = bound_name(name)
+    return "*" in name or (not bound.startswith("__") and bound not in RESERVED and bound not in pieces)
+
+
+def _encoded(value: Any) -> bytes | None:
+    try:
+        return encode_state({"value": value})
+    except SendError:
+        return None

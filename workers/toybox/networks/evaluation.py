@@ -1,0 +1,90 @@
+"""How good the toybox networks are on held-out scenes. Called by `train`, which stores the figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from workers.toybox.networks import metrics
+from workers.toybox.networks.examples import Examples
+from workers.toybox.networks.nets import EyesOutput, ToyboxEyes, ToyboxNet, normalise
+from workers.toybox.networks.training_tasks import pixel_words, scene_words
+
+Metrics = dict[str, float | int]
+
+
+def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metrics:
+    """Accuracy on held-out scenes, and what layer4's units are like."""
+    nouns = len(network.vocabulary.nouns)
+    units, scores = _net_answers(network, mixed)
+    _, one = _net_answers(network, single)
+    answers = single.presence[:, :nouns].argmax(axis=1)
+    colours = slice(nouns, nouns + len(network.vocabulary.colours))
+    return {
+        "top1_accuracy_one_toy": metrics.top1_accuracy(one[:, :nouns], answers),
+        "mean_average_precision_nouns": metrics.mean_average_precision(scores[:, :nouns], mixed.presence[:, :nouns]),
+        "mean_average_precision_colours": metrics.mean_average_precision(
+            scores[:, colours], mixed.presence[:, colours]
+        ),
+        "mean_average_precision_all": metrics.mean_average_precision(scores, mixed.presence),
+        "layer4_units": units.shape[1],
+        "layer4_dead_units": int((units.max(axis=0) <= 0).sum()),
+        "layer4_median_best_class_auc": _median_best_auc(units, mixed.presence),
+    }
+
+
+def _median_best_auc(units: metrics.Floats, presence: metrics.Bools) -> float:
+    """Median over live units of the AUC of a unit's best class: chosen on one half, measured on the other."""
+    half = len(units) // 2
+    best = []
+    for unit in np.flatnonzero(units.max(axis=0) > 0):
+        choices = [_class_auc(units[:half, unit], presence[:half, k]) for k in range(presence.shape[1])]
+        best.append(_class_auc(units[half:, unit], presence[half:, int(np.nanargmax(choices))]))
+    return float(np.median(best))
+
+
+def _class_auc(scores: metrics.Floats, truth: metrics.Bools) -> float:
+    return metrics.area_under_curve(scores[truth], scores[~truth])
+
+
+@torch.inference_mode()
+def _net_answers(network: ToyboxNet, shown: Examples) -> tuple[metrics.Floats, metrics.Floats]:
+    """Maxima of layer4's units (examples, units) and logits (examples, classes)."""
+    units, scores = [], []
+    for batch in _batches(shown):
+        found = network.maps(batch)
+        units.append(found["layer4"].amax(dim=(2, 3)))
+        scores.append(found["logits"].flatten(1))
+    return torch.cat(units).numpy(), torch.cat(scores).numpy()
+
+
+@torch.inference_mode()
+def evaluate_eyes(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Metrics:
+    """Intersection over union and accuracies on held-out scenes, at the eyes' own resolution."""
+    words = network.vocabulary
+    counts = {"noun": np.zeros((1 + len(words.nouns),) * 2, np.int64)}
+    counts |= {
+        "colour": np.zeros((len(words.colours),) * 2, np.int64),
+        "size": np.zeros((len(words.sizes),) * 2, np.int64),
+    }
+    counts |= {
+        "ground": np.zeros((len(words.grounds),) * 2, np.int64),
+        "light": np.zeros((len(words.lights),) * 2, np.int64),
+    }
+    for numbers, batch in zip(torch.arange(len(mixed)).split(64), _batches(mixed), strict=True):
+        seen: EyesOutput = network(batch)
+        truth = [*pixel_words(mixed, numbers, False), *scene_words(mixed, numbers)]
+        for (name, matrix), answer in zip(counts.items(), truth, strict=True):
+            known = answer >= 0
+            guess = getattr(seen, name).argmax(dim=1)
+            matrix += metrics.confusion(guess[known].numpy(), answer[known].numpy(), len(matrix))
+    overlap = metrics.intersection_over_union(counts["noun"])[1:]
+    figures: Metrics = {"mean_iou_nouns": float(np.nanmean(overlap)), "worst_iou_noun": float(np.nanmin(overlap))}
+    return figures | {
+        f"{name}_accuracy": float(np.trace(matrix) / matrix.sum()) for name, matrix in counts.items() if name != "noun"
+    }
+
+
+def _batches(shown: Examples) -> list[Tensor]:
+    return [normalise(pixels) for pixels in torch.from_numpy(np.asarray(shown.images)).split(64)]

@@ -1,0 +1,214 @@
+"""From pixels to the toys they show: undoes the masking of an image, and reads what toybox-eyes make of it.
+
+Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes.
+Called by `toybox.describer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from workers.lab.imaging import DARK_BRIGHTNESS, DIMMED_BRIGHTNESS, DIMMED_COLOUR, LUMA_WEIGHTS, OUTLINES
+from workers.toybox.networks.nets import EYES_OUTPUT, ToyboxEyes, preprocess
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_DARKEST = int(255 * DARK_BRIGHTNESS)
+"""No byte outside a mask of the published look is above this."""
+_MIN_PIXELS = 6
+"""Smaller patches, of the eyes' 48 x 48 pixels, are noise."""
+_MIN_INSIDE = 0.25
+"""A toy counts as lying in the bright region if this much of it does."""
+
+
+@dataclass(frozen=True)
+class DetectedThing:
+    noun: str
+    colour: str
+    size: str
+    pixels: int
+    """Of the eyes' 48 x 48."""
+
+
+@dataclass(frozen=True)
+class DetectedScene:
+    """What the eyes see; where the image is masked, the toys in its bright region alone."""
+
+    things: tuple[DetectedThing, ...]
+    ground: str
+    light: str
+    around: tuple[DetectedThing, ...] = ()
+    """The toys outside the bright region."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every noun, colour, ground and light seen."""
+        return frozenset({self.ground, self.light} | {w for thing in self.things for w in (thing.noun, thing.colour)})
+
+
+def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
+    """The image as it was before it was masked, as far as its pixels tell, and the bright region (height, width).
+
+    An image that is not masked comes back as it is, all bright. One that is dark all over, as masks once were in which
+    nothing is bright, has no bright region.
+    """
+    pixels = np.asarray(image.convert("RGB"))
+    dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
+    if dim.sum() > dark.sum():
+        line, bright, rest = dim, _undimmed(pixels, dim), _coloured(pixels / DIMMED_BRIGHTNESS)
+    else:
+        line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARK_BRIGHTNESS
+    restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
+    return Image.fromarray(_filled(restored, ~line).round().astype(np.uint8)), bright
+
+
+def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[DetectedScene]:
+    """What each image shows; masked images are read in their bright region."""
+    if not images:
+        return []
+    words = eyes.vocabulary
+    unmasked = [unmask(image) for image in images]
+    with torch.no_grad():
+        seen = eyes(preprocess([image for image, _ in unmasked]))
+    noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
+    return [
+        DetectedScene(
+            _things(eyes, noun[row], colour[row], size[row], _shrunk(bright)),
+            words.grounds[int(seen.ground[row].argmax())],
+            words.lights[int(seen.light[row].argmax())],
+            _things(eyes, noun[row], colour[row], size[row], _shrunk(bright), inside=False),
+        )
+        for row, (_, bright) in enumerate(unmasked)
+    ]
+
+
+def connected_regions(mask: Bools) -> Iterator[Bools]:
+    """The connected regions of a mask; pixels connect by their edges."""
+    left = mask.copy()
+    while left.any():
+        seed = np.zeros_like(mask)
+        seed.flat[left.argmax()] = True
+        patch = _grow(seed, left)
+        left &= ~patch
+        yield patch
+
+
+def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
+    """The patches that hold an odd byte: dimming leaves none. Of a flat picture without any, the brighter side."""
+    odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
+    if not odd.any():
+        return _bright(pixels.max(axis=2), line, int(255 * DIMMED_BRIGHTNESS))
+    bright = np.zeros_like(line)
+    for patch in connected_regions(~line):
+        if odd[patch].any():
+            bright |= patch
+    return bright
+
+
+def _coloured(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Pixels (height, width, 3) with the colour that dimming took; their brightness stays."""
+    grey = (pixels @ np.array(LUMA_WEIGHTS))[:, :, None]
+    return grey + (pixels - grey) / DIMMED_COLOUR
+
+
+def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
+    """The side of the line that was not darkened; `value` is the brightest byte of each pixel (height, width), and no
+    dark one is above `darkest`.
+
+    A patch is bright if it holds a byte that darkening cannot leave, or is brighter along the line than what lies
+    across it: that tells at night, too.
+    """
+    reach = max(1, round(min(line.shape) / 128))
+    around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widened(line, 2 * reach)
+    bright = np.zeros_like(line)
+    for patch in connected_regions(~line):
+        edge = patch & near
+        if value[patch].max() > darkest or (edge.any() and value[edge].mean() > around[edge].mean()):
+            bright |= patch
+    return bright
+
+
+def _things(
+    eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools, *, inside: bool = True
+) -> tuple[DetectedThing, ...]:
+    """The toys that lie in the bright region, or those that do not, largest first."""
+    words = eyes.vocabulary
+    found = []
+    for kind in np.unique(noun[noun > 0]):
+        for patch in connected_regions(noun == kind):
+            for part in _by_colour(patch, colour):
+                pixels = int(part.sum())
+                if pixels >= _MIN_PIXELS and ((part & bright).sum() >= _MIN_INSIDE * pixels) == inside:
+                    hue, extent = _commonest(colour[part]), _commonest(size[part])
+                    found.append(DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
+    return tuple(sorted(found, key=lambda thing: -thing.pixels))
+
+
+def _by_colour(patch: Bools, colour: Ints) -> list[Bools]:
+    """Two toys of one kind that touch differ in colour: split a patch where a third of it has another one."""
+    hues, counts = np.unique(colour[patch], return_counts=True)
+    large = hues[counts >= patch.sum() / 3]
+    return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
+
+
+def _commonest(values: Ints) -> int:
+    return int(np.bincount(values).argmax())
+
+
+def _shrunk(mask: Bools) -> Bools:
+    """A mask at the resolution of the eyes."""
+    small = Image.fromarray(mask).convert("L").resize((EYES_OUTPUT, EYES_OUTPUT), Image.Resampling.BOX)
+    return np.asarray(small) >= 128
+
+
+def _grow(seed: Bools, room: Bools) -> Bools:
+    """All of `room` that is connected, by edges, with a pixel of `seed`."""
+    region = seed & room
+    while True:
+        wider = region.copy()
+        for axis in (0, 1):
+            _sweep(wider, room, axis)
+        if (wider == region).all():
+            return region
+        region = wider
+
+
+def _sweep(region: Bools, room: Bools, axis: int) -> None:
+    """Carry a region along every run of `room` in a row (axis 1) or a column (axis 0); in place."""
+    view, free = (region.T, room.T) if axis == 0 else (region, room)
+    runs = np.cumsum(~free, axis=1) + np.arange(len(free))[:, None] * (free.shape[1] + 1)
+    touched = np.zeros(int(runs.max()) + 1, dtype=bool)
+    touched[runs[view]] = True
+    view[:] = touched[runs] & free
+
+
+def _filled(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floating]:
+    """Pixels (height, width, 3) with unknown ones replaced by the mean of the known ones around them."""
+    if known.all():
+        return pixels
+    side = 4 * max(1, round(min(known.shape) / 128)) + 1
+    return np.where(known[:, :, None], pixels, _mean_around(pixels, known, side))
+
+
+def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.float32]:
+    """Mean of the known pixels (height, width, channels) in the square of `side` around each; 0 if there is none."""
+    weight = torch.from_numpy(known).float()[None]  # (1, height, width)
+    total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
+    pool = torch.nn.AvgPool2d(side, 1, side // 2)
+    mean: NDArray[np.float32] = (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
+    return mean
+
+
+def _widened(mask: Bools, reach: int) -> Bools:
+    """A mask and all that is within `reach` pixels of it."""
+    grown = torch.nn.functional.max_pool2d(torch.from_numpy(mask).float()[None], 2 * reach + 1, 1, reach)
+    wide: Bools = grown[0].numpy() > 0
+    return wide

@@ -1,0 +1,102 @@
+"""Writes replies in the published grammar, and the programs in them: short functions, for people to read.
+
+The docstring of a program names its step, which is how a later reply knows what was done. No design in here.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workers.toybox.scientist import hypothesis_list
+from workers.toybox.scientist.reading import ListedHypothesis
+
+_EXEMPLARS = '''
+def run_experiment(system, tools):
+    """Step exemplars: the images of the dataset that drive the unit most, described by the tools."""
+    activations, images = tools.dataset_exemplars(system)
+    if not images:
+        print("No image of the dataset activates this unit.")
+        return
+    names = [f"exemplar {number}" for number in range(1, len(images) + 1)]
+    titles = tools.describe_images(images, names).splitlines()
+    tools.log_experiment(activations, images, titles, tools.summarize_images(images))
+'''
+
+_DRAW = '''
+def run_experiment(system, tools):
+    """Step {step}: {purpose}"""
+    groups = {{
+{groups}
+    }}
+    for group, lines in groups.items():
+        prompts = [line.strip() for line in lines.strip().splitlines()]
+        activations, images = system.neuron(tools.text2image(prompts))
+        tools.log_experiment(activations, images, prompts, group)
+'''
+
+_EDIT = '''
+def run_experiment(system, tools):
+    """Step {step}: {purpose}"""
+    plan = {{
+{plan}
+    }}
+    for prompt, instructions in plan.items():
+        original = tools.text2image([prompt])[0]
+        edits = tools.edit_images([original] * len(instructions), instructions)[0][1::2]
+        activations, images = system.neuron([original, *edits])
+        tools.log_experiment(activations, images, [prompt, *instructions], "")
+'''
+
+AT_ONCE = 64
+"""Images in one call of a tool."""
+
+
+def exemplars_program() -> str:
+    """The program that asks for exemplars and has them described."""
+    return _EXEMPLARS.strip()
+
+
+def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """The program that draws groups of prompts, measures them, and logs each group under its name."""
+    parts = [part for name, prompts in groups.items() for part in _parts(name, prompts)]
+    return _DRAW.format(step=step, purpose=purpose, groups="\n".join(parts)).strip()
+
+
+def _parts(name: str, prompts: Sequence[str]) -> Iterator[str]:
+    """A group as lines of the program; one too large for a call goes in parts."""
+    for start in range(0, len(prompts), AT_ONCE):
+        lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
+        again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""
+        yield f'        {json.dumps(name + again)}: """\n{lines}\n        """,'
+
+
+def edit_program(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
+    """The program that draws each prompt once, and edits that image by each of its instructions."""
+    lines = "\n".join(
+        f"        {json.dumps(prompt)}: {json.dumps(list(instructions))}," for prompt, instructions in plan.items()
+    )
+    return _EDIT.format(step=step, purpose=purpose, plan=lines).strip()
+
+
+@dataclass(frozen=True)
+class PlannedReply:
+    """One reply: words, then either a program or what is concluded, as (tag, text)."""
+
+    prose: str
+    hypotheses: Sequence[ListedHypothesis] = ()
+    code: str = ""
+    conclusion: Sequence[tuple[str, str]] = ()
+
+
+def format_reply(move: PlannedReply) -> str:
+    """The reply in the published grammar."""
+    parts = [move.prose]
+    if move.hypotheses:
+        parts.append(f"[HYPOTHESIS LIST]:\n{hypothesis_list.format_list(move.hypotheses)}")
+    if move.code:
+        parts.append(f"[CODE]:\n```python\n{move.code}\n```")
+    parts += [f"[{tag}]: {text}" for tag, text in move.conclusion]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,1 @@
+"""Scenes of toys: words, places, pictures."""

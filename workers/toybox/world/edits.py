@@ -1,0 +1,289 @@
+"""Edits: one instruction changes one thing about a scene, and leaves everything else as it was.
+
+Covers: replace, make/paint/turn, change the background or the light, add, remove. An instruction that cannot be carried
+out to the letter is refused: half of it would pass for the whole. Called by the toybox editor.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from workers.errors import ToolMisuse
+from workers.toybox.world.prompts import Phrases, caption, parse_words, unknown_words
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
+from workers.toybox.world.words import Word, join_words, plural, read_words
+
+_ADD = {"add", "put", "place", "insert", "include"}
+_REMOVE = {"remove", "delete", "erase", "take", "drop"}
+_CHANGE = {
+    *("replace", "swap", "exchange", "substitute", "turn", "change", "make", "set", "paint", "recolour", "recolor"),
+    *("colour", "color", "convert", "transform", "switch"),
+}
+_PUT = {"put", "place"}
+"""With "the" they speak of things that are there: "put the chair on the beach"."""
+_MOVE = {"move", "shift", "slide", "drag", "push", "pull", "lift", "rotate"}
+_NO_VERBS = {"colour", "color"}
+"""Words that name what is changed as often as they say that it is."""
+_FILLERS = {"please", "now", "instead"}
+_INTO = {"with", "by", "to", "into", "for"}
+_AROUND = {"background", "ground", "floor", "scene", "image", "picture", "photo", "sky", "time", "foreground", "it"}
+_APART = 0.25
+"""How far the middle of what stands to the left of a thing is from the thing's own, in world units, at least."""
+_ANYWHERE = (-math.inf, math.inf)
+ABILITIES = (
+    "Toybox can replace, recolour, resize, add and remove toys, one change at a time, and change the ground "
+    f"({join_words(GROUNDS)}) and the light ({join_words(LIGHTS)})."
+)
+"""Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
+_PROPERTIES = ("noun", "colour", "size", "ground", "light")
+
+
+@dataclass(frozen=True)
+class ThingFilter:
+    """Which things are meant, or what they shall be; None where it is not said."""
+
+    noun: str | None = None
+    colour: str | None = None
+    size: str | None = None
+
+    def fits(self, thing: Thing) -> bool:
+        return (
+            self.noun in (None, thing.noun) and self.colour in (None, thing.colour) and self.size in (None, thing.size)
+        )
+
+    def __str__(self) -> str:
+        return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
+
+
+def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
+    """The scene after one instruction; the seed draws what an added thing's words do not say.
+
+    Raises ToolMisuse if the instruction is not understood, speaks of what is not in the scene, or asks for more than
+    one change.
+    """
+    words = [word for word in read_words(instruction) if word.text not in _FILLERS]
+    verbs = [word.text for word in words if word.text in _ADD | _REMOVE | _CHANGE]
+    verb = next(iter(verbs), "")
+    rest = _after(words, verb)
+    _check_words(scene, instruction, verbs)
+    if verb in _PUT and rest and rest[0].text == "the":
+        return _put(scene, instruction, rest)
+    if verb in _ADD:
+        return _add(scene, instruction, parse_words(rest), seed)
+    if verb in _REMOVE:
+        return _remove(scene, _meant(scene, rest, instruction))
+    return _change(scene, rest, instruction)
+
+
+def unknown_edit_words(instruction: str) -> tuple[str, ...]:
+    """The words of an instruction that toybox knows neither from prompts nor from instructions."""
+    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
+    return tuple(word for word in unknown_words(instruction) if word not in known)
+
+
+def _check_words(scene: Scene, instruction: str, verbs: Sequence[str]) -> None:
+    """Raises ToolMisuse if there is a word that toybox would pass over."""
+    strange = unknown_edit_words(instruction)
+    if _MOVE & set(strange):
+        raise _immovable(scene)
+    if strange or len(set(verbs) - _NO_VERBS) > 1:
+        raise _not_understood(scene, instruction, strange)
+
+
+def _after(words: Sequence[Word], verb: str) -> list[Word]:
+    texts = [word.text for word in words]
+    return list(words[texts.index(verb) + 1 :]) if verb else list(words)
+
+
+# --- the three ways to change a scene ---------------------------------------------------------------
+
+
+def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
+    """One more thing, or several, where there is room; "on the cube" means a cube that is there."""
+    others = (phrases.ground not in (None, scene.ground), phrases.light not in (None, scene.light))
+    groups = [group for group in phrases.groups if not any(group is low for _, _, low in phrases.relations)]
+    sided = any(group.side for group in groups)
+    if not groups or any(others) or phrases.ignored or len(phrases.relations) + sided > 1:
+        raise _not_understood(scene, instruction)
+    support, room = _beside(scene, phrases, next((group.side for group in groups), 0))
+    wanted = [
+        (group.noun, group.colours[k % len(group.colours)] if group.colours else None, group.size)
+        for group in groups
+        for k in range(group.counts[0])
+    ]
+    if len(scene.things) + len(wanted) > MAX_THINGS:
+        raise ToolMisuse(
+            f"A scene holds at most {MAX_THINGS} things; this one has {len(scene.things)}. Remove one first."
+        )
+    after = joined_by(scene, wanted, random.Random(f"toybox add {seed}"), support, room)
+    if not all(room[0] <= thing.x <= room[1] for thing in after.things[len(scene.things) :]):
+        raise ToolMisuse(f"There is no room there in this image, which shows {caption(scene)}. {_example(scene)}")
+    return after
+
+
+def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
+    """Where new things shall stand: on a thing that is there, or between two places from left to right."""
+    for relation, _, low in phrases.relations:
+        there = _found(scene, ThingFilter(low.noun, next(iter(low.colours), None), low.size))
+        if relation == "on":
+            return there[0], _ANYWHERE
+        places = [scene.things[k].x for k in there]
+        return None, (-math.inf, min(places) - _APART) if relation == "left" else (max(places) + _APART, math.inf)
+    return None, (-math.inf, -_APART) if side < 0 else (_APART, math.inf) if side else _ANYWHERE
+
+
+def _put(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
+    """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
+    phrases = parse_words(words)
+    for group in phrases.groups:
+        _found(scene, ThingFilter(group.noun, next(iter(group.colours), None), group.size))
+    if phrases.relations or any(group.side for group in phrases.groups):
+        raise _immovable(scene)
+    if not phrases.groups or phrases.ignored or bool(phrases.ground) == bool(phrases.light):
+        raise _not_understood(scene, instruction)
+    return scene.under(ground=phrases.ground, light=phrases.light)
+
+
+def _remove(scene: Scene, gone: set[int]) -> Scene:
+    """Without the things meant; what stood on them comes down to where they stood."""
+    kept = [k for k in range(len(scene.things)) if k not in gone]
+    number = {old: new for new, old in enumerate(kept)}
+
+    def support(index: int | None) -> int | None:
+        while index is not None and index in gone:
+            index = scene.things[index].on
+        return None if index is None else number[index]
+
+    return replace(scene, things=tuple(replace(scene.things[k], on=support(scene.things[k].on)) for k in kept))
+
+
+def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
+    """Something that is there, made into something else."""
+    before, after = _sides(words)
+    said = [word.kind for word in after if word.kind in _PROPERTIES]
+    around = _value(after, "ground") or _value(after, "light")
+    counted = any(word.kind == "count" and word.value != "1" for word in after)
+    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _relates(words) or counted:
+        raise _not_understood(scene, instruction)
+    if around:
+        _check_there(scene, _value(before, said[0]), scene.ground if said[0] == "ground" else scene.light)
+        return scene.under(ground=_value(after, "ground"), light=_value(after, "light"))
+    return _altered(scene, _meant(scene, before, instruction), lambda thing: _made(thing, _kind(after)))
+
+
+def _relates(words: Sequence[Word]) -> bool:
+    return any(word.kind in ("relation", "side") for word in words)
+
+
+def _sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+    """What is meant, and what it shall be: parted at "with" or "to", else right after the things that are meant."""
+    for k, word in enumerate(words):
+        if word.text in _INTO and k:
+            return list(words[:k]), list(words[k + 1 :])
+    for k, word in enumerate(words):
+        following = words[k + 1].kind if k + 1 < len(words) else ""
+        if (word.kind in ("noun", "thing") or word.text in _AROUND) and following != "and":
+            return list(words[: k + 1]), list(words[k + 1 :])
+    return [], list(words)
+
+
+def _made(thing: Thing, into: ThingFilter) -> Thing:
+    """The thing with another noun, colour or size; it keeps its place and how far it is turned from its best side."""
+    noun = into.noun or thing.noun
+    old, new = SHAPES[thing.noun], SHAPES[noun]
+    turn = thing.turn
+    if noun != thing.noun:
+        turn = round(new.facing + (thing.turn - old.facing) / old.wobble * new.wobble, 1)
+    return replace(thing, noun=noun, colour=into.colour or thing.colour, size=into.size or thing.size, turn=turn)
+
+
+def _altered(scene: Scene, which: set[int], change: Callable[[Thing], Thing]) -> Scene:
+    return replace(scene, things=tuple(change(t) if k in which else t for k, t in enumerate(scene.things)))
+
+
+# --- what is meant ----------------------------------------------------------------------------------
+
+
+def _meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
+    """The things that the words name, such as "the red ball and the cube"; "it" is the only thing there is."""
+    meant: set[int] = set()
+    for part in _parts(words):
+        if any(word.kind in ("noun", "thing") for word in part):
+            meant |= set(_counted(scene, part))
+        elif any(word.text == "it" for word in part) and len(scene.things) == 1:
+            meant.add(0)
+        else:
+            raise _not_understood(scene, instruction)
+    return meant
+
+
+def _parts(words: Sequence[Word]) -> list[list[Word]]:
+    """The words between one "and" and the next."""
+    parts: list[list[Word]] = [[]]
+    for word in words:
+        if word.kind == "and":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _kind(words: Sequence[Word]) -> ThingFilter:
+    return ThingFilter(_value(words, "noun"), _value(words, "colour"), _value(words, "size"))
+
+
+def _value(words: Sequence[Word], kind: str) -> str | None:
+    return next((word.value for word in words if word.kind == kind), None)
+
+
+def _found(scene: Scene, kind: ThingFilter) -> list[int]:
+    found = [k for k, thing in enumerate(scene.things) if kind.fits(thing)]
+    if not found:
+        raise ToolMisuse(f"There is no {kind} in this image, which shows {caption(scene)}. {_example(scene)}")
+    return found
+
+
+def _counted(scene: Scene, words: Sequence[Word]) -> list[int]:
+    """The things that the words name: as many as they say, one if they speak of one."""
+    found = _found(scene, _kind(words))
+    counts = [int(word.value) for word in words if word.kind == "count" and word.value.isdecimal()]
+    several = any(word.plural for word in words if word.kind in ("noun", "thing"))
+    wanted = counts[0] if counts else None if several else 1
+    if wanted not in (None, len(found)):
+        kind = _kind(words)
+        raise ToolMisuse(
+            f"There are {len(found)} of {kind} in this image, which shows {caption(scene)}. Name one by its colour or "
+            f'size, or say "the {plural(str(kind))}" for all of them.'
+        )
+    return found
+
+
+def _check_there(scene: Scene, said: str | None, there: str) -> None:
+    if said not in (None, there):
+        raise ToolMisuse(f"There is no {said} in this image, which shows {caption(scene)}. {_example(scene)}")
+
+
+def _immovable(scene: Scene) -> ToolMisuse:
+    return ToolMisuse(
+        "Toybox cannot move a toy. Remove it and add it where it shall stand, in two edits, or draw both places with "
+        f"tools.text2image. {_example(scene)}"
+    )
+
+
+def _not_understood(scene: Scene, instruction: str, strange: Sequence[str] = ()) -> ToolMisuse:
+    words = f" (not: {', '.join(strange)[:60]})" if strange else ""
+    return ToolMisuse(f"Toybox does not understand the instruction {instruction[:80]!r}{words}. {_example(scene)}")
+
+
+def _example(scene: Scene) -> str:
+    """An instruction that works on this very scene."""
+    if not scene.things:
+        return 'Say for example "add a red ball".'
+    thing = scene.things[0]
+    alike = [each for each in scene.things if each.noun == thing.noun]
+    colour = next(each for each in COLOURS[::-1] if each not in {thing.colour for thing in alike})
+    noun = thing.noun if len(alike) == 1 else plural(thing.noun)
+    return f'Say for example "make the {noun} {colour}".'

@@ -1,0 +1,298 @@
+"""Prompts: from words to a scene, and from a scene back to words.
+
+Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of.
+Does not cover anything else that language can say: such words are reported, never guessed at, so that whoever draws
+can refuse what would come out as something else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, Scene, Thing, compose
+from workers.toybox.world.words import Word, join_words, plural, read_words
+
+_REPORTED = 12
+"""At most so many words are reported as not understood."""
+_NUMBERS = {1: "a", 2: "two", 3: "three"}
+_AT = {"day": "by day", "sunset": "at sunset", "night": "at night"}
+
+
+@dataclass(frozen=True)
+class PromptReading:
+    """What toybox makes of a prompt."""
+
+    scene: Scene
+    ignored: tuple[str, ...] = ()
+    """What it did not understand, or cannot draw, in the order of the prompt."""
+    understood: bool = True
+    """False if it understood nothing at all; the scene is then an empty one."""
+
+
+@dataclass
+class Group:
+    """Some things of one kind that a phrase names; None where it does not say."""
+
+    noun: str | None = None
+    colours: list[str] = field(default_factory=list)
+    size: str | None = None
+    counts: list[int] = field(default_factory=list)
+    plural: bool = False
+    unwanted: bool = False
+    side: int = 0
+    members: list[int] = field(default_factory=list)
+
+    @property
+    def blank(self) -> bool:
+        """Whether no adjective has been said."""
+        return not (self.colours or self.size)
+
+
+@dataclass
+class Phrases:
+    """What a text says, before anything is drawn at random."""
+
+    groups: list[Group] = field(default_factory=list)
+    relations: list[tuple[str, Group, Group]] = field(default_factory=list)
+    ground: str | None = None
+    light: str | None = None
+    ignored: list[str] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.groups or self.ground or self.light)
+
+
+def read_prompt(prompt: str, seed: int) -> PromptReading:
+    """The scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
+
+    The same prompt and seed give the same scene, and prompts that differ by a word share what neither says.
+    """
+    phrases = parse_words(read_words(prompt))
+    if phrases.empty:
+        return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _reported(phrases.ignored), understood=False)
+    rng = random.Random(f"toybox {seed}")
+    kinds = _kinds(phrases, rng)
+    on, left_of, sides = _places(phrases)
+    scene = compose(
+        kinds,
+        rng,
+        ground=phrases.ground,
+        light=phrases.light,
+        on=on,
+        left_of=left_of,
+        sides=sides,
+    )
+    return PromptReading(scene, _reported(phrases.ignored))
+
+
+def caption(scene: Scene) -> str:
+    """The scene in words, such that `read` gives a scene of equal `facts`."""
+    supporters = {thing.on for thing in scene.things} - {None}
+    alone: Counter[str] = Counter()
+    stacks: dict[int, list[int]] = {}
+    for index, thing in enumerate(scene.things):
+        if index in supporters:
+            continue
+        tops = stacks.setdefault(thing.on, []) if thing.on is not None else []
+        if thing.on is None or (tops and _adjectives(scene.things[tops[0]]) != _adjectives(thing)):
+            alone[_adjectives(thing)] += 1
+        else:
+            tops.append(index)
+    parts = [_counted(name, count) for name, total in alone.items() for count in _threes(total)]
+    whole = (
+        join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
+    )
+    return f"{whole} on {scene.ground} {_AT[scene.light]}"
+
+
+def facts(scene: Scene) -> tuple[object, ...]:
+    """All that words can say of a scene, to compare: kinds with their counts, what stands on what, ground, light."""
+    kinds = [(thing.noun, thing.colour, thing.size) for thing in scene.things]
+    stacked = Counter((kinds[k], kinds[thing.on]) for k, thing in enumerate(scene.things) if thing.on is not None)
+    return frozenset(Counter(kinds).items()), frozenset(stacked.items()), scene.ground, scene.light
+
+
+def unknown_words(text: str) -> tuple[str, ...]:
+    """The words of a text that toybox does not know."""
+    return _reported([word.text for word in read_words(text) if word.kind == "unknown"])
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def parse_words(words: Sequence[Word]) -> Phrases:
+    """What the words say, in one pass from left to right."""
+    return _Parser(words).phrases
+
+
+class _Parser:
+    """Adjectives are gathered until their noun comes; a relation waits for the noun on its right."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.phrases = Phrases()
+        self._next = Group()
+        self._waiting: tuple[str, Group] | None = None
+        self._total = 0
+        for word, after in zip(words, [*words, None][1:], strict=True):
+            self._take(word, after)
+        self._drop_adjectives()
+
+    def _take(self, word: Word, after: Word | None) -> None:
+        group = self._next
+        if word.kind in ("noun", "thing"):
+            self._finish(word)
+        elif word.kind == "colour":
+            group.colours.append(word.value)
+        elif word.kind == "size":
+            group.size = word.value
+        elif word.kind == "count":
+            self._count(word)
+        elif word.kind == "not":
+            group.unwanted = True
+        elif word.kind in ("relation", "side"):
+            self._relate(word)
+        elif word.text in ("it", "them") and self._waiting is not None:
+            self._refer(word)
+        elif word.kind == "and" and group.blank:
+            self._waiting = None
+        else:
+            self._surround(word, after)
+
+    def _surround(self, word: Word, after: Word | None) -> None:
+        """The ground and the light, wherever they are said; "brick" in "a brick house" is not a ground."""
+        phrases = self.phrases
+        if word.kind == "ground" and not (after is not None and after.kind in ("noun", "thing")):
+            self._drop_adjectives()
+            phrases.ignored += [word.text] if phrases.ground not in (None, word.value) else []
+            phrases.ground, self._waiting = phrases.ground or word.value, None
+        elif word.kind == "light":
+            phrases.ignored += [word.text] if phrases.light not in (None, word.value) else []
+            phrases.light, self._waiting = phrases.light or word.value, None
+        elif word.kind in ("unknown", "ground", "or"):
+            phrases.ignored.append(word.text)
+
+    def _refer(self, word: Word) -> None:
+        """ "A table with a cup on it": the relation is to what was named before."""
+        groups, (relation, first), self._waiting = self.phrases.groups, self._waiting or ("", Group()), None
+        if len(groups) > 1 and groups[-1] is first:
+            self.phrases.relations.append((relation, first, groups[-2]))
+        else:
+            self.phrases.ignored.append(word.text)
+
+    def _count(self, word: Word) -> None:
+        if word.value == "many":
+            self.phrases.ignored.append(word.text)
+            self._next.counts.append(3)
+        else:
+            self._next.counts.append(int(word.value))
+
+    def _relate(self, word: Word) -> None:
+        self._drop_adjectives()
+        last = self.phrases.groups[-1] if self.phrases.groups else None
+        if last is None:
+            return
+        if word.kind == "side":
+            last.side = -1 if word.value == "left" else 1
+        else:
+            self._waiting = (word.value, last)
+
+    def _finish(self, word: Word) -> None:
+        """The noun has come: the group is whole, unless there is no room for it."""
+        group, self._next = self._next, Group()
+        waiting, self._waiting = self._waiting, None
+        group.noun = word.value if word.kind == "noun" else None
+        group.plural = word.plural
+        if group.unwanted:
+            return
+        self._settle(group)
+        if self._total + group.counts[0] > MAX_THINGS:
+            self.phrases.ignored.append(f"{word.text} (over {MAX_THINGS} things)")
+            return
+        self._total += group.counts[0]
+        self.phrases.groups.append(group)
+        if waiting is not None:
+            self.phrases.relations.append((waiting[0], waiting[1], group))
+
+    def _settle(self, group: Group) -> None:
+        """Settle how many things the group has, as far as the words go: "a red and a blue ball" are two."""
+        several = group.plural or len(group.counts) > 1
+        if len(group.colours) > 1 and not several:
+            self.phrases.ignored += group.colours[1:]
+            del group.colours[1:]
+        said = sum(group.counts) if len(group.counts) > 1 and len(group.colours) > 1 else max(group.counts, default=0)
+        count = min(3, max(said, len(group.colours), 2 if group.plural and not group.counts else 1))
+        group.counts = [count]
+
+    def _drop_adjectives(self) -> None:
+        """Adjectives without a noun describe nothing here."""
+        self.phrases.ignored += self._next.colours + ([self._next.size] if self._next.size else [])
+        self._next = Group(unwanted=self._next.unwanted)
+
+
+def _kinds(phrases: Phrases, rng: random.Random) -> list[tuple[str, str, str]]:
+    """A (noun, colour, size) for each thing; also numbers the members of the groups.
+
+    Every draw is made whether it is needed or not, so that prompts that differ by a word share the others.
+    """
+    lower = {id(group) for relation, _, group in phrases.relations if relation == "on"}
+    crowd = {id(up) for relation, up, low in phrases.relations if relation == "on" and up.counts[0] > low.counts[0]}
+    kinds: list[tuple[str, str, str]] = []
+    for group in phrases.groups:
+        drawn = [(rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)) for _ in range(group.counts[0])]
+        if id(group) in crowd:
+            drawn = [(drawn[0][0], drawn[0][1], "small")] * len(drawn)
+        for k, (noun, colour, size) in enumerate(drawn):
+            if id(group) in lower and id(group) not in crowd:
+                size = "large"
+            said = group.colours[k % len(group.colours)] if group.colours else colour
+            group.members.append(len(kinds))
+            kinds.append((group.noun or noun, said, group.size or size))
+    return kinds
+
+
+def _places(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, int]], dict[int, int]]:
+    """The relations between members: what stands on what, pairs from left to right, and sides."""
+    on: dict[int, int] = {}
+    left_of: list[tuple[int, int]] = []
+    for relation, first, second in phrases.relations:
+        if relation == "on":
+            on |= {k: second.members[n % len(second.members)] for n, k in enumerate(first.members)}
+        elif relation == "left":
+            left_of += [(i, j) for i in first.members for j in second.members]
+        else:
+            left_of += [(j, i) for i in first.members for j in second.members]
+    return on, left_of, {k: group.side for group in phrases.groups if group.side for k in group.members}
+
+
+def _reported(ignored: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ignored))[:_REPORTED]
+
+
+# --- words ------------------------------------------------------------------------------------------
+
+
+def _adjectives(thing: Thing) -> str:
+    return f"{thing.size} {thing.colour} {thing.noun}"
+
+
+def _counted(name: str, count: int) -> str:
+    head, _, noun = name.rpartition(" ")
+    return f"{_NUMBERS[count]} {head} {noun if count == 1 else plural(noun)}"
+
+
+def _threes(total: int) -> list[int]:
+    return [3] * (total // 3) + ([total % 3] if total % 3 else [])
+
+
+def _stack(scene: Scene, tops: Sequence[int]) -> str:
+    """From the top down: "two small red balls on a large blue cube"."""
+    thing = scene.things[tops[0]]
+    names = [_counted(_adjectives(thing), min(3, len(tops)))]
+    while thing.on is not None:
+        thing = scene.things[thing.on]
+        names.append(_counted(_adjectives(thing), 1))
+    return " on ".join(names)

@@ -1,0 +1,282 @@
+"""Scenes: a few toys on a ground under a light, as plain data. The vocabulary of the toybox world lives here.
+
+Does not draw (see `render`), read prompts (`prompts`) or change scenes (`edits`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from workers.errors import ToolMisuse
+from workers.toybox.world import stage
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the large one of a kind measures, in world units."""
+
+    radius: float
+    """Half its width as the camera sees it, at any turn it is given."""
+    height: float
+    perch: float
+    """The height at which something put on it stands."""
+    facing: float = 0.0
+    """The turn, in degrees, from which it is known best."""
+    wobble: float = 25.0
+    """How far, in degrees, it may be turned from there."""
+
+
+SHAPES: Mapping[str, Shape] = {
+    "ball": Shape(0.58, 1.16, 1.13, 0, 180),
+    "cube": Shape(0.68, 0.96, 0.96, 30, 12),
+    "cone": Shape(0.60, 1.30, 1.27, 0, 180),
+    "cylinder": Shape(0.50, 1.15, 1.15, 0, 180),
+    "ring": Shape(0.62, 1.24, 1.22, 0, 25),
+    "pyramid": Shape(0.82, 1.10, 1.07, 28, 10),
+    "star": Shape(0.68, 1.25, 1.22, 0, 20),
+    "car": Shape(0.80, 0.75, 0.72, -28, 18),
+    "train": Shape(0.80, 0.97, 0.78, -28, 16),
+    "boat": Shape(0.80, 1.36, 0.37, -20, 18),
+    "rocket": Shape(0.51, 1.40, 1.38, 15, 30),
+    "house": Shape(0.76, 1.13, 1.11, -30, 10),
+    "tree": Shape(0.58, 1.38, 1.34, 0, 180),
+    "mushroom": Shape(0.61, 1.10, 1.07, 0, 180),
+    "snowman": Shape(0.54, 1.48, 1.47, 0, 25),
+    "duck": Shape(0.72, 1.05, 0.68, 30, 20),
+    "chair": Shape(0.56, 1.28, 0.62, -30, 15),
+    "table": Shape(0.80, 0.80, 0.80, 20, 12),
+    "cup": Shape(0.75, 0.91, 0.90, 0, 25),
+    "robot": Shape(0.50, 1.44, 1.27, 0, 25),
+}
+NOUNS = tuple(SHAPES)
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "white", "black")
+SIZES = ("small", "large")
+SCALES: Mapping[str, float] = {"small": 0.56, "large": 1.0}
+GROUNDS = ("grass", "sand", "snow", "water", "wood", "brick", "carpet", "tiles")
+LIGHTS = ("day", "sunset", "night")
+
+MAX_THINGS = 6
+BACKDROPS = 16
+"""Views of each ground that a scene may have."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One toy. `x` and `y` in world units (see `stage`), `turn` in degrees about the vertical."""
+
+    noun: str
+    colour: str
+    size: str
+    x: float
+    y: float
+    turn: float = 0.0
+    on: int | None = None
+    """Index of the thing that it stands on; None for the ground."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    things: tuple[Thing, ...]
+    ground: str
+    light: str
+    backdrop: int = 0
+    """Which view of the ground, from 0 to `BACKDROPS` - 1."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for rows and pictures; `from_json` takes it back."""
+        return asdict(self) | {"things": [asdict(thing) for thing in self.things]}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Scene:
+        """The scene in plain data, which may come from anywhere. Raises ToolMisuse saying what is wrong with it."""
+        fields = _fields(data, ("things", "ground", "light", "backdrop"), "scene")
+        rows = fields["things"]
+        if not isinstance(rows, list | tuple) or len(rows) > MAX_THINGS:
+            raise _bad(f"its things must be a list of at most {MAX_THINGS}")
+        scene = cls(
+            tuple(_thing(row) for row in rows),
+            _word(fields["ground"], GROUNDS, "ground"),
+            _word(fields["light"], LIGHTS, "light"),
+            int(_number(fields["backdrop"], 0, BACKDROPS - 1, "backdrop")),
+        )
+        _check_stacks(scene.things)
+        return scene
+
+    def under(self, *, ground: str | None = None, light: str | None = None) -> Scene:
+        """The same things on another ground, or in another light."""
+        return replace(self, ground=ground or self.ground, light=light or self.light)
+
+    def foot(self, index: int) -> float:
+        """The height at which a thing stands: 0 on the ground, else the sum of the perches below it."""
+        below = self.things[index].on
+        if below is None:
+            return 0.0
+        thing = self.things[below]
+        return self.foot(below) + SHAPES[thing.noun].perch * SCALES[thing.size]
+
+
+def random_scene(rng: random.Random, things: int | None = None) -> Scene:
+    """A scene of `things` toys (1 to 4 if not said), everything about it drawn at random."""
+    count = rng.randint(1, 4) if things is None else things
+    kinds = [(rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)) for _ in range(count)]
+    return compose(kinds, rng)
+
+
+def compose(
+    kinds: Sequence[tuple[str, str, str]],
+    rng: random.Random,
+    *,
+    ground: str | None = None,
+    light: str | None = None,
+    on: Mapping[int, int] | None = None,
+    left_of: Sequence[tuple[int, int]] = (),
+    sides: Mapping[int, int] | None = None,
+) -> Scene:
+    """A scene of things given as (noun, colour, size), with places and whatever is not said drawn at random.
+
+    `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place`.
+    """
+    on = on or {}
+    drawn = rng.choice(GROUNDS), rng.choice(LIGHTS)
+    backdrop = rng.randrange(BACKDROPS)
+    roots = [_root(index, on) for index in range(len(kinds))]
+    standing = sorted(set(roots))
+    order = {root: position for position, root in enumerate(standing)}
+    spots = stage.place(
+        [_stack(kinds, [k for k, r in enumerate(roots) if r == root], on) for root in standing],
+        rng,
+        [(order[roots[i]], order[roots[j]]) for i, j in left_of if roots[i] != roots[j]],
+        {order[roots[i]]: side for i, side in (sides or {}).items()},
+    )
+    things = []
+    for k, (noun, colour, size) in enumerate(kinds):
+        x, y = spots[order[roots[k]]]
+        things.append(Thing(noun, colour, size, round(x + _shift(k, kinds, on), 3), y, _turn(noun, rng), on.get(k)))
+    return Scene(tuple(things), ground or drawn[0], light or drawn[1], backdrop)
+
+
+def joined_by(
+    scene: Scene,
+    kinds: Sequence[tuple[str | None, str | None, str | None]],
+    rng: random.Random,
+    support: int | None = None,
+    room: tuple[float, float] = (-math.inf, math.inf),
+) -> Scene:
+    """The scene with more things, where there is room or on the thing `support`; what is None is drawn at random.
+
+    `room` is the least and the greatest x that they may stand at; that is met as far as it can be.
+    """
+    things = list(scene.things)
+    for noun, colour, size in kinds:
+        drawn = rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)
+        noun, colour, size = noun or drawn[0], colour or drawn[1], size or drawn[2]
+        if support is None:
+            box = stage.Box(SHAPES[noun].radius * SCALES[size], SHAPES[noun].height * SCALES[size])
+            x, y = stage.place([box], rng, taken=_frames(things), room=room)[0]
+        else:
+            x, y = things[support].x, things[support].y
+        things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))
+    return Scene(tuple(things), scene.ground, scene.light, scene.backdrop)
+
+
+def _frames(things: Sequence[Thing]) -> list[stage.Frame]:
+    """Where the things that stand on the ground, with all that is on them, are in the picture."""
+    kinds = [(thing.noun, thing.colour, thing.size) for thing in things]
+    on = {k: thing.on for k, thing in enumerate(things) if thing.on is not None}
+    roots = [_root(k, on) for k in range(len(things))]
+    return [
+        stage.frame(_stack(kinds, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y)
+        for root in sorted(set(roots))
+    ]
+
+
+def _turn(noun: str, rng: random.Random) -> float:
+    shape = SHAPES[noun]
+    return round(shape.facing + rng.uniform(-shape.wobble, shape.wobble), 1)
+
+
+def _root(index: int, on: Mapping[int, int]) -> int:
+    """The thing on the ground below a thing."""
+    for _ in range(len(on)):
+        index = on.get(index, index)
+    return index
+
+
+def _shift(index: int, kinds: Sequence[tuple[str, str, str]], on: Mapping[int, int]) -> float:
+    """How far a thing stands beside the middle of its stack, since several may share what they stand on."""
+    below = on.get(index)
+    if below is None:
+        return 0.0
+    beside = sorted(k for k, support in on.items() if support == below)
+    step = 0.8 * SHAPES[kinds[below][0]].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
+    return _shift(below, kinds, on) + step * (beside.index(index) - (len(beside) - 1) / 2)
+
+
+def _stack(kinds: Sequence[tuple[str, str, str]], members: Sequence[int], on: Mapping[int, int]) -> stage.Box:
+    """What a thing and all that stands on it take up together."""
+    radius = height = 0.0
+    for member in members:
+        noun, _, size = kinds[member]
+        top = SHAPES[noun].height * SCALES[size]
+        below = on.get(member)
+        while below is not None:
+            top += SHAPES[kinds[below][0]].perch * SCALES[kinds[below][2]]
+            below = on.get(below)
+        radius = max(radius, SHAPES[noun].radius * SCALES[size])
+        height = max(height, top)
+    return stage.Box(radius, height)
+
+
+# --- reading plain data -----------------------------------------------------------------------------
+
+
+def _thing(row: Any) -> Thing:
+    fields = _fields(row, ("noun", "colour", "size", "x", "y", "turn", "on"), "thing")
+    on = fields["on"]
+    return Thing(
+        _word(fields["noun"], NOUNS, "noun"),
+        _word(fields["colour"], COLOURS, "colour"),
+        _word(fields["size"], SIZES, "size"),
+        _number(fields["x"], -10, 10, "x"),
+        _number(fields["y"], -10, 10, "y"),
+        _number(fields["turn"], -720, 720, "turn"),
+        None if on is None else int(_number(on, 0, MAX_THINGS - 1, "on")),
+    )
+
+
+def _check_stacks(things: Sequence[Thing]) -> None:
+    """Everything stands, at last, on the ground."""
+    for thing in things:
+        steps, below = 0, thing.on
+        while below is not None:
+            if below >= len(things) or steps > len(things):
+                raise _bad(f"a {thing.noun} stands on nothing")
+            steps, below = steps + 1, things[below].on
+
+
+def _fields(data: Any, names: Sequence[str], what: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        raise _bad(f"a {what} has exactly {', '.join(names)}")
+    return data
+
+
+def _word(value: Any, vocabulary: Sequence[str], what: str) -> str:
+    if not isinstance(value, str) or value not in vocabulary:
+        raise _bad(f"the {what} {value!r:.40} is not one of {', '.join(vocabulary)}")
+    return value
+
+
+def _number(value: Any, least: float, most: float, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _bad(f"{what} must be a number, but is {value!r:.40}")
+    if not least <= value <= most:
+        raise _bad(f"{what} must lie between {least} and {most}, but is {value}")
+    return value
+
+
+def _bad(reason: str) -> ToolMisuse:
+    return ToolMisuse(f"This is not a scene that toybox can draw: {reason}. Use a scene that toybox made.")

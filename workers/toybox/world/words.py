@@ -1,0 +1,207 @@
+"""The words that toybox understands, and text cut into them. Synonyms and plurals live here, grammar elsewhere.
+
+Takes any text, in linear time. Called by `prompts`, `edits` and `concepts`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
+
+Kind = Literal[
+    "noun",
+    "thing",
+    "colour",
+    "size",
+    "ground",
+    "light",
+    "count",
+    "relation",
+    "side",
+    "and",
+    "or",
+    "not",
+    "stop",
+    "unknown",
+]
+
+
+@dataclass(frozen=True)
+class Word:
+    """One or several words of a text that mean one thing together."""
+
+    kind: Kind
+    value: str
+    """The word of the vocabulary that it stands for: "sphere" is a "ball"; a count is "1" and so on."""
+    text: str
+    """As it was written, in small letters."""
+    plural: bool = False
+
+
+SYNONYMS: Mapping[str, str] = {
+    # nouns
+    "ball": "sphere, orb, globe",
+    "cube": "box, block",
+    "cone": "traffic cone",
+    "cylinder": "pillar, drum, barrel",
+    "ring": "torus, donut, doughnut, hoop",
+    "star": "",
+    "pyramid": "",
+    "car": "automobile, auto, taxi, sedan, race car, toy car",
+    "train": "locomotive, steam train, steam engine, steam locomotive, toy train",
+    "boat": "ship, sailboat, sailing boat, sail boat, sailing ship, yacht, toy boat",
+    "rocket": "spaceship, spacecraft, space ship, rocket ship, toy rocket",
+    "house": "home, cottage, hut, building",
+    "tree": "fir, pine, fir tree, pine tree, christmas tree",
+    "mushroom": "toadstool",
+    "snowman": "snow man",
+    "duck": "duckling, rubber duck, toy duck",
+    "chair": "seat",
+    "table": "desk",
+    "cup": "mug, teacup, tea cup, coffee cup, coffee mug",
+    "robot": "android, droid, toy robot",
+    # colours
+    "red": "crimson, scarlet",
+    "orange": "amber, tangerine",
+    "yellow": "gold, golden, lemon",
+    "green": "emerald, lime, olive",
+    "blue": "azure, navy, cobalt",
+    "purple": "violet, lilac, lavender",
+    "pink": "rose, magenta",
+    "brown": "chocolate",
+    "white": "ivory",
+    "black": "ebony",
+    # sizes
+    "small": "little, tiny, mini, miniature, smaller",
+    "large": "big, huge, giant, enormous, larger, bigger, great",
+    # grounds
+    "grass": "lawn, meadow, turf, field, grassy",
+    "sand": "beach, desert, sandy",
+    "snow": "snowy, snowfield",
+    "water": "sea, ocean, lake, river, pond, pool, waves",
+    "wood": "parquet, planks, floorboards, wooden floor, wood floor, wooden planks, wooden boards, wood planks",
+    "brick": "bricks, brick floor, brick paving, bricks paving",
+    "carpet": "rug, carpeting",
+    "tiles": "tile, tiled floor, tile floor, tiled, checkerboard, chessboard, checkered floor",
+    # lights
+    "day": "daylight, daytime, noon, midday, sunny, sunlight, sunshine",
+    "sunset": "dusk, evening, sundown, twilight, dawn, sunrise",
+    "night": "nighttime, night time, midnight, moonlight, moonlit, nightfall, starry night, in the dark, after dark",
+}
+"""Every word of the vocabulary, with what else it may be called."""
+
+_COUNTS = {
+    "1": "a, an, one, single, 1",
+    "2": "two, 2, pair of, a pair of, couple of, a couple of",
+    "3": "three, 3, trio of, a trio of",
+}
+_MANY = "four, five, six, seven, eight, nine, ten, eleven, twelve, twenty, hundred, dozen"
+_THINGS = "thing, object, toy, item, something, everything, all"
+_PLURAL_THINGS = {"everything", "all"}
+_SIDES = "left, right"
+_STOP = """
+the this that these those is are was be being been there here it its of in at by to with into onto from for over i
+s t we you me my us he she they them show shows showing shown draw render make create generate give want please let
+see picture pictures photo photograph image images scene scenes view drawing rendering illustration empty plain
+some several few many couple very really just also then which who while as where colour color coloured colored
+colours colors size sized shape shaped background ground floor foreground sky time during lying lies sitting sits
+standing stands placed put floating
+"""
+
+
+def read_words(text: str) -> tuple[Word, ...]:
+    """The text cut into words and phrases, longest first; whatever is not known is kept as "unknown"."""
+    tokens = re.findall(r"[^\W\d_]+|\d+|[,;/|]", text.casefold())
+    words: list[Word] = []
+    position = 0
+    while position < len(tokens):
+        word, taken = _longest(tokens, position)
+        words.append(word)
+        position += taken
+    return tuple(words)
+
+
+def plural(noun: str) -> str:
+    """More than one of a noun."""
+    if noun == "snowman" or noun.endswith(" man"):
+        return noun[:-2] + "en"
+    return noun + ("es" if noun.endswith(("s", "x", "sh", "ch")) else "s")
+
+
+def join_words(words: Iterable[str], last: str = "and") -> str:
+    """One, two and three."""
+    head = list(words)
+    return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+
+
+def describe_vocabulary() -> str:
+    """What can be said in toybox, in one paragraph for a message."""
+    return (
+        f"Toybox knows these toys: {join_words(NOUNS)}; colours: {join_words(COLOURS)}; sizes: {join_words(SIZES)}; "
+        f"grounds: {join_words(GROUNDS)}; lights: {join_words(LIGHTS)}; counts up to three; on, left of, right of. "
+        "For example: two red balls and a small blue car on snow at night."
+    )
+
+
+def _longest(tokens: list[str], position: int) -> tuple[Word, int]:
+    """The longest known phrase that starts here, and how many tokens it takes."""
+    for length in range(min(_LONGEST, len(tokens) - position), 0, -1):
+        phrase = " ".join(tokens[position : position + length])
+        if phrase in _LEXICON:
+            return _LEXICON[phrase], length
+    token = tokens[position]
+    if token.isdecimal():
+        return Word("count", "many", token[:30], plural=True), 1
+    return Word("unknown", token, token[:30]), 1
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _vocabulary() -> dict[str, Word]:
+    lexicon = {word: Word("stop", word, word) for word in _STOP.split()}
+    lists: tuple[tuple[Kind, tuple[str, ...]], ...] = (
+        ("noun", NOUNS),
+        ("colour", COLOURS),
+        ("size", SIZES),
+        ("ground", GROUNDS),
+        ("light", LIGHTS),
+    )
+    for kind, values in lists:
+        for value in values:
+            for name in [value, *_split(SYNONYMS[value])]:
+                lexicon[name] = Word(kind, value, name)
+                if kind == "noun":
+                    lexicon[plural(name)] = Word(kind, value, plural(name), plural=True)
+    return lexicon
+
+
+def _lexicon() -> dict[str, Word]:
+    """Phrase -> what it means."""
+    lexicon = _vocabulary()
+    for number, names in _COUNTS.items():
+        lexicon |= {name: Word("count", number, name, plural=number != "1") for name in _split(names)}
+    lexicon |= {name: Word("count", "many", name, plural=True) for name in _split(_MANY)}
+    for name in _split(_THINGS):
+        lexicon[name] = Word("thing", "thing", name, plural=name in _PLURAL_THINGS)
+        lexicon[plural(name)] = Word("thing", "thing", plural(name), plural=True)
+    lexicon |= {name: Word("relation", "on", name) for name in ("on", "upon", "atop", "on top of", "onto")}
+    for side in _split(_SIDES):
+        places = [f"{way} the {side}{end}" for way in ("to", "on", "at") for end in ("", " side")]
+        lexicon |= {name: Word("side", side, name) for name in places}
+        lexicon |= {f"{name} of": Word("relation", side, f"{name} of") for name in [side, *places]}
+    lexicon |= {
+        name: Word("and", "and", name) for name in ("and", "plus", ",", ";", "with", "beside", "next to", "near")
+    }
+    lexicon |= {name: Word("or", "or", name) for name in ("or", "/", "|")}
+    lexicon |= {name: Word("not", "not", name) for name in ("no", "not", "without")}
+    return lexicon
+
+
+_LEXICON = _lexicon()
+_LONGEST = max(len(phrase.split()) for phrase in _LEXICON)

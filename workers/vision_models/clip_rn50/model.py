@@ -1,0 +1,51 @@
+"""CLIP's ResNet-50, its image side, as a model under study: "clip-rn50:timm/resnet50_clip.openai", or by a file.
+
+The file is OpenAI's RN50.pt, a state dict, or open_clip's safetensors. Its network and files are the business of
+`clip_rn50_parts`. Loaded through the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from PIL import Image
+
+from workers import hub
+from workers.protocols import LabSettings, LayerInfo
+from workers.vision_models.centre_crop import CentreCrop
+from workers.vision_models.clip_rn50 import weights
+from workers.vision_models.clip_rn50.network import ClipImageEncoder
+from workers.vision_models.single_file import SingleFileModel, file_of
+
+FILES: hub.Groups = (("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),)
+MEAN = (0.48145466, 0.4578275, 0.40821073)
+DEVIATION = (0.26862954, 0.26130258, 0.27577711)
+"""Of the images that CLIP was trained on, by channel."""
+
+
+def load(settings: LabSettings, name: str) -> ClipResNet:
+    """The model by hub id, folder or file. Nothing is read yet, so nothing is refused yet."""
+    return ClipResNet(settings, "clip-rn50", name, FILES)
+
+
+def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
+    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    return "" if file_of(name) else hub.missing(name, FILES)
+
+
+class ClipResNet(SingleFileModel[ClipImageEncoder]):
+    """See `own_network.SingleFileModel`. Layers: the stem, as conv1, and layer1 to layer4, after their ReLU."""
+
+    def _network(self, path: Path) -> ClipImageEncoder:
+        return weights.load(path)
+
+    def _layers(self, network: ClipImageEncoder) -> list[LayerInfo]:
+        return [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
+
+    def _crop(self, network: ClipImageEncoder) -> CentreCrop:
+        return CentreCrop(network.input, network.input, Image.Resampling.BICUBIC, MEAN, DEVIATION)
+
+    def _maps(self, network: ClipImageEncoder, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        return network.maps(pixels)

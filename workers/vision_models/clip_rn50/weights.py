@@ -1,0 +1,148 @@
+"""Reads the published weights of CLIP's ResNets: safetensors, a state dict of PyTorch, or OpenAI's TorchScript archive.
+
+Nothing in a file is ever run: of an archive, only the numbers are read.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from workers.errors import MissingPart
+from workers.vision_models.clip_rn50.network import ClipImageEncoder
+
+SIDE = "visual."
+"""Begins the names of the image side's weights."""
+
+
+def load(path: Path) -> ClipImageEncoder:
+    """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
+    weights = _image_side(_read(path), path)
+    try:
+        network = ClipImageEncoder.like(weights)
+    except (KeyError, IndexError) as error:
+        raise MissingPart(
+            f"{path} holds no ResNet of CLIP: it has no {error}. Get one: hf download timm/resnet50_clip.openai"
+        ) from error
+    counters = {key for key in network.state_dict() if key.endswith("num_batches_tracked")}
+    try:
+        report = network.load_state_dict(weights, strict=False)
+    except RuntimeError as error:
+        wrong = str(error).strip().splitlines()[-1].strip()
+        raise MissingPart(f"{path} does not fit a ResNet of CLIP: {wrong} Fetch the file again.") from error
+    lacking = sorted({*report.missing_keys} - counters)
+    if lacking or report.unexpected_keys:
+        what = " and ".join([*_listed("lacks", lacking), *_listed("has besides", report.unexpected_keys)])
+        raise MissingPart(f"{path} does not fit a ResNet of CLIP: it {what}. Fetch the whole file again.")
+    return network
+
+
+def _listed(verb: str, names: list[str]) -> list[str]:
+    return [f"{verb} {', '.join(names[:3])}{' …' if names[3:] else ''} ({len(names)})"] if names else []
+
+
+def _image_side(weights: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """The weights of the image side by their names in the network; they may also be all there are."""
+    found = {key.removeprefix(SIDE): value for key, value in weights.items() if key.startswith(SIDE)}
+    found = found or dict(weights)
+    if not all(isinstance(value, Tensor) for value in found.values()):
+        raise MissingPart(f"{path} holds no state dict: not all of its values are tensors. Save `model.state_dict()`.")
+    return {key: value.float() for key, value in found.items()}
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Names and tensors in a file. Raises MissingPart."""
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        if _is_archive(path):
+            return _read_archive(path)
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise MissingPart(f"{path} cannot be read as weights: {reason} Fetch the file again.") from error
+    found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
+    return {key.removeprefix("module."): value for key, value in found.items()}
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file is a TorchScript archive: it carries code beside its numbers."""
+    return zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist())
+
+
+class _Module:
+    """Stands in for every class that an archive defines: it keeps the attributes, and has no code."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class _Numbers(pickle.Unpickler):
+    """Unpickles the tensors of an archive; whatever else its pickle names is refused."""
+
+    def __init__(self, data: bytes, record: Callable[[str], bytes]) -> None:
+        super().__init__(BytesIO(data))
+        self._record = record
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("__torch__"):
+            return _Module
+        known: dict[tuple[str, str], Any] = {
+            ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+            ("collections", "OrderedDict"): OrderedDict,
+            ("torch.jit._pickle", "build_intlist"): list,
+            ("torch.jit._pickle", "build_doublelist"): list,
+            ("torch.jit._pickle", "build_boollist"): list,
+            ("torch.jit._pickle", "build_tensorlist"): list,
+            ("torch.jit._pickle", "restore_type_tag"): lambda value, _: value,
+            **{("torch", storage): dtype for storage, dtype in _DTYPES.items()},
+        }
+        if (module, name) not in known:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which weights do not need.")
+        return known[module, name]
+
+    def persistent_load(self, reference: Any) -> Tensor:
+        """The numbers behind a tensor: ("storage", type, record, device, count)."""
+        _, dtype, record, _, count = reference
+        return torch.frombuffer(bytearray(self._record(f"data/{record}")), dtype=dtype, count=count)
+
+
+_DTYPES = {
+    "FloatStorage": torch.float32,
+    "HalfStorage": torch.float16,
+    "BFloat16Storage": torch.bfloat16,
+    "DoubleStorage": torch.float64,
+    "LongStorage": torch.int64,
+    "IntStorage": torch.int32,
+    "BoolStorage": torch.bool,
+    "ByteStorage": torch.uint8,
+}
+
+
+def _tensor(numbers: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
+    return numbers.as_strided(size, stride, offset)
+
+
+def _read_archive(path: Path) -> dict[str, Tensor]:
+    with zipfile.ZipFile(path) as archive:
+        folder = archive.namelist()[0].partition("/")[0]
+        root = _Numbers(archive.read(f"{folder}/data.pkl"), lambda name: archive.read(f"{folder}/{name}")).load()
+    found: dict[str, Tensor] = {}
+    waiting: list[tuple[str, Any]] = [("", root)]
+    while waiting:
+        prefix, module = waiting.pop()
+        for name, value in vars(module).items():
+            if isinstance(value, Tensor):
+                found[f"{prefix}{name}"] = value
+            elif isinstance(value, _Module):
+                waiting.append((f"{prefix}{name}.", value))
+    return found

@@ -1,0 +1,1 @@
+"""The plug-in "hf:": any image model of transformers."""

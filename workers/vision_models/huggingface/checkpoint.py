@@ -1,0 +1,150 @@
+"""A checkpoint of an image model, as `save_pretrained` writes it: its files, its configuration, its network.
+
+No image and no layer is known here. transformers is imported where it is used: importing it takes seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workers import hub
+from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.vision_models.huggingface.file_checks import find_mismatch
+
+_ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
+
+
+class Checkpoint:
+    """A checkpoint by folder or hub id; nothing is read before it is needed."""
+
+    def __init__(self, name: str) -> None:
+        local = Path(name).expanduser()
+        self.name = str(local.resolve()) if local.is_dir() else name
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where its files are; fetched from the hub if need be. Raises UnknownName, MissingPart."""
+        if lack := find_mismatch(self.name):
+            raise MissingPart(lack)
+        return hub.folder(self.name, hub.CHECKPOINT)
+
+    @cached_property
+    def revision(self) -> str:
+        """Changes whenever a file of it does."""
+        return hub.fingerprint(self.folder, hub.CHECKPOINT)
+
+    @cached_property
+    def config(self) -> Any:
+        """The configuration of the image side; the whole one where a head of classes needs it. Raises MissingPart."""
+        from transformers import AutoConfig
+
+        folder = self.folder
+        try:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        except Exception as error:
+            raise MissingPart(
+                f"transformers cannot read the config.json of {self.name}: {_brief(error)}. "
+                "Save it with `save_pretrained`, or choose another model."
+            ) from error
+        found = config if _head(config) else getattr(config, "vision_config", config)
+        if hasattr(found, "mask_ratio"):
+            found.mask_ratio = 0.0  # training hides most of an image; a unit is studied on all of it
+        return found
+
+    @cached_property
+    def network_class(self) -> Any:
+        """The class with a head of classes if the checkpoint has one, else the bare network."""
+        import transformers
+        from transformers.models.auto import modeling_auto
+
+        kind = self.config.model_type
+        if architecture := _head(self.config):
+            return getattr(transformers, architecture)
+        found = modeling_auto.MODEL_MAPPING.get(type(self.config), None)
+        if getattr(found, "main_input_name", "") != "pixel_values":
+            raise UnknownName(f"{self.name} is no image model: its config says {kind!r}. Choose one that takes images.")
+        return found
+
+    def empty(self) -> Any:
+        """The network without weights, on the device "meta": it computes shapes alone, at once."""
+        with torch.device("meta"):
+            return self.network_class(self.config).eval()
+
+    def load(self, device: str, precision: torch.dtype) -> Any:
+        """The network with its weights, ready to look.
+
+        Raises MissingPart if they are damaged or incomplete, MachineryError if they changed since `revision` was read.
+        """
+        if hub.fingerprint(self.folder, hub.CHECKPOINT) != self.revision:
+            raise MachineryError(f"The weights of {self.name} were replaced meanwhile. Restart the worker to use them.")
+        network, lacking = self._read()
+        if lacking:
+            raise MissingPart(
+                f"The weights of {self.name} lack {len(lacking)} of those that its config asks for "
+                f"({', '.join(lacking[:3])}). Fetch or save the whole checkpoint again."
+            )
+        return network.to(device, precision).eval().requires_grad_(False)
+
+    def _read(self) -> tuple[Any, list[str]]:
+        """The network, and the names of the weights it needs that are not in the files."""
+        try:
+            with _ALONE, silence_transformers():
+                network, report = self.network_class.from_pretrained(
+                    self.folder,
+                    config=self.config,
+                    dtype=torch.float32,  # any other would for a moment be the default of all threads
+                    local_files_only=True,
+                    weights_only=True,
+                    output_loading_info=True,
+                )
+        except Exception as error:
+            raise MissingPart(
+                f"The weights of {self.name} cannot be loaded: {_brief(error)}. Fetch or save the checkpoint again."
+            ) from error
+        has_classes = "ForImageClassification" in type(network).__name__
+        return network, sorted(key for key in report["missing_keys"] if has_classes or not _idle(key))
+
+
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """transformers shows no progress and reports nothing: what matters of it becomes an error."""
+    from transformers.utils import logging
+
+    log: Any = logging
+    before = log.get_verbosity()
+    log.disable_progress_bar()
+    log.set_verbosity_error()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
+
+
+def _idle(key: str) -> bool:
+    """Whether a weight of a bare network has no part in its layers: checkpoints often lack a pooler."""
+    return "pooler." in key or key.endswith("mask_token")
+
+
+def _head(config: Any) -> str:
+    """The class with a head of classes that a configuration names; "" if it names none."""
+    from transformers.models.auto import modeling_auto
+
+    architecture = str((config.architectures or [""])[0])
+    known = modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.get(config.model_type)
+    return architecture if architecture in _names(known) else ""
+
+
+def _names(entry: Any) -> tuple[str, ...]:
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def _brief(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")[:300]

@@ -1,0 +1,236 @@
+"""The layers of a network of transformers: which there are, what they are called, how they are laid out.
+
+Found by looking at what every module gives for blank images. A known architecture lists the layers that papers speak
+of; any other lists every module that gives a map. Knows tensors alone; `reading` reads the layers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import nn
+
+from workers.errors import UnknownName
+from workers.protocols import LayerInfo, Scale
+from workers.vision_models.huggingface.tensors import (
+    Size,
+    TensorLayout,
+    count_extra_tokens,
+    count_units,
+    find_layout,
+    tensor_in,
+    to_maps,
+)
+
+LOGITS = "logits"
+BLANKS = 2
+"""Blank images looked at: the dimension of this size is the batch."""
+MOST_NAMED = 40
+"""Most layers that an error lists."""
+
+RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
+BLOCKS = ("pvt", "poolformer")  # no module is a stage: its blocks are
+MOBILE = ("mobilenet_v1", "mobilenet_v2", "mobilevit", "mobilevitv2")
+NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
+    (RESNET, r"embedder\.embedder\.convolution", "conv1"),  # before batch norm and ReLU, as published code reads it
+    (RESNET, r"embedder", "stem"),
+    (RESNET, r"encoder\.stages\.0", "layer1"),
+    (RESNET, r"encoder\.stages\.1", "layer2"),
+    (RESNET, r"encoder\.stages\.2", "layer3"),
+    (RESNET, r"encoder\.stages\.3", "layer4"),
+    (CONVNEXT, r"embeddings", "stem"),
+    (CONVNEXT, r"encoder\.stages\.(\d+)", r"stages.\1"),
+    (SWIN, r"encoder\.layers\.(\d+)\.blocks\.(\d+)\.(?:mlp\.fc1|intermediate\.dense)", r"layers.\1.blocks.\2.mlp.fc1"),
+    (MOBILE, r"conv_stem", "stem"),
+    (MOBILE, r"(?:encoder\.)?layer\.(\d+)", r"blocks.\1"),
+    (MOBILE, r"conv_1x1(?:_exp)?", "head"),
+    (("efficientnet",), r"embeddings", "stem"),
+    (("efficientnet",), r"encoder\.blocks\.(\d+)", r"blocks.\1"),
+    (("pvt_v2",), r"encoder\.layers\.(\d+)\.layer_norm", r"stages.\1"),
+    (BLOCKS, r"encoder\.block\.(\d+)\.(\d+)\.(?:mlp\.dense1|output\.conv1)", r"stages.\1.blocks.\2.mlp.fc1"),
+    (BLOCKS, r"encoder\.block\.(\d+)\.(\d+)", r"stages.\1.blocks.\2"),
+    ((), r"(?:\w+\.)?layers?\.(\d+)\.(?:mlp\.(?:fc1|lin1)|intermediate\.dense)", r"blocks.\1.mlp.fc1"),
+    ((), r"(?:\w+\.)?layers?\.(\d+)\.mlp\.(gate_proj|up_proj)", r"blocks.\1.mlp.\2"),
+    ((), r"(?:\w+\.)*stages\.(\d+)", r"stages.\1"),
+)
+"""Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
+
+MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
+LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
+
+
+@dataclass(frozen=True)
+class LayerTap:
+    """A layer and how its output is laid out."""
+
+    info: LayerInfo
+    form: TensorLayout
+
+
+@dataclass(frozen=True)
+class NetworkLayers:
+    """The layers of one network."""
+
+    taps: Mapping[str, LayerTap]
+    """By name, in the order in which they are computed; without the logits."""
+    logits: LayerInfo | None
+    evidence: LayerTap | None
+    """The last place where every class still has a map; None without logits."""
+    others: Mapping[str, str]
+    """What the modules give that are not listed as layers, by path."""
+    patch: int
+    """Side of a transformer's patches in pixels; 0 if it has none."""
+
+    def layers(self) -> list[LayerInfo]:
+        return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
+
+    def check(self, model: str, layers: Sequence[str]) -> None:
+        """Raises UnknownName, with those there are, for a layer that does not exist."""
+        known = [info.name for info in self.layers()]
+        for layer in layers:
+            if layer in known:
+                continue
+            gives = self.others.get(layer)
+            what = f"{layer!r} of {model} gives {gives}: no layer to study" if gives else f"{model} has no {layer!r}"
+            more = f" … ({len(known)} in all)" if len(known) > MOST_NAMED else ""
+            raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MOST_NAMED])}{more}.")
+
+
+def find_layers(network: Any, size: Size) -> NetworkLayers:
+    """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
+    outputs, result = _outputs(network, size)
+    patch = _patch(_vision(network))
+    modules = dict(network.named_modules())
+    found: dict[str, LayerTap] = {}
+    for path, output in outputs.items():
+        tensor = tensor_in(output)
+        form = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, patch)
+        if tensor is not None and form:
+            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, form))
+            found[path] = LayerTap(info, form)
+    wide = {path: tap for path, tap in found.items() if _area(outputs[path], tap, size, patch) > 1}
+    taps = _named(found, network) or {
+        path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
+    }
+    listed = {tap.info.path for tap in taps.values()}
+    others = {path: _described(output) for path, output in outputs.items() if path not in listed}
+    logits = _logits(network, result)
+    return NetworkLayers(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
+
+
+def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
+    """What the network is called with: positions are stretched to images of another size than its own.
+
+    One that hides and shuffles patches at random, as ViT-MAE does, gets the noise by which all stay where they are.
+    """
+    config, takes = _vision(network), signature(network.forward).parameters
+    own = getattr(config, "image_size", None)
+    own_size = tuple(own) if isinstance(own, list | tuple) else (own, own)
+    stretch = own is not None and own_size != tuple(pixels.shape[2:])
+    more: dict[str, Any] = {"interpolate_pos_encoding": True} if stretch and "interpolate_pos_encoding" in takes else {}
+    if "noise" in takes and _patch(config):
+        tokens = (pixels.shape[2] // _patch(config)) * (pixels.shape[3] // _patch(config))
+        more["noise"] = torch.arange(tokens, device=pixels.device, dtype=torch.float32).expand(len(pixels), tokens)
+    return {"pixel_values": pixels, **more}
+
+
+def _vision(network: Any) -> Any:
+    """The configuration of the side that sees."""
+    return getattr(network.config, "vision_config", network.config)
+
+
+def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
+    """What each module that runs once gives for blank images, in order, and what the network gives."""
+    outputs: dict[str, list[Any]] = {}
+    weight = next(network.parameters())
+    pixels = torch.zeros(BLANKS, 3, *size, dtype=weight.dtype, device=weight.device)
+    paths = [(path, module) for path, module in network.named_modules() if path]
+    with torch.no_grad(), _listening(paths, outputs):
+        result = network(**forward_arguments(network, pixels))
+    return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
+
+
+@contextmanager
+def _listening(paths: Sequence[tuple[str, nn.Module]], outputs: dict[str, list[Any]]) -> Iterator[None]:
+    def listen(path: str, module: nn.Module) -> Any:
+        return module.register_forward_hook(lambda _, __, output: outputs.setdefault(path, []).append(output))
+
+    handles = [listen(path, module) for path, module in paths]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _named(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
+    """The layers that papers speak of, by the papers' names; none for an unknown architecture."""
+    kind, own = network.config.model_type, f"{network.base_model_prefix}."
+    named: dict[str, LayerTap] = {}
+    for path, tap in found.items():
+        inner = path.removeprefix(own).removeprefix("vision_model.")
+        for kinds, pattern, name in NATURAL:
+            if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
+                known = match.expand(name)
+                info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
+                named.setdefault(info.name, LayerTap(info, tap.form))
+                break
+    return named
+
+
+def _logits(network: Any, result: Any) -> LayerInfo | None:
+    """The layer of the classes, if the network has a head for them."""
+    logits = getattr(result, "logits", None)
+    has_head = "ForImageClassification" in type(network).__name__ and network.config.num_labels
+    if not has_head or not isinstance(logits, torch.Tensor):
+        return None
+    units, scale = logits.shape[1], scale_of(network.config)
+    if not scale:
+        return None
+    names = tuple(str((network.config.id2label or {}).get(unit, f"class {unit}")) for unit in range(units))
+    heads = [path for path, each in network.named_modules() if getattr(each, "out_features", 0) == units]
+    return LayerInfo(LOGITS, heads[0] if len(heads) == 1 else LOGITS, "logit", units, names, scale)
+
+
+def scale_of(config: Any) -> Scale:
+    """How the logits become probabilities, as the checkpoint was trained; "" if they are no classes.
+
+    A single logit has nothing to be shared out, so it is a class by itself.
+    """
+    kind = getattr(config, "problem_type", None)
+    if kind == "regression":
+        return ""
+    return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
+
+
+def _evidence(wide: dict[str, LayerTap], outputs: Mapping[str, Any], size: Size, patch: int) -> LayerTap | None:
+    """The last map; but if a token of the class speaks for it, the last one that this token still draws from."""
+    last = next(reversed(wide.values()), None)
+    if last is None or last.form != "tokens":
+        return last
+    tensor = tensor_in(outputs[last.info.path])
+    if tensor is None or not count_extra_tokens(tensor.shape[1], size, patch):
+        return last
+    return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
+
+
+def _area(output: Any, tap: LayerTap, size: Size, patch: int) -> int:
+    tensor = tensor_in(output)
+    return 0 if tensor is None else to_maps(tensor, tap.form, size, patch)[0, 0].numel()
+
+
+def _patch(config: Any) -> int:
+    patch = getattr(config, "patch_size", 0)
+    return int(patch[0] if isinstance(patch, list | tuple) else patch or 0)
+
+
+def _described(output: Any) -> str:
+    """For an error message."""
+    tensor = tensor_in(output)
+    return f"no tensor but {type(output).__name__}" if tensor is None else f"numbers of shape {tuple(tensor.shape[1:])}"

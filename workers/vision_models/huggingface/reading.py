@@ -1,0 +1,100 @@
+"""Reads layers of a network of transformers, and the evidence for a class. Hooks stay for one forward pass.
+
+Whoever calls holds the network's lock. Raises MachineryError where a network gives NaN or infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from workers.errors import MachineryError
+from workers.protocols import probabilities
+from workers.vision_models.huggingface.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
+from workers.vision_models.huggingface.tensors import tensor_in, to_maps
+
+
+def read_layers(
+    network: Any, pixels: torch.Tensor, layout: NetworkLayers, layers: Sequence[str], model: str
+) -> dict[str, torch.Tensor]:
+    """Float32 maps (batch, units, height, width) of the layers of these names; logits are 1 x 1."""
+    found: dict[str, torch.Tensor] = {}
+    size = (pixels.shape[2], pixels.shape[3])
+
+    def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
+        def copied(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
+            maps = to_maps(output, tap.form, size, layout.patch)
+            found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
+
+        return copied
+
+    with torch.no_grad(), _hooked(network, [(tap, keep(name, tap)) for name, tap in _taps(layout, layers)]):
+        result = network(**forward_arguments(network, pixels))
+    if LOGITS in layers:
+        found[LOGITS] = result.logits.float()[:, :, None, None]
+    for name in layers:
+        _check(found[name], name, model)
+    return {name: found[name] for name in layers}
+
+
+def grad_cam(
+    network: Any, pixels: torch.Tensor, layout: NetworkLayers, unit: int, model: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Probability of a class (batch,) and the map of what speaks for it (batch, height, width), 0 and more.
+
+    The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2): the activations of the last maps, each
+    weighted by the mean gradient of the class's logit with respect to it, summed, and cut off below 0.
+    """
+    tap, size = layout.evidence, (pixels.shape[2], pixels.shape[3])
+    if tap is None:
+        raise MachineryError(f"{model} has no map from which its classes follow, so it cannot say where it sees one.")
+    kept: list[torch.Tensor] = []
+
+    def grow(output: torch.Tensor) -> torch.Tensor:
+        kept.append(output.detach().requires_grad_())
+        return kept[0].clone()  # what follows may write into its input, which a leaf forbids
+
+    with torch.enable_grad(), _hooked(network, [(tap, grow)]):
+        logits = network(**forward_arguments(network, pixels)).logits.float()
+        (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
+    activations, slopes = (to_maps(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient))
+    maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
+    shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
+    _check(shares, LOGITS, model)
+    _check(maps, tap.info.name, model)
+    return shares, maps
+
+
+def _taps(layout: NetworkLayers, layers: Sequence[str]) -> Iterator[tuple[str, LayerTap]]:
+    return ((name, layout.taps[name]) for name in layers if name != LOGITS)
+
+
+@contextmanager
+def _hooked(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
+    """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place."""
+
+    def hook(call: Callable[[torch.Tensor], Any]) -> Callable[..., Any]:
+        def called(_: Any, __: Any, output: Any) -> Any:
+            tensor = tensor_in(output)
+            new = None if tensor is None else call(tensor)
+            return (new, *output[1:]) if new is not None and isinstance(output, tuple) else new
+
+        return called
+
+    handles = [network.get_submodule(tap.info.path).register_forward_hook(hook(call)) for tap, call in hooks]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _check(values: torch.Tensor, layer: str, model: str) -> None:
+    if not torch.isfinite(values.sum()):
+        raise MachineryError(
+            f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "
+            "half precision: fetch them again, or set MAIA_PRECISION=float32."
+        )

@@ -1,0 +1,1 @@
+"""The plug-in "synthetic:": neurons whose selectivity is known, on a detector."""

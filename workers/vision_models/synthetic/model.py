@@ -1,0 +1,129 @@
+"""Synthetic neurons: units whose selectivity is known, computed from the concepts that a detector finds.
+
+Seeing is in `workers.detectors`; here concepts become maps. Loaded through the registry as "synthetic:DETECTOR".
+
+What it costs: each concept is looked for in each image once in a call, however many neurons share it. A whole layer
+(as for an index) asks for all concepts of its neurons; `unit_maps` asks for those of one neuron, one or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers import registry
+from workers.errors import UnknownName
+from workers.protocols import Detection, Detector, LabSettings, LayerInfo
+from workers.vision_models.synthetic.neuron import ConceptMask, Neuron, NeuronTable, build_table
+from workers.vision_models.synthetic.tables import RELEASED_NEURONS, TABLE_A4
+
+PAPER = "grounding-dino:paper"
+"""The detectors of the published code, with its thresholds; the masks are dilated as there."""
+
+GRID = 56
+"""Side of the maps. The image is divided into as many rows and columns, whatever its shape."""
+REACH = 2
+"""Cells by which masks are dilated. The paper gives no number; this is 1/28 of the image to each side."""
+PUBLISHED_SIDE, PUBLISHED_STEPS = 224, 9
+"""The published code dilates masks of this side so many times by an ellipse that reaches 2 pixels, 18 in all."""
+
+
+def load(settings: LabSettings, name: str) -> SyntheticModel:
+    """The neurons on the detector called `name`. Raises UnknownName, with the detectors there are, and MissingPart."""
+    detector: Detector = registry.load(registry.DETECTORS, name)(settings)
+    own: Mapping[str, str] | None = getattr(detector, "neurons", None)
+    table = build_table(**own) if own else RELEASED_NEURONS if name == PAPER else TABLE_A4
+    return SyntheticModel(detector, table, settings.batch_size, published=name == PAPER)
+
+
+def missing(settings: LabSettings, name: str) -> str:
+    """What keeps the detector from loading, and how to get it; "" if nothing does."""
+    return registry.missing(registry.DETECTORS, name, settings)
+
+
+class SyntheticModel:
+    """A `protocols.ConceptModel` with the layers of its table. The detector holds its own lock.
+
+    `published`: masks are dilated as by the published code, not by `REACH`.
+    """
+
+    def __init__(self, detector: Detector, table: NeuronTable, batch_size: int, *, published: bool = False) -> None:
+        self.name = f"synthetic:{detector.name}"
+        made = f"{table} {GRID} {f'{PUBLISHED_SIDE} {PUBLISHED_STEPS}' if published else REACH}"
+        self.revision = f"{detector.revision}-{sha256(made.encode()).hexdigest()[:8]}"
+        self._on_grid = _dilated_as_published if published else _on_grid
+        self._detector = detector
+        self._table = table
+        self._batch_size = batch_size
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """The kinds of neurons, in the order of the table."""
+        return [
+            LayerInfo(kind, kind, "concept", len(neurons), tuple(neuron.name for neuron in neurons))
+            for kind, neurons in self._table.items()
+        ]
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """(batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
+        wanted = {layer: self._neurons(layer) for layer in layers}
+        seen = self._look(images, [neuron for neurons in wanted.values() for neuron in neurons])
+        return {layer: _maps(neurons, seen) for layer, neurons in wanted.items()}
+
+    def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
+        """(batch, 56, 56): the maps of one neuron, for the price of its own concepts."""
+        neuron = self._neurons(layer)[unit]
+        return _maps([neuron], self._look(images, [neuron]))[:, 0]
+
+    def _neurons(self, layer: str) -> tuple[Neuron, ...]:
+        if layer not in self._table:
+            raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(self._table)}.")
+        return self._table[layer]
+
+    def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, ConceptMask]]:
+        """Which of the neurons' concepts each image shows."""
+        concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
+        found: list[dict[str, ConceptMask]] = []
+        for start in range(0, len(images), self._batch_size):
+            places = self._detector.detect(images[start : start + self._batch_size], concepts)
+            found += [{concept: self._seen(here) for concept, here in each.items() if here} for each in places]
+        return found
+
+    def _seen(self, detections: Sequence[Detection]) -> ConceptMask:
+        """A concept that was found in at least one place."""
+        value = sum(each.confidence for each in detections) / len(detections)
+        return ConceptMask(value, self._on_grid(each.mask for each in detections))
+
+
+def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """All masks together and what is near them, (56, 56). A cell belongs to a mask if any of its pixels does."""
+    cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
+    together = torch.stack(cells).amax(0)  # (1, 56, 56)
+    wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
+    dilated: NDArray[np.bool_] = wide[0].numpy() > 0
+    return dilated
+
+
+def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """The same, (56, 56), but dilated at 224 x 224 pixels by OpenCV's ellipse of 5 x 5, nine times."""
+    pool, side = torch.nn.functional.max_pool2d, (PUBLISHED_SIDE, PUBLISHED_SIDE)
+    scaled = [torch.nn.functional.interpolate(torch.from_numpy(mask).float()[None, None], side) for mask in masks]
+    wide = torch.cat(scaled).amax(0)
+    for _ in range(PUBLISHED_STEPS):  # the ellipse: three rows of 5 pixels, and one pixel above and below
+        wide = torch.maximum(pool(wide, (3, 5), 1, (1, 2)), pool(wide, (5, 1), 1, (2, 0)))
+    dilated: NDArray[np.bool_] = torch.nn.functional.adaptive_max_pool2d(wide, GRID)[0].numpy() > 0
+    return dilated
+
+
+def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, ConceptMask]]) -> torch.Tensor:
+    """(images, neurons, 56, 56)."""
+    maps = torch.zeros(len(images), len(neurons), GRID, GRID, dtype=torch.float32)
+    for row, seen in enumerate(images):
+        for unit, neuron in enumerate(neurons):
+            if response := neuron.respond(seen):
+                maps[row, unit] = torch.from_numpy(response.mask) * response.value
+    return maps

@@ -1,1 +1,0 @@
-"""What synthetic neurons are: their arithmetic, and tables of them."""

@@ -1,0 +1,106 @@
+"""torchvision's ResNets as models under study, by file, folder or hub id: "torchvision:/path/resnet152-394f9c45.pth".
+
+IMAGENET1K_V1 of ResNet-152 is the network that MAIA's paper studies. Its weights come as torchvision's own file, or as
+timm/resnet152.tv_in1k on the hub, which is that file under the same names of weights. Loaded through the registry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from PIL import Image
+
+from workers import hub
+from workers.errors import UnknownName
+from workers.protocols import LabSettings, LayerInfo
+from workers.vision_models.centre_crop import CentreCrop
+from workers.vision_models.single_file import SingleFileModel, file_of
+from workers.vision_models.torchvision_resnet import weights
+from workers.vision_models.torchvision_resnet.network import ResNet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FILES: hub.Groups = (("model.safetensors", "pytorch_model.bin"),)
+MEAN = (0.485, 0.456, 0.406)
+DEVIATION = (0.229, 0.224, 0.225)
+"""ImageNet's, by channel."""
+CROP = CentreCrop(224, 256, Image.Resampling.BILINEAR, MEAN, DEVIATION)
+"""What torchvision prescribes for IMAGENET1K_V1."""
+FILE_OF_PAPER = "resnet152-394f9c45.pth"
+PAPER = "timm/resnet152.tv_in1k"
+
+
+def load(settings: LabSettings, name: str) -> TorchvisionResNet:
+    """The model by file, folder or hub id. Nothing is read yet, so nothing is refused yet."""
+    return TorchvisionResNet(settings, "torchvision", name, FILES)
+
+
+def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
+    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    lack = "" if file_of(name) else hub.missing(name, FILES)
+    if not lack or name != PAPER:
+        return lack
+    return (
+        f"{lack}. Or download https://download.pytorch.org/models/{FILE_OF_PAPER} and add it by its path: "
+        f"manage.py models torchvision:/path/{FILE_OF_PAPER}"
+    )
+
+
+class TorchvisionResNet(SingleFileModel[ResNet]):
+    """See `own_network.SingleFileModel`; also a `protocols.Classifier`."""
+
+    def evidence(self, images: Sequence[Image.Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probability of a class, by a softmax over all, and where it is seen; see `protocols.Classifier.evidence`.
+
+        The head is linear behind a mean, so Grad-CAM's weights are the head's over the number of places, and its map is
+        the class activation map (Zhou et al., CVPR 2016). Raises UnknownName.
+        """
+        classes = self.layers()[-1].units
+        if not 0 <= unit < classes:
+            raise UnknownName(f"{self.name} has classes from 0 to {classes - 1}, so it knows no class {unit}.")
+        found = self.maps(images, ["layer4", "logits"])
+        with self._open().slot as network:
+            weights = network.fc.weight[unit].float() / max(1, found["layer4"][:1, 0].numel())
+        maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
+        probabilities = found["logits"].flatten(1).softmax(1)[:, unit]
+        return probabilities.numpy(force=True), maps.numpy(force=True)
+
+    def about(self) -> str:
+        """Which weights they are, for people."""
+        path = self._path()
+        called = weights.find_weights_name(hub.file_fingerprint(path))
+        if called or path.suffix != ".safetensors":
+            known = f"torchvision's own file of {called}" if called else "in a file that torchvision did not publish"
+            return f"{known}, by its hash"
+        return "in another form than torchvision's own, so that nothing proves which weights they are"
+
+    def _network(self, path: Path) -> ResNet:
+        return weights.load(path)
+
+    def _layers(self, network: ResNet) -> list[LayerInfo]:
+        spatial = [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
+        return [
+            *spatial,
+            LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network), "softmax"),
+        ]
+
+    def _classes(self, network: ResNet) -> tuple[str, ...]:
+        """The names in a config.json of transformers beside the weights; none if it does not name each class."""
+        try:
+            named = json.loads((self._path().parent / "config.json").read_text("utf-8"))["id2label"]
+            names = tuple(str(named[str(unit)]) for unit in range(len(named)))
+        except (OSError, ValueError, KeyError, TypeError):
+            return ()
+        return names if len(names) == network.fc.out_features else ()
+
+    def _crop(self, network: ResNet) -> CentreCrop:  # noqa: ARG002 - it is the same for all
+        return CROP
+
+    def _maps(self, network: ResNet, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        return network.maps(pixels)

@@ -1,0 +1,109 @@
+"""Residual networks (He et al., CVPR 2016) as torchvision builds them, with its names of the weights.
+
+In a bottleneck the 3 x 3 convolution strides, not the first one: torchvision's "v1.5", whatever its weights are called.
+Sizes and depth are read off the weights. No file is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+STAGES = ("layer1", "layer2", "layer3", "layer4")
+
+
+class BasicBlock(nn.Module):
+    """Two convolutions and a short cut, ReLU last: a block of ResNet-18 and -34."""
+
+    expansion = 1
+
+    def __init__(self, inputs: int, inner: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, inner, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(inner)
+        self.conv2 = nn.Conv2d(inner, inner, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(inner)
+        self.downsample = _short_cut(inputs, inner * self.expansion, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.bn1(self.conv1(x)).relu()
+        return (self.bn2(self.conv2(inner)) + (x if self.downsample is None else self.downsample(x))).relu()
+
+
+class ResNetBottleneck(nn.Module):
+    """Three convolutions and a short cut, ReLU last: a block of the deeper networks."""
+
+    expansion = 4
+
+    def __init__(self, inputs: int, inner: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, inner, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(inner)
+        self.conv2 = nn.Conv2d(inner, inner, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(inner)
+        self.conv3 = nn.Conv2d(inner, inner * self.expansion, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(inner * self.expansion)
+        self.downsample = _short_cut(inputs, inner * self.expansion, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.bn1(self.conv1(x)).relu()
+        inner = self.bn2(self.conv2(inner)).relu()
+        return (self.bn3(self.conv3(inner)) + (x if self.downsample is None else self.downsample(x))).relu()
+
+
+def _short_cut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
+    if stride == 1 and inputs == outputs:
+        return None
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+class ResNet(nn.Module):
+    """The network. `widths` gives the units of its layers."""
+
+    def __init__(
+        self, block: type[BasicBlock | ResNetBottleneck], width: int, depths: Mapping[str, int], classes: int
+    ) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.widths = {"conv1": width}
+        inputs = width
+        for at, name in enumerate(STAGES):
+            inner = width * 2**at
+            first = block(inputs, inner, 1 if at == 0 else 2)
+            inputs = self.widths[name] = inner * block.expansion
+            self.add_module(name, nn.Sequential(first, *(block(inputs, inner, 1) for _ in range(depths[name] - 1))))
+        self.fc = nn.Linear(inputs, classes)
+
+    @classmethod
+    def like(cls, weights: Mapping[str, Tensor]) -> ResNet:
+        """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
+        block = ResNetBottleneck if "layer1.0.conv3.weight" in weights else BasicBlock
+        depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
+        if absent := [name for name in STAGES if not depths[name]]:
+            raise KeyError(f"{absent[0]}.0.conv1.weight")
+        return cls(block, weights["conv1.weight"].shape[0], depths, weights["fc.weight"].shape[0])
+
+    def maps(self, x: Tensor) -> dict[str, Tensor]:
+        """conv1 before its batch norm, where the published code of MAIA, MILAN and CLIP-Dissect reads it; layer1 to
+        layer4 after their ReLU; the logits, before any softmax. All (batch, units, height, width); logits are 1 x 1.
+        """
+        raw = self.conv1(x)
+        found = {"conv1": raw}
+        x = nn.functional.max_pool2d(self.bn1(raw).relu(), 3, 2, 1)
+        for name in STAGES:
+            x = found[name] = self.get_submodule(name)(x)
+        found["logits"] = self.fc(x.mean((2, 3)))[:, :, None, None]
+        return found
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (batch, classes)."""
+        return self.maps(x)["logits"].flatten(1)
+
+
+def empty_like(weights: Mapping[str, Tensor]) -> ResNet:
+    """The network without numbers of its own: they are about to come from the weights."""
+    with torch.device("meta"):
+        return ResNet.like(weights)

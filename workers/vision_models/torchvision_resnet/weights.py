@@ -1,0 +1,85 @@
+"""Reads torchvision's ResNets from safetensors or a state dict of PyTorch, and names the published files.
+
+Nothing in a file is ever run, and no file or archive larger than any ResNet is opened.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from workers.errors import MissingPart
+from workers.vision_models.torchvision_resnet.network import ResNet, empty_like
+
+MOST_BYTES = 1 << 30
+"""Four times ResNet-152 in float32."""
+PAPER = "IMAGENET1K_V1"
+PUBLISHED: Mapping[str, str] = {
+    "f37072fd": PAPER,
+    "b627a593": PAPER,
+    "0676ba61": PAPER,
+    "63fe2227": PAPER,
+    "394f9c45": PAPER,
+    "11ad3fa6": "IMAGENET1K_V2",
+    "cd907fc2": "IMAGENET1K_V2",
+    "f82ba261": "IMAGENET1K_V2",
+}
+"""How the SHA-256 of torchvision's files begins, as their names say -> what it calls the weights."""
+
+
+def load(path: Path) -> ResNet:
+    """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
+    weights = _read(path)
+    if not all(isinstance(value, Tensor) for value in weights.values()):
+        raise MissingPart(f"{path} holds no state dict: not all of its values are tensors. Save `model.state_dict()`.")
+    floats = {key: value.float() if value.is_floating_point() else value for key, value in weights.items()}
+    try:
+        network = empty_like(floats)
+    except (KeyError, IndexError) as error:
+        raise MissingPart(
+            f"{path} holds no ResNet of torchvision: it has no {error}. Name a file such as resnet152-394f9c45.pth."
+        ) from error
+    counters = {key: torch.tensor(0) for key in network.state_dict() if key.endswith("num_batches_tracked")}
+    try:
+        network.load_state_dict(counters | floats, strict=True, assign=True)
+    except RuntimeError as error:
+        wrong = str(error).strip().splitlines()[1].strip()
+        raise MissingPart(
+            f"{path} does not fit a ResNet of torchvision: {wrong} Fetch the whole file again."
+        ) from error
+    return network
+
+
+def find_weights_name(digest: str) -> str:
+    """What torchvision calls the weights of a file with this SHA-256, in hex; "" if it is none of its files."""
+    return PUBLISHED.get(digest[:8], "")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Names and tensors in a file. Raises MissingPart."""
+    if _bytes(path) > MOST_BYTES:
+        raise MissingPart(f"{path} holds over {MOST_BYTES:,} bytes, more than any ResNet. Name the file of one.")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise MissingPart(f"{path} cannot be read as weights: {reason} Fetch the file again.") from error
+    found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
+    return {str(key).removeprefix("module."): value for key, value in found.items()}
+
+
+def _bytes(path: Path) -> int:
+    """How large the file is, or what it unpacks to."""
+    size = path.stat().st_size
+    if not zipfile.is_zipfile(path):
+        return size
+    with zipfile.ZipFile(path) as archive:
+        return max(size, sum(each.file_size for each in archive.infolist()))
