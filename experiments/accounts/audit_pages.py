@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.accounts import audit_query
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.models.member import Role
 
 
@@ -47,7 +48,7 @@ def file(request: HttpRequest, form: str) -> StreamingHttpResponse:
     if form not in audit_query.FORMATS:
         raise Http404("The audit comes as csv or as jsonl.")
     found = audit_query.read(request.GET.dict())
-    audit.record(request, "audit.exported", None, format=form, filter=found.query)
+    audit.record(request, Verb.AUDIT_EXPORTED, None, format=form, filter=found.query)
     name = f'attachment; filename="audit-{timezone.now():%Y-%m-%d}.{form}"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(

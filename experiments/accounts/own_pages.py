@@ -22,6 +22,7 @@ from experiments.accounts.forms import NameForm
 from experiments.accounts.sign_in_pages import in_words
 from experiments.accounts.single_sign_on_pages import leave
 from experiments.core import access, audit, sessions
+from experiments.core.audit import Verb
 from experiments.core.sessions import VISIT
 
 AFTER_A_LINK = 3600
@@ -60,7 +61,7 @@ def rename(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         before, user.first_name, user.last_name = user.get_full_name(), form.cleaned_data["name"], ""
         user.save(update_fields=["first_name", "last_name"])
-        audit.record(request, "person.renamed", user, before=before, after=user.get_full_name())
+        audit.record(request, Verb.PERSON_RENAMED, user, before=before, after=user.get_full_name())
     return redirect("settings-you")
 
 
@@ -91,7 +92,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
         form.save()
         update_session_auth_hash(request, user)
         sessions.end_all(user, but=request.session.session_key)
-        audit.record(request, "password.changed", user)
+        audit.record(request, Verb.PASSWORD_CHANGED, user)
     messages.success(request, "Your password is changed. All other browsers are signed out.")
     return redirect("settings-you")
 
@@ -105,7 +106,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
     user = access.require(request)
     with transaction.atomic():
         ended = sessions.end_all(user, but=request.session.session_key)
-        audit.record(request, "sessions.ended", user, number=ended)
+        audit.record(request, Verb.SESSIONS_ENDED, user, number=ended)
     messages.success(request, f"Signed out in {ended} other browser{'s' * (ended != 1)}.")
     return redirect("settings-you")
 
@@ -130,5 +131,5 @@ def disconnect(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         gone, _ = SocialAccount.objects.filter(user=user, provider=single_sign_on.name()).delete()
         if gone:
-            audit.record(request, "sign-on.disconnected", user)
+            audit.record(request, Verb.SIGN_ON_DISCONNECTED, user)
     return redirect("settings-you")

@@ -17,6 +17,7 @@ from experiments.accounts import people, team
 from experiments.accounts.forms import ASSIGNABLE, InviteForm, RoleForm
 from experiments.accounts.names import plain
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.models import Invitation, LoginLink
 from experiments.models.member import Role
@@ -64,7 +65,7 @@ def invite(request: HttpRequest) -> HttpResponse:
         return show(request, 400, form=form)
     with transaction.atomic():
         invitation, token = Invitation.issue(user, **form.cleaned_data)
-        audit.record(request, "invitation.made", invitation, role=invitation.get_role_display())
+        audit.record(request, Verb.INVITATION_MADE, invitation, role=invitation.get_role_display())
     return show(request, invited=invitation, link=request.build_absolute_uri(reverse("join", args=[token])))
 
 
@@ -75,7 +76,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=pk)
     with transaction.atomic():
         if invitation.revoke():
-            audit.record(request, "invitation.revoked", invitation)
+            audit.record(request, Verb.INVITATION_REVOKED, invitation)
     return redirect("settings-people")
 
 
@@ -87,7 +88,7 @@ def link(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_object_or_404(User, pk=pk, is_active=True, member__isnull=False)
     with transaction.atomic():
         token = LoginLink.issue(user, made_by=admin)
-        audit.record(request, "sign-in-link.made", user)
+        audit.record(request, Verb.SIGN_IN_LINK_MADE, user)
     return show(request, linked=user, link=request.build_absolute_uri(reverse("enter", args=[token])))
 
 

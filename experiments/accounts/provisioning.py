@@ -23,6 +23,8 @@ from django.shortcuts import redirect, render
 from experiments.accounts import names, refusals
 from experiments.accounts.team import admit
 from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.models import Invitation, Member
 from experiments.models.member import Role
 
@@ -70,7 +72,7 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
         try:
             with transaction.atomic():
                 account.save()
-                audit.record(request, "sign-on.connected", user)
+                audit.record(request, Verb.SIGN_ON_CONNECTED, user)
         except IntegrityError:
             return refusals.interrupted(request)
     return redirect("settings-you")
@@ -94,7 +96,13 @@ def newcomer(request: HttpRequest, account: SocialAccount, invitation: Invitatio
     account.save()
     if settings.OIDC_ROLE != "none" and not invited:
         member = Member.objects.create(user=person, role=Role[settings.OIDC_ROLE.upper()])
-        audit.record_from(request, person, "person.admitted", person, role=Role(member.role).label, by="single sign-on")
+        audit.record(
+            Actor.behind(request, person),
+            Verb.PERSON_ADMITTED,
+            person,
+            role=Role(member.role).label,
+            by="single sign-on",
+        )
     return person
 
 

@@ -10,24 +10,31 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 
 KNOWN, UNKNOWN = "of an account", "of no account"
 
 
 @receiver(user_logged_in)
 def came(request: HttpRequest, user: User, **_: Any) -> None:
-    audit.record_from(request, user, "person.signed-in", user)
+    audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
 
 
 @receiver(user_logged_out)
 def went(request: HttpRequest, user: User | None, **_: Any) -> None:
     """Signing out without having signed in is nothing."""
     if user is not None:
-        audit.record_from(request, user, "person.signed-out", user)
+        audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_OUT, user)
 
 
 @receiver(user_login_failed)
 def refused(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
     """A name is told only if it is somebody's: people type passwords into the wrong field."""
     tried = User.objects.filter(username=str(credentials.get("username", ""))[:150]).first()
-    audit.record_from(request, None, "sign-in.failed", tried, name=KNOWN if tried else UNKNOWN)
+    audit.record(
+        Actor.behind(request, None) if request else Actor(None),
+        Verb.SIGN_IN_FAILED,
+        tried,
+        name=KNOWN if tried else UNKNOWN,
+    )

@@ -9,6 +9,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from experiments.core import audit, sessions
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.models import Invitation, LoginLink, Member
 from experiments.models.member import Role
 
@@ -23,7 +25,7 @@ def admit(request: HttpRequest, user: User, invitation: Invitation) -> bool:
     if Member.objects.filter(user=user).exists() or not invitation.take(user):
         return False
     Member.objects.create(user=user, role=invitation.role, seen=timezone.now())
-    audit.record_from(request, user, "invitation.accepted", invitation, role=invitation.get_role_display())
+    audit.record(Actor.behind(request, user), Verb.INVITATION_ACCEPTED, invitation, role=invitation.get_role_display())
     return True
 
 
@@ -41,7 +43,7 @@ def set_role(request: HttpRequest, user: User, role: Role, was: str = "") -> Non
             Member.objects.create(user=user, role=role)
         except IntegrityError:
             raise Refused("Somebody else has just given them a role. Look again.") from None
-        audit.record(request, "person.admitted", user, role=role.label)
+        audit.record(request, Verb.PERSON_ADMITTED, user, role=role.label)
         return
     if member.role == role:
         return
@@ -50,7 +52,7 @@ def set_role(request: HttpRequest, user: User, role: Role, was: str = "") -> Non
         must_not_be_the_last(member)
         take_back(user)
     Member.objects.filter(pk=member.pk).update(role=role)
-    audit.record(request, "person.role-changed", user, before=before.label, after=role.label)
+    audit.record(request, Verb.PERSON_ROLE_CHANGED, user, before=before.label, after=role.label)
 
 
 @transaction.atomic
@@ -62,14 +64,14 @@ def deactivate(request: HttpRequest, user: User) -> None:
     take_back(user)
     User.objects.filter(pk=user.pk).update(is_active=False)
     sessions.end_all(user)
-    audit.record(request, "person.deactivated", user)
+    audit.record(request, Verb.PERSON_DEACTIVATED, user)
 
 
 @transaction.atomic
 def reactivate(request: HttpRequest, user: User) -> None:
     """Open an account again; the person signs in anew."""
     User.objects.filter(pk=user.pk).update(is_active=True)
-    audit.record(request, "person.reactivated", user)
+    audit.record(request, Verb.PERSON_REACTIVATED, user)
 
 
 @transaction.atomic
@@ -80,7 +82,7 @@ def remove(request: HttpRequest, user: User) -> None:
         raise Refused("They do not belong to the team any more.")
     must_not_be_the_last(member)
     take_back(user)
-    audit.record(request, "person.removed", user, role=Role(member.role).label)
+    audit.record(request, Verb.PERSON_REMOVED, user, role=Role(member.role).label)
     Member.objects.filter(pk=member.pk).delete()
 
 

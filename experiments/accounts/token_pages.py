@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.models import ApiToken
 from experiments.models.api_token import DAYS, MOST_DAYS, Scope
 
@@ -72,7 +73,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @transaction.atomic
 def issue(request: HttpRequest, user: User, data: dict[str, Any]) -> tuple[ApiToken, str]:
     made = ApiToken.issue(user, **data)
-    audit.record(request, "token.made", made[0], scope=made[0].get_scope_display())
+    audit.record(request, Verb.TOKEN_MADE, made[0], scope=made[0].get_scope_display())
     return made
 
 
@@ -83,5 +84,5 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     token = get_object_or_404(ApiToken, pk=pk, user=user)
     token.revoke()
-    audit.record(request, "token.revoked", token)
+    audit.record(request, Verb.TOKEN_REVOKED, token)
     return redirect("settings-tokens")

@@ -13,6 +13,8 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
+from experiments.core.errors import ActionRefused
+
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
@@ -82,6 +84,9 @@ def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse
     """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
     if isinstance(error, Refusal):
         return answer(error.kind, error.detail, error.errors)
+    if isinstance(error, ActionRefused):
+        field = getattr(error, "field", "")
+        return answer(error.kind, str(error), [FieldError(field=field, message=str(error))] if field else [])
     if isinstance(error, ValidationError):
         return answer("invalid", "Some values are not right: see errors.", [field_error(each) for each in error.errors])
     if isinstance(error, Throttled):
@@ -121,5 +126,14 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
 
 def handle(api: NinjaAPI) -> None:
     """Have the API answer its exceptions so."""
-    for kind in (Refusal, ValidationError, HttpError, Http404, PermissionDenied, SuspiciousOperation, Exception):
+    for kind in (
+        Refusal,
+        ActionRefused,
+        ValidationError,
+        HttpError,
+        Http404,
+        PermissionDenied,
+        SuspiciousOperation,
+        Exception,
+    ):
         api.add_exception_handler(kind, of)

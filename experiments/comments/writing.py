@@ -14,6 +14,7 @@ from experiments.comments import mentions, reading
 from experiments.comments.anchors import Anchor
 from experiments.comments.mentions import Mentions
 from experiments.core import audit, notifications, notify
+from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.models import Comment, Run, Thread
 from experiments.models.comment import TEXT_CHARS
@@ -59,7 +60,7 @@ def reply(request: HttpRequest, user: User, thread: Thread, text: str) -> Said:
 
 def say(request: HttpRequest, user: User, thread: Thread, text: str) -> Said:
     comment = Comment.objects.create(thread=thread, author=user, text=text)
-    audit.record(request, "comment.written", comment, run=thread.run_id, thread=thread.pk)
+    audit.record(request, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
     meant = mentions.read(text)
     comment.mentions.set(meant.members)
     tell(comment, meant.members)
@@ -78,7 +79,7 @@ def edit(request: HttpRequest, user: User, comment: Comment, text: str) -> Said:
     held.wordings.create(text=held.text)
     held.text, held.edited = text, timezone.now()
     held.save(update_fields=["text", "edited"])
-    audit.record(request, "comment.edited", held, run=held.thread.run_id)
+    audit.record(request, Verb.COMMENT_EDITED, held, run=held.thread.run_id)
     meant = mentions.read(text)
     held.mentions.set(meant.members)
     tell(held, [member for member in meant.members if member.pk not in before], replied=False)
@@ -94,7 +95,7 @@ def delete(request: HttpRequest, user: User, comment: Comment) -> Comment:
     held.mentions.clear()
     held.text, held.deleted = "", timezone.now()
     held.save(update_fields=["text", "deleted"])
-    audit.record(request, "comment.deleted", held, run=held.thread.run_id)
+    audit.record(request, Verb.COMMENT_DELETED, held, run=held.thread.run_id)
     notify.tell(topic(held.thread.run_id))
     return held
 
@@ -113,7 +114,7 @@ def resolve(request: HttpRequest, user: User, thread: Thread, resolved: bool) ->
 def settle(request: HttpRequest, user: User, thread: Thread, resolved: bool) -> None:
     thread.resolved, thread.resolved_by = (timezone.now(), user) if resolved else (None, None)
     thread.save(update_fields=["resolved", "resolved_by"])
-    audit.record(request, "thread.resolved" if resolved else "thread.reopened", thread, run=thread.run_id)
+    audit.record(request, Verb.THREAD_RESOLVED if resolved else Verb.THREAD_REOPENED, thread, run=thread.run_id)
 
 
 # --- what is checked, and who is told -----------------------------------------------------------------

@@ -1,62 +1,125 @@
 """The only writer of the audit: who did what to which row, from where. Called in the transaction of what it records,
 so that one is never kept without the other.
 
-A verb is a noun and a past participle in lower case: `run.paused`, `share.revoked`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from enum import StrEnum
 
 from django.contrib.auth.models import User
 from django.db import models
 from django.http import HttpRequest
 
-from experiments.core import client_ip
-from experiments.models import ApiToken, AuditEntry
+from experiments.core.actors import Actor
+from experiments.models import AuditEntry
 from experiments.models.audit import AGENT_CHARS, NAME_CHARS, WORDS_CHARS
+
+
+class Verb(StrEnum):
+    """What can be done, as a noun and a past participle."""
+
+    AUDIT_EXPORTED = "audit.exported"
+    CATALOGUE_ASKED = "catalogue.asked"
+    COMMENT_DELETED = "comment.deleted"
+    COMMENT_EDITED = "comment.edited"
+    COMMENT_WRITTEN = "comment.written"
+    DATASET_ASKED = "dataset.asked"
+    DATASET_REMOVED = "dataset.removed"
+    EXEMPLARS_ASKED = "exemplars.asked"
+    EXPERIMENT_TAGGED = "experiment.tagged"
+    EXPERIMENT_UNTAGGED = "experiment.untagged"
+    EXPORT_ASKED = "export.asked"
+    EXPORT_DELETED = "export.deleted"
+    IMPORT_ASKED = "import.asked"
+    INDEX_ASKED = "index.asked"
+    INVITATION_ACCEPTED = "invitation.accepted"
+    INVITATION_MADE = "invitation.made"
+    INVITATION_REVOKED = "invitation.revoked"
+    JOB_RESUMED = "job.resumed"
+    JOB_STOPPED = "job.stopped"
+    JUDGE_ASKED = "judge.asked"
+    JUDGE_STOPPED = "judge.stopped"
+    LABEL_CREATED = "label.created"
+    LABEL_DELETED = "label.deleted"
+    LABEL_EDITED = "label.edited"
+    MODEL_ASKED = "model.asked"
+    MODEL_REMOVED = "model.removed"
+    OBSERVATION_TAGGED = "observation.tagged"
+    OBSERVATION_UNTAGGED = "observation.untagged"
+    PASSWORD_CHANGED = "password.changed"  # noqa: S105 - a verb
+    PERSON_ADMITTED = "person.admitted"
+    PERSON_DEACTIVATED = "person.deactivated"
+    PERSON_REACTIVATED = "person.reactivated"
+    PERSON_REMOVED = "person.removed"
+    PERSON_RENAMED = "person.renamed"
+    PERSON_ROLE_CHANGED = "person.role-changed"
+    PERSON_SIGNED_IN = "person.signed-in"
+    PERSON_SIGNED_OUT = "person.signed-out"
+    PROGRAM_STOPPED = "program.stopped"
+    QUEUE_CLOSED = "queue.closed"
+    QUEUE_CREATED = "queue.created"
+    REVIEW_ADJUDICATED = "review.adjudicated"
+    REVIEW_DECLINED = "review.declined"
+    REVIEW_SUBMITTED = "review.submitted"
+    REVIEW_WITHDRAWN = "review.withdrawn"
+    RUN_ASKED = "run.asked"
+    RUN_FORKED = "run.forked"
+    RUN_HANDED = "run.handed"
+    RUN_LIMITED = "run.limited"
+    RUN_PAUSED = "run.paused"
+    RUN_PUT_UP = "run.put_up"
+    RUN_REMARKED = "run.remarked"
+    RUN_RESUMED = "run.resumed"
+    RUN_SHARED = "run.shared"
+    RUN_STOPPED = "run.stopped"
+    RUN_TAGGED = "run.tagged"
+    RUN_UNSHARED = "run.unshared"
+    RUN_UNTAGGED = "run.untagged"
+    SESSIONS_ENDED = "sessions.ended"
+    SIGN_IN_LINK_MADE = "sign-in-link.made"
+    SIGN_IN_FAILED = "sign-in.failed"
+    SIGN_ON_CONNECTED = "sign-on.connected"
+    SIGN_ON_DISCONNECTED = "sign-on.disconnected"
+    THREAD_REOPENED = "thread.reopened"
+    THREAD_RESOLVED = "thread.resolved"
+    TOKEN_MADE = "token.made"  # noqa: S105
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    TRIAL_CLOSED = "trial.closed"
+    TRIAL_MADE = "trial.made"
+    TURN_SENT = "turn.sent"
+    VIEW_DELETED = "view.deleted"
+    VIEW_RENAMED = "view.renamed"
+    VIEW_SAVED = "view.saved"
+    VOTE_CAST = "vote.cast"
+    VOTE_UNDONE = "vote.undone"
+
 
 Detail = str | int | float | bool | None
 LONGEST = 1_000
 """Characters of one detail; longer ones are cut."""
 
 
-def record(request: HttpRequest, verb: str, row: models.Model | None = None, **details: Detail) -> None:
-    """What the person behind a request did. Of a row that is deleted, record it before it is gone."""
-    record_from(request, request.user, verb, row, **details)
-
-
-def record_from(
-    request: HttpRequest | None, user: object, verb: str, row: models.Model | None = None, **details: Detail
-) -> None:
-    """The same of a person who is not signed in yet, or not any more."""
-    entry = entry_of(user, verb, row, details)
-    if request is not None:
-        token = getattr(request, "auth", None)
-        entry.address = client_ip.address(request)
-        entry.agent = plain(request.headers.get("User-Agent", ""), AGENT_CHARS)
-        entry.token = plain(f"{token.start}… {token.name}", WORDS_CHARS) if isinstance(token, ApiToken) else ""
-    entry.save()
-
-
-def record_by(user: User | None, verb: str, row: models.Model | None = None, **details: Detail) -> None:
-    """What somebody did without a request: a command, a worker; None for the installation itself."""
-    entry_of(user, verb, row, details).save()
-
-
-def entry_of(user: object, verb: str, row: models.Model | None, details: Mapping[str, Detail]) -> AuditEntry:
-    """An entry that is not saved yet, with everything in words as it is at this moment."""
-    known = user if isinstance(user, User) else None
-    return AuditEntry(
-        user=known,
-        name=plain(known.get_username(), NAME_CHARS) if known else "",
+def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = None, **details: Detail) -> None:
+    """What somebody did. Of a row that is deleted, record it before it is gone."""
+    by = actor if isinstance(actor, Actor) else Actor.behind(actor, _signed_in(actor))
+    AuditEntry(
+        user=by.user,
+        name=plain(by.user.get_username(), NAME_CHARS) if by.user else "",
         verb=verb,
         row_kind=kind_of(row) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=plain(str(row), WORDS_CHARS) if row is not None else "",
         details={name: storable(value) for name, value in details.items()},
-    )
+        address=by.address,
+        agent=plain(by.agent, AGENT_CHARS),
+        token=plain(by.token, WORDS_CHARS),
+    ).save()
+
+
+def _signed_in(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) else None
 
 
 def kind_of(noun: models.Model | type[models.Model]) -> str:

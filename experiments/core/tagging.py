@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from experiments.core import audit
+from experiments.core.audit import Verb
 from experiments.models import Experiment, Observation, Run, Tag
 from experiments.models.tag import TAG_CHARS
 
@@ -70,6 +71,6 @@ def change(request: HttpRequest, row: Tagged, words: str, remove: bool) -> None:
     noun = row._meta.verbose_name
     if not remove:
         name = put(row, words)
-        audit.record(request, f"{noun}.tagged", row, tag=name)
+        audit.record(request, Verb(f"{noun}.tagged"), row, tag=name)
     elif take(row, words):
-        audit.record(request, f"{noun}.untagged", row, tag=words)
+        audit.record(request, Verb(f"{noun}.untagged"), row, tag=words)

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, worker_status
+from experiments.core.audit import Verb
 from experiments.exchange import export_query
 from experiments.exchange.safe_zip import Refused
 from experiments.installation import job_pages
@@ -157,7 +158,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 def discard(request: HttpRequest, export: Export) -> None:
     """Stop what is being written; remove what is whole, and the file once its row is gone."""
     with transaction.atomic():
-        audit.record(request, "export.deleted", export)
+        audit.record(request, Verb.EXPORT_DELETED, export)
         moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
         if not moving.update(stop_requested=True):
             export.job.delete()

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, worker_status
+from experiments.core.audit import Verb
 from experiments.installation import job_pages
 from experiments.models import Dataset, Layer, LayerIndex, VisionModelRow
 from experiments.models.job import JobKind
@@ -89,7 +90,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def take_off(request: HttpRequest, dataset: Dataset) -> None:
-    audit.record(request, "dataset.removed", dataset)
+    audit.record(request, Verb.DATASET_REMOVED, dataset)
     dataset.delete()
 
 

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit, notify, queue
+from experiments.core.audit import Verb
 from experiments.models import Job
 from experiments.models.job import MOVING, JobKind, JobStatus
 from experiments.models.member import Role
@@ -77,7 +78,7 @@ def begin(request: HttpRequest, job: Job, **details: str) -> Job:
     assert isinstance(request.user, User)
     job.asked_by = request.user
     job.save()
-    audit.record(request, f"{job.kind.replace('_', '-')}.asked", job, **details)
+    audit.record(request, Verb(f"{job.kind}.asked"), job, **details)
     queue.ask_for_work(job.pk)
     return job
 
@@ -92,7 +93,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     if waiting.update(status=JobStatus.STOPPED, result="Stopped before it began.") or running.update(
         stop_requested=True
     ):
-        audit.record(request, "job.stopped", job)
+        audit.record(request, Verb.JOB_STOPPED, job)
     return redirect(PAGES[JobKind(job.kind)])
 
 
@@ -103,7 +104,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     ended = Job.objects.filter(pk=job.pk, status__in=[JobStatus.STOPPED, JobStatus.FAILED])
     with transaction.atomic():
         if ended.update(status=JobStatus.QUEUED, stop_requested=False, result=""):
-            audit.record(request, "job.resumed", job)
+            audit.record(request, Verb.JOB_RESUMED, job)
             queue.ask_for_work(job.pk)
     return redirect(PAGES[JobKind(job.kind)])
 

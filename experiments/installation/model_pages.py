@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, queue, worker_status
+from experiments.core.audit import Verb
 from experiments.installation import job_pages
 from experiments.models import Backbone, Layer, Toolset, VisionModelRow
 from experiments.models.job import JobKind
@@ -87,7 +88,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def take_off(request: HttpRequest, model: VisionModelRow) -> None:
-    audit.record(request, "model.removed", model)
+    audit.record(request, Verb.MODEL_REMOVED, model)
     model.delete()
 
 
@@ -96,7 +97,7 @@ def take_off(request: HttpRequest, model: VisionModelRow) -> None:
 def look(request: HttpRequest) -> HttpResponse:
     """Have a worker look at every plug-in again, as after weights were fetched."""
     access.require(request, Role.RESEARCHER)
-    audit.record(request, "catalogue.asked")
+    audit.record(request, Verb.CATALOGUE_ASKED)
     queue.ask_for_catalogue()
     notify.report("catalogue", "Waiting for a worker", 0, 1, seconds=30)
     return redirect("settings-models")

@@ -16,6 +16,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, RowNumber, find
 from experiments.api.problems import Refusal
 from experiments.core import audit
+from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.models import PairwiseTrial
 from experiments.models.api_token import Scope
@@ -168,7 +169,7 @@ def create_choice(request: HttpRequest, pk: Id, choice: AnswerIn) -> Status[Next
         with transaction.atomic():
             kept, new = judging.answer(user, pk, choice.pair, choice.answer, choice.seconds)
             if new:
-                audit.record(request, "choice.made", kept.pair, trial=pk)
+                audit.record(request, Verb.VOTE_CAST, kept.pair, trial=pk)
     except judging.Refused as refusal:
         raise Refusal("conflict", str(refusal)) from None
     return Status(201, upcoming(find(trials(user), pk=pk), user))

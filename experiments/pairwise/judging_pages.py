@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.models import PairwiseTrial
 from experiments.models.member import Role
 from experiments.pairwise import judging
@@ -65,7 +66,7 @@ def keep(request: HttpRequest, user: User, trial: PairwiseTrial) -> None:
     pair, said = number_in(sent.get("pair", "")), sent.get("answer", "")
     choice, new = judging.answer(user, trial.pk, pair, said, seconds_in(sent.get("seconds", "")))
     if new:
-        audit.record(request, "choice.made", choice.pair, trial=trial.pk)
+        audit.record(request, Verb.VOTE_CAST, choice.pair, trial=trial.pk)
 
 
 @require_POST
@@ -77,7 +78,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         with transaction.atomic():
             last = judging.undo(user, trial.pk)
             if last:
-                audit.record(request, "choice.undone", last.pair, trial=trial.pk)
+                audit.record(request, Verb.VOTE_UNDONE, last.pair, trial=trial.pk)
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("pairwise-judge", pk)

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.core import access, audit, notifications, notify, worker_status
+from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.models import Job, Judge, Layer, PairwiseTrial, VisionModelRow
 from experiments.models.job import JobStatus
@@ -63,7 +64,7 @@ def new(request: HttpRequest) -> HttpResponse:
         query.update({name: given[name] for name in OF_UNITS if given.get(name)})
         with transaction.atomic():
             trial = make(form, draft, user, query.urlencode())
-            audit.record(request, "trial.made", trial, pairs=len(draft.drawing.pairs))
+            audit.record(request, Verb.TRIAL_MADE, trial, pairs=len(draft.drawing.pairs))
             tell_judges(user, trial, len(draft.drawing.pairs))
         return redirect(trial)
     problems = form.problems if sent or "source" in given else []
@@ -160,7 +161,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(PairwiseTrial, pk=pk)
     try:
         with transaction.atomic():
-            audit.record(request, "trial.closed", judging.close(pk))
+            audit.record(request, Verb.TRIAL_CLOSED, judging.close(pk))
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("pairwise-trial", pk)
@@ -189,7 +190,7 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
             limit = dollars(request.POST.get("cost", ""))
             unpriced = "unpriced" in request.POST
             judge = backbones.ask(pk, request.POST.get("backbone", ""), limit, user, unpriced=unpriced)
-            audit.record(request, "judge.asked", judge, cost_limit=limit)
+            audit.record(request, Verb.JUDGE_ASKED, judge, cost_limit=limit)
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("pairwise-trial", pk)
@@ -210,5 +211,5 @@ def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
     row = get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
     with transaction.atomic():
         backbones.stop(row)
-        audit.record(request, "judge.stopped", row)
+        audit.record(request, Verb.JUDGE_STOPPED, row)
     return redirect("pairwise-trial", pk)

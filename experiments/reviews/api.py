@@ -15,6 +15,7 @@ from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
 from experiments.core import audit, blindness, notify
+from experiments.core.audit import Verb
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -187,7 +188,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
         fields, seq = rubric.opinion_of(review), submission.run_seq
         outcome = writing.submit(item.pk, user, review.version, fields, seq, submission.additional)
         if outcome.done:
-            audit.record(request, "review.submitted", review, additional=submission.additional)
+            audit.record(request, Verb.REVIEW_SUBMITTED, review, additional=submission.additional)
             notify.tell(f"queue.{pk}")
     told(outcome)
     return review_out(own(item, user.pk))

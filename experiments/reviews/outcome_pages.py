@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit, notify
+from experiments.core.audit import Verb
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models.member import Role
 from experiments.reviews import adjudication, queues, run_reviews
@@ -29,7 +30,7 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         with transaction.atomic():
             item = queues.put_up(user, run, number(request, "queue"))
-            audit.record(request, "run.put_up", run, queue=item.queue_id)
+            audit.record(request, Verb.RUN_PUT_UP, run, queue=item.queue_id)
     except queues.Refused as refused:
         messages.warning(request, str(refused))
         return redirect("run-review", pk)
@@ -47,7 +48,7 @@ def adjudicate(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     try:
         with transaction.atomic():
             made = adjudication.adjudicate(row.pk, user, *words)
-            audit.record(request, "review.adjudicated", row, final_verdict=made.pk)
+            audit.record(request, Verb.REVIEW_ADJUDICATED, row, final_verdict=made.pk)
     except adjudication.Refused as refused:
         messages.warning(request, str(refused))
         if not refused.is_about_words:

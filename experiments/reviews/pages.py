@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
 from experiments.core import access, audit, notify
+from experiments.core.audit import Verb
 from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
@@ -92,7 +93,7 @@ def refusal(count: int) -> str:
 @transaction.atomic
 def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: str) -> ReviewQueue:
     queue = queues.make(user, runs, form.plan(query))
-    audit.record(request, "queue.created", queue, items=queue.items.count(), filters=query)
+    audit.record(request, Verb.QUEUE_CREATED, queue, items=queue.items.count(), filters=query)
     notify.tell(f"queue.{queue.pk}")
     return queue
 
@@ -137,7 +138,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     with transaction.atomic():
         if queues.close(row):
-            audit.record(request, "queue.closed", row)
+            audit.record(request, Verb.QUEUE_CLOSED, row)
             notify.tell(f"queue.{pk}")
             messages.success(request, "The queue is closed. Its opinions are open to the whole team.")
     return redirect(row)

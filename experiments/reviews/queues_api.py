@@ -17,6 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
 from experiments.api.once import once
 from experiments.api.problems import FieldError, Refusal
 from experiments.core import audit, blindness, notify
+from experiments.core.audit import Verb
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models import Adjudication, ReviewQueue, Run
 from experiments.models.api_token import Scope
@@ -83,7 +84,7 @@ def made(request: HttpRequest, user: User, plan: QueueIn) -> tuple[QueueOut, str
         raise Refusal("invalid", words, [FieldError(field="reviewers", message=words)])
     known = queues.Plan(plan.name, plan.note, "", plan.reviewers_per_item, plan.blind, people)
     queue = queues.make(user, rows.order_by("pk"), known)
-    audit.record(request, "queue.created", queue, items=queue.items.count())
+    audit.record(request, Verb.QUEUE_CREATED, queue, items=queue.items.count())
     notify.tell(f"queue.{queue.pk}")
     return queue_out(find(queues.with_items(QUEUES.all()), pk=queue.pk)), reverse("api:read_queue", args=[queue.pk])
 
@@ -97,7 +98,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: PutUp) -> Status[ItemOut]:
     try:
         with transaction.atomic():
             item = queues.put_up(user, run, pk)
-            audit.record(request, "run.put_up", run, queue=pk)
+            audit.record(request, Verb.RUN_PUT_UP, run, queue=pk)
     except queues.Refused as refused:
         raise Refusal("conflict", str(refused)) from None
     notify.tell(f"queue.{pk}")
@@ -113,7 +114,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     with transaction.atomic():
         if queues.close(queue):
-            audit.record(request, "queue.closed", queue)
+            audit.record(request, Verb.QUEUE_CLOSED, queue)
             notify.tell(f"queue.{pk}")
     return queue_out(find(queues.with_items(QUEUES.all()), pk=pk))
 
@@ -139,7 +140,7 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
     try:
         with transaction.atomic():
             row = adjudication.adjudicate(item.pk, user, final.verdict, final.corrected_label, final.reason)
-            audit.record(request, "review.adjudicated", item, final_verdict=row.pk)
+            audit.record(request, Verb.REVIEW_ADJUDICATED, item, final_verdict=row.pk)
     except adjudication.Refused as refused:
         raise Refusal("invalid" if refused.is_about_words else "conflict", str(refused)) from None
     notify.tell(f"queue.{pk}")

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit, notify
+from experiments.core.audit import Verb
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
@@ -83,7 +84,7 @@ def submitted(request: HttpRequest, item: ReviewItem, user: User) -> Outcome:
         version, seq = number(request, "version"), number(request, "seq")
         outcome = writing.submit(item.pk, user, version, fields, seq, additional=sent.get("additional") == "yes")
         if outcome.done and outcome.review:
-            audit.record(request, "review.submitted", outcome.review, additional=outcome.review.slot is None)
+            audit.record(request, Verb.REVIEW_SUBMITTED, outcome.review, additional=outcome.review.slot is None)
     return outcome
 
 
@@ -95,7 +96,7 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     with transaction.atomic():
         outcome = writing.decline(row.pk, user, request.POST.get("reason", ""))
         if outcome.done and outcome.review:
-            audit.record(request, "review.declined", outcome.review, reason=outcome.review.reason)
+            audit.record(request, Verb.REVIEW_DECLINED, outcome.review, reason=outcome.review.reason)
             notify.tell(f"queue.{pk}")
     if not outcome.done:
         return answer(request, row, outcome)
@@ -112,7 +113,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     with transaction.atomic():
         outcome = writing.undo(row, user)
         if outcome.done and outcome.review:
-            audit.record(request, "review.withdrawn", outcome.review)
+            audit.record(request, Verb.REVIEW_WITHDRAWN, outcome.review)
             notify.tell(f"queue.{pk}")
     if outcome.review is None or not outcome.done:
         messages.warning(request, outcome.words)

@@ -16,13 +16,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit, queue, tagging
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import Status
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By, Refused
+from experiments.runs.steering.actions import Refused
 
 MOST = 1_000
 """Runs that one action reaches; more are to be narrowed down first."""
@@ -119,13 +121,13 @@ def report(request: HttpRequest, action: Action, results: list[tuple[Run, str]])
 
 def stop(request: HttpRequest, run: Run, words: str) -> str:
     del words
-    return "" if actions.stop(By.of(request), run.pk) else "it has ended already."
+    return "" if actions.stop(Actor.of(request, Role.RESEARCHER), run.pk) else "it has ended already."
 
 
 def pause(request: HttpRequest, run: Run, words: str) -> str:
     del words
     try:
-        return "" if actions.pause(By.of(request), run.pk) else "it is paused already."
+        return "" if actions.pause(Actor.of(request, Role.RESEARCHER), run.pk) else "it is paused already."
     except Refused as refused:
         return str(refused)
 
@@ -133,7 +135,7 @@ def pause(request: HttpRequest, run: Run, words: str) -> str:
 def go_on(request: HttpRequest, run: Run, words: str) -> str:
     del words
     try:
-        return "" if actions.go_on(By.of(request), run.pk) else "it is under way."
+        return "" if actions.go_on(Actor.of(request, Role.RESEARCHER), run.pk) else "it is under way."
     except Refused as refused:
         return str(refused)
 
@@ -148,7 +150,7 @@ def again(request: HttpRequest, run: Run, words: str) -> str:
     asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "toolset", "limits", "seed")
     same = {name: getattr(run, name) for name in (*asked, "backbone", "backbone_model")}
     made = Run.objects.create(owner=access.require(request, Role.RESEARCHER), parent=run, **same)
-    audit.record(request, "run.asked", made, again=run.pk)
+    audit.record(request, Verb.RUN_ASKED, made, again=run.pk)
     queue.enqueue(made.pk)
     return ""
 
@@ -156,7 +158,7 @@ def again(request: HttpRequest, run: Run, words: str) -> str:
 @transaction.atomic
 def tag(request: HttpRequest, run: Run, words: str) -> str:
     tagging.put(run, words)
-    audit.record(request, "run.tagged", run, tag=words)
+    audit.record(request, Verb.RUN_TAGGED, run, tag=words)
     return ""
 
 
@@ -164,7 +166,7 @@ def tag(request: HttpRequest, run: Run, words: str) -> str:
 def untag(request: HttpRequest, run: Run, words: str) -> str:
     if not tagging.take(run, words):
         return f"it has no tag “{words}”."
-    audit.record(request, "run.untagged", run, tag=words)
+    audit.record(request, Verb.RUN_UNTAGGED, run, tag=words)
     return ""
 
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from experiments.core import audit
+from experiments.core.audit import Verb
 from experiments.models import Run, Share
 from experiments.models.share import LONGEST
 from experiments.runs.lists import Senseless, next_day
@@ -68,7 +69,7 @@ def issue(request: HttpRequest, run: Run, by: User, data: dict[str, Any]) -> tup
     names, comments = data["show_names"], data["show_comments"]
     share, token = Share.issue(run.pk, by, data["expires"], names=names, comments=comments)
     until = data["expires"].isoformat(timespec="minutes")
-    audit.record(request, "run.shared", run, share=share.pk, until=until, names=names, comments=comments)
+    audit.record(request, Verb.RUN_SHARED, run, share=share.pk, until=until, names=names, comments=comments)
     return share, token
 
 
@@ -76,4 +77,4 @@ def issue(request: HttpRequest, run: Run, by: User, data: dict[str, Any]) -> tup
 def revoke(request: HttpRequest, share: Share) -> None:
     """From now on it opens nothing. Twice is once."""
     if share.revoke():
-        audit.record(request, "run.unshared", share.run, share=share.pk)
+        audit.record(request, Verb.RUN_UNSHARED, share.run, share=share.pk)

@@ -17,6 +17,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, Name, Number, UnitNumber, Words, find
 from experiments.api.problems import Refusal
 from experiments.core import audit, queue
+from experiments.core.audit import Verb
 from experiments.core.system_names import Names
 from experiments.models import Dataset, Exemplar, Layer, Run, Unit, UnitProfile
 from experiments.models.api_token import Scope
@@ -210,6 +211,6 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
         profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
         if profile.written is None:
             UnitProfile.objects.filter(pk=profile.pk).update(problem="")
-            audit.record(request, "exemplars.asked", unit, dataset=dataset.key)
+            audit.record(request, Verb.EXEMPLARS_ASKED, unit, dataset=dataset.key)
             queue.ask_for_exemplars(profile.pk)
     return Status(202, next(each for each in profiles(unit) if each.dataset == dataset.key))

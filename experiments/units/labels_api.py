@@ -19,6 +19,7 @@ from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core import audit
+from experiments.core.audit import Verb
 from experiments.core.search_index import texts
 from experiments.core.system_names import Names
 from experiments.models import Label, SearchText, Unit
@@ -124,7 +125,7 @@ def created(request: HttpRequest, label: LabelIn) -> tuple[LabelOut, str]:
     units = [unit_at(place) for place in label.units]
     row.units.set(units)
     texts.keep_label(row, units)
-    audit.record(request, "label.created", row)
+    audit.record(request, Verb.LABEL_CREATED, row)
     return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 
 
@@ -139,7 +140,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
     allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
         row = held(request, pk)
-        audit.record(request, "label.edited", row, text=changed.text)
+        audit.record(request, Verb.LABEL_EDITED, row, text=changed.text)
         row.text = changed.text
         row.save(update_fields=["text"])
         forget(row)
@@ -154,7 +155,7 @@ def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
     with transaction.atomic():
         row = held(request, pk)
         forget(row)
-        audit.record(request, "label.deleted", row)
+        audit.record(request, Verb.LABEL_DELETED, row)
         row.delete()
     return Status(204, None)
 

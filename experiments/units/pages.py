@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.core.system_names import Names
 from experiments.models import Dataset, Layer, Run, Unit, VisionModelRow
 from experiments.models.member import Role
@@ -172,6 +173,6 @@ def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> 
     row = find_layer(name, layer_name, number)
     dataset = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True)
     profile = pages.profiled(row, number, dataset, again=True)["profile"]
-    audit.record(request, "exemplars.asked", profile.unit, dataset=dataset.key)
+    audit.record(request, Verb.EXEMPLARS_ASKED, profile.unit, dataset=dataset.key)
     address = reverse("unit", args=[name, layer_name, number])
     return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from experiments.core import audit, client_ip
+from experiments.core.actors import Actor
 from experiments.models import ApiToken, AuditEntry
 from experiments.models.audit import AppendOnly
 from tests.support.builders import make_run
@@ -45,7 +46,7 @@ def test_it_names_the_token_that_a_script_used(owner: User) -> None:
 
 
 def test_what_the_installation_does_has_no_name(db: None) -> None:
-    audit.record_by(None, "run.found")
+    audit.record(Actor(None), "run.found")
     assert (AuditEntry.objects.get().user, AuditEntry.objects.get().name) == (None, "")
 
 
@@ -60,7 +61,7 @@ def test_an_entry_outlives_the_person_and_the_row(owner: User) -> None:
 
 
 def test_text_that_no_database_takes_is_made_fit(owner: User) -> None:
-    audit.record_by(owner, "run.paused", None, why="a\x00b\ud800", far=float("inf"), long="x" * 5000)
+    audit.record(Actor(owner), "run.paused", None, why="a\x00b\ud800", far=float("inf"), long="x" * 5000)
     details = AuditEntry.objects.get().details
     assert details["why"] == "a\ufffdb?"
     assert details["far"] == "inf"
@@ -69,7 +70,7 @@ def test_text_that_no_database_takes_is_made_fit(owner: User) -> None:
 
 def test_what_is_undone_is_not_recorded(owner: User) -> None:
     with transaction.atomic():
-        audit.record_by(owner, "run.paused")
+        audit.record(Actor(owner), "run.paused")
         transaction.set_rollback(True)
     assert not AuditEntry.objects.exists()
 
@@ -78,7 +79,7 @@ def test_what_is_undone_is_not_recorded(owner: User) -> None:
 
 
 def test_our_code_neither_changes_nor_removes_it(owner: User) -> None:
-    audit.record_by(owner, "run.paused")
+    audit.record(Actor(owner), "run.paused")
     entry = AuditEntry.objects.get()
     entry.verb = "run.resumed"
     for attempt in (
@@ -97,7 +98,7 @@ def test_our_code_neither_changes_nor_removes_it(owner: User) -> None:
     "statement", ["UPDATE experiments_auditentry SET verb = 'x'", "DELETE FROM experiments_auditentry"]
 )
 def test_the_database_neither_changes_nor_removes_it(owner: User, statement: str) -> None:
-    audit.record_by(owner, "run.paused")
+    audit.record(Actor(owner), "run.paused")
     with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         cursor.execute(statement)
     assert AuditEntry.objects.get().verb == "run.paused"
@@ -106,20 +107,20 @@ def test_the_database_neither_changes_nor_removes_it(owner: User, statement: str
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="REPLACE is a word of SQLite's")
 @pytest.mark.parametrize("words", ["REPLACE INTO", "INSERT OR REPLACE INTO", "INSERT OR IGNORE INTO"])
 def test_an_entry_is_not_replaced(owner: User, words: str) -> None:
-    audit.record_by(owner, "run.paused")
+    audit.record(Actor(owner), "run.paused")
     names = [field.column for field in AuditEntry._meta.concrete_fields]
     columns = ", ".join("'x'" if name == "verb" else f'"{name}"' for name in names)
     statement = f"{words} experiments_auditentry ({', '.join(names)}) SELECT {columns} FROM experiments_auditentry"
     with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         cursor.execute(statement)
     assert AuditEntry.objects.get().verb == "run.paused"
-    audit.record_by(owner, "run.resumed")
+    audit.record(Actor(owner), "run.resumed")
     assert AuditEntry.objects.count() == 2
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="TRUNCATE is a word of PostgreSQL's")
 def test_the_table_is_not_emptied(owner: User) -> None:
-    audit.record_by(owner, "run.paused")
+    audit.record(Actor(owner), "run.paused")
     with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         cursor.execute("TRUNCATE experiments_auditentry CASCADE")
     assert AuditEntry.objects.count() == 1
@@ -127,7 +128,7 @@ def test_the_table_is_not_emptied(owner: User) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_refusals_are_in_place_after_tables_were_emptied(owner: User) -> None:
-    audit.record_by(owner, "run.paused")
+    audit.record(Actor(owner), "run.paused")
     with connection.cursor() as cursor, pytest.raises(IntegrityError, match="append-only"):
         cursor.execute("DELETE FROM experiments_auditentry")
 

@@ -115,8 +115,8 @@ WRITES: dict[str, Case] = {
     ),
     "run-review": ("/runs/{concluded}/review/", {"queue": "{queue}"}, "run.put_up"),
     "pairwise-new": ("/pairwise/new/", {"name": "Mine", "source": ["agent", "person"], "most": "5"}, "trial.made"),
-    "pairwise-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "choice.made"),
-    "pairwise-undo": ("/pairwise/{trial}/undo/", {}, "choice.undone"),
+    "pairwise-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "vote.cast"),
+    "pairwise-undo": ("/pairwise/{trial}/undo/", {}, "vote.undone"),
     "pairwise-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
     "pairwise-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
     "pairwise-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
@@ -311,7 +311,7 @@ OPERATIONS: dict[str, Case] = {
         {"verdict": "revise", "reason": "Few samples."},
         "review.adjudicated",
     ),
-    "create_choice": ("/trials/{trial}/choices", {"pair": 0, "answer": "first"}, "choice.made"),
+    "create_choice": ("/trials/{trial}/choices", {"pair": 0, "answer": "first"}, "vote.cast"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {

@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
+from experiments.core.actors import Actor
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
@@ -54,7 +54,7 @@ def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: d
     run = named(owner, fields)
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
     with pytest.raises(actions.Refused) as caught:
-        actions.go_on(By(owner), run.pk)
+        actions.go_on(Actor(owner), run.pk)
     assert says in str(caught.value)
     assert kinds(run) == ["cancelled"]
 
@@ -65,7 +65,7 @@ def test_what_an_admin_added_may_be_named(owner: User) -> None:
     Dataset.objects.create(key="folder:/data/birds")
     run = named(owner, {"options": {"dataset": "folder:/data/birds"}})
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
-    assert actions.go_on(By(owner), run.pk)
+    assert actions.go_on(Actor(owner), run.pk)
 
 
 def test_units_and_kinds_of_a_layer_are_those_of_the_catalogue(owner: User) -> None:

@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.core import audit, system_names, transcript
+from experiments.core.actors import Actor
 from experiments.display import events as rendering
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
@@ -82,7 +83,7 @@ def run(owner: User, world: World) -> Run:
     transcript.append(row.pk, "forked", as_json(Forked(1, "owner", asked.pk, {"layer": LAYER, "seed": "3"})))
     transcript.append(row.pk, "concluded", as_json(Ended("", Conclusion("It likes red.", ("red balls",)))))
     make_run(owner, parent=row, fork_round=1, **system, status="concluded")
-    audit.record_by(owner, "run.asked", row)
+    audit.record(Actor(owner), "run.asked", row)
     row.refresh_from_db()
     return row
 

@@ -83,7 +83,7 @@ from experiments.runs.steering import actions as steering
 from experiments.runs.forks.form import ForkForm
 from experiments.models import Run
 from experiments.core import queue
-by, run = steering.By(User.objects.get()), Run.objects.get(pk={run})
+by, run = Actor(User.objects.get()), Run.objects.get(pk={run})
 {do}
 """
 FORK = """

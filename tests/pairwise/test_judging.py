@@ -204,7 +204,7 @@ def test_an_answer_is_kept_as_a_side_of_the_pair_with_the_order_shown(
     assert {choice.answer for choice in kept} == {"a"}
     assert {choice.swapped for choice in kept} == {True, False}
     assert {choice.seconds for choice in kept} == {2.5}
-    assert AuditEntry.objects.filter(verb="choice.made").count() == 6
+    assert AuditEntry.objects.filter(verb="vote.cast").count() == 6
 
 
 def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, trial: PairwiseTrial) -> None:

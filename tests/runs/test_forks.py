@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import notify, transcript
+from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
@@ -19,7 +20,7 @@ from experiments.runs.comparing import comparison
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By, Refused
+from experiments.runs.steering.actions import Refused
 from tests.runs.test_steering import Meanwhile
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
@@ -137,8 +138,8 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
     parent.refresh_from_db()
     transcript.append(parent.pk, "started", as_json(started()))
     transcript.append(parent.pk, "reply", as_json(replied(1, heard=1)))
-    actions.remark(By(owner), parent.pk, "Before the second.")
-    actions.remark(By(owner), parent.pk, "While the second was written.")
+    actions.remark(Actor(owner), parent.pk, "Before the second.")
+    actions.remark(Actor(owner), parent.pk, "While the second was written.")
     transcript.append(parent.pk, "reply", as_json(replied(2, heard=3)))
     parent.refresh_from_db()
     here["backbone"] = Seeing("", CONCLUSION)
@@ -305,7 +306,7 @@ def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) ->
     run = make_run(owner, **known)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "failed", as_json(Ended("Why.")))
-    actions.go_on(By(owner), run.pk)
+    actions.go_on(Actor(owner), run.pk)
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",)))))
     copy = make_run(owner)
     steps = [transcript.Step(each.kind, each.payload, each.time) for each in run.events.order_by("seq")]

@@ -19,9 +19,9 @@ from redis.asyncio import Redis
 
 from experiments.core import notify, transcript
 from experiments.core import sockets as consumers
+from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By
 from experiments.urls import websocket_urlpatterns
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
@@ -155,7 +155,7 @@ async def test_whoever_watches_a_run_that_failed_sees_it_go_on(redis_url: str, r
         await viewer.until("tail")
         await tell(run, "failed", Ended("The disk was full."))
         assert (await viewer.until("state", status="failed"))["may"] == "retry"
-        await sync_to_async(actions.go_on)(By(owner), run.pk)
+        await sync_to_async(actions.go_on)(Actor(owner), run.pk)
         await viewer.until("event", kind="resumed")
         assert "pause" in (await viewer.until("state", status="queued"))["may"]
 

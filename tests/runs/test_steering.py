@@ -17,10 +17,11 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.core import transcript
+from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Run
 from experiments.models.run import Status
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By, Changed, Refused
+from experiments.runs.steering.actions import Changed, Refused
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
 from workers.jobs import laboratory as place
@@ -42,8 +43,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def by(owner: User) -> By:
-    return By(owner)
+def by(owner: User) -> Actor:
+    return Actor(owner)
 
 
 class Meanwhile(Seeing):
@@ -76,7 +77,7 @@ def verbs(run: Run) -> list[str]:
 # --- pause and resume ---------------------------------------------------------------------------------
 
 
-def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: By) -> None:
+def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
     run = play(run)
@@ -88,7 +89,7 @@ def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: 
     assert verbs(run) == ["run.paused", "run.resumed"]
 
 
-def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: By) -> None:
+def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: actions.pause(by, run.pk))
     run = play(tiny_run_with(run, backbone))
@@ -107,7 +108,7 @@ def tiny_run_with(run: Run, backbone: Any) -> Run:
     return run
 
 
-def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, by: By) -> None:
+def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, by: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     held(run)
     assert actions.pause(by, run.pk)
@@ -118,7 +119,7 @@ def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: Use
     assert (run.is_pausing, actions.moves(run)[0], kinds(run)) == (False, "pause", [])
 
 
-def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: By) -> None:
+def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(by, run.pk))))
     assert (run.status, run.pause_requested) == (Status.CONCLUDED, "")
@@ -129,7 +130,7 @@ def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: By) -> None
 
 
 @pytest.mark.parametrize("kind", ["failed", "cancelled"])
-def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: By, kind: str) -> None:
+def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: Actor, kind: str) -> None:
     run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
@@ -139,7 +140,7 @@ def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: 
     assert (run.status, run.reason, run.cancel_requested) == (Status.CONCLUDED, "", False)
 
 
-def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
+def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     assert [actions.stop(by, run.pk), actions.stop(by, run.pk)] == [True, False]
     run.refresh_from_db()
@@ -152,7 +153,7 @@ def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: By) -> None:
 # --- remarks ------------------------------------------------------------------------------------------
 
 
-def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: By) -> None:
+def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     say = lambda: actions.remark(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_1=say)
@@ -167,7 +168,7 @@ def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User
     assert run.labels == ["red squares"]
 
 
-def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: By) -> None:
+def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.remark(by, run.pk, "And on snow?"))
     run = play(tiny_run_with(run, backbone))
@@ -175,7 +176,7 @@ def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner
     assert "> And on snow?" in backbone.told[2][-1]
 
 
-def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: By) -> None:
+def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "reply", as_json(replied(conclusion=Conclusion("Red."), heard=1)))
@@ -189,7 +190,7 @@ def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: Us
     assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
 
 
-def test_a_remark_made_before_the_start_follows_it(owner: User, by: By) -> None:
+def test_a_remark_made_before_the_start_follows_it(owner: User, by: Actor) -> None:
     backbone = Meanwhile(CONCLUSION)
     run = tiny_run(owner, backbone)
     actions.remark(by, run.pk, "Mind the snow.")
@@ -198,7 +199,7 @@ def test_a_remark_made_before_the_start_follows_it(owner: User, by: By) -> None:
     assert backbone.told[1][1].endswith("> Mind the snow.")
 
 
-def test_the_same_remark_sent_twice_is_said_once(owner: User, by: By) -> None:
+def test_the_same_remark_sent_twice_is_said_once(owner: User, by: Actor) -> None:
     run = make_run(owner)
     assert actions.remark(by, run.pk, " Look.\r\nNow. ").pk == actions.remark(by, run.pk, "Look.\nNow.").pk
     actions.remark(by, run.pk, "Something else.")
@@ -207,7 +208,7 @@ def test_the_same_remark_sent_twice_is_said_once(owner: User, by: By) -> None:
 
 
 @pytest.mark.parametrize(("kind", "says"), [("concluded", "Fork it"), ("failed", "Resume the run")])
-def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: By, kind: str, says: str) -> None:
+def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
     with pytest.raises(Refused, match=f"Nobody would hear this. {says}"):
@@ -216,7 +217,7 @@ def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: By, kind: 
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
-def test_a_remark_has_some_words_and_not_too_many(owner: User, by: By, text: str) -> None:
+def test_a_remark_has_some_words_and_not_too_many(owner: User, by: Actor, text: str) -> None:
     with pytest.raises(Refused):
         actions.remark(by, make_run(owner).pk, text)
 
@@ -224,7 +225,7 @@ def test_a_remark_has_some_words_and_not_too_many(owner: User, by: By, text: str
 # --- limits -------------------------------------------------------------------------------------------
 
 
-def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: By) -> None:
+def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 2})
     more = LIMITS | {"rounds": 4}
     backbone = Meanwhile(LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, more, "It is close."))
@@ -238,7 +239,7 @@ def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: By) ->
     assert AuditEntry.objects.get(verb="run.limited").details["after"].startswith("rounds 4")
 
 
-def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner: User, by: By) -> None:
+def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, LIMITS))
     run = play(tiny_run_with(run, backbone))
@@ -246,7 +247,7 @@ def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner:
     assert kinds(run).count("result") == 2
 
 
-def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User, by: By) -> None:
+def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     fewer = LIMITS | {"rounds": 1}
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, fewer))
@@ -255,7 +256,7 @@ def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User,
     assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").latest("seq").payload["text"]
 
 
-def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by: By) -> None:
+def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
     refused: list[str] = []
 
@@ -268,7 +269,7 @@ def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by:
     assert "giving its last words" in refused[0]
 
 
-def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: By) -> None:
+def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: Actor) -> None:
     run = make_run(owner)
     assert not actions.limit(by, run.pk, LIMITS)
     assert actions.limit(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
@@ -281,7 +282,7 @@ def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: 
 
 
 def test_a_viewer_steers_nothing(owner: User, teammate: User) -> None:
-    run, viewer = make_run(owner), By(teammate)
+    run, viewer = make_run(owner), Actor(teammate)
     for do in (actions.pause, actions.go_on, actions.stop):
         with pytest.raises(PermissionDenied):
             do(viewer, run.pk)
@@ -311,7 +312,7 @@ def in_threads(*works: Callable[[], object]) -> list[BaseException]:
     return failures
 
 
-def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, by: By) -> None:
+def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     claimed = lease.claim(run.pk)
     assert claimed
@@ -342,7 +343,7 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
     assert run.status == Status.RUNNING
 
 
-def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> None:
+def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     assert in_threads(*[lambda: actions.pause(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused"]
@@ -354,7 +355,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: By) -> N
     assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]
 
 
-def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: By) -> None:
+def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: Actor) -> None:
     for _ in range(5):
         run = make_run(owner)
         assert in_threads(partial(lease.claim, run.pk), partial(actions.pause, by, run.pk)) == []

@@ -12,11 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.core import transcript
+from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.run import Status
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By
 from tests.support.api_world import Script
 from tests.support.builders import as_json, make_run, replied, started
 from workers.record.events import Ended, Halted, Noted
@@ -155,7 +155,7 @@ def test_limits_that_somebody_changed_meanwhile_are_shown_before_they_are_change
     as_owner: Client, run: Run, owner: User
 ) -> None:
     seen = json.dumps(run.limits)
-    actions.limit(By(owner), run.pk, run.limits | {"rounds": 30})
+    actions.limit(Actor(owner), run.pk, run.limits | {"rounds": 30})
     form = {name: str(value) for name, value in run.limits.items()} | {"tokens": "5", "seen": seen}
     response = as_owner.post(f"/runs/{run.pk}/limits/", form, headers=HX)
     assert response.status_code == 409

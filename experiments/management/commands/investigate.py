@@ -11,6 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from experiments.core import audit, compatibility, transcript
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
@@ -116,7 +118,7 @@ def forked(options: dict[str, Any]) -> Run:
     with transaction.atomic():
         owner = welcome.owner()[0]
         run = form.save(owner)
-        audit.record_by(owner, "run.forked", run, parent=source.pk, round=number)
+        audit.record(Actor(owner), Verb.RUN_FORKED, run, parent=source.pk, round=number)
     return run
 
 

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.urls import reverse
 
 from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.management.prepared import PreparedCommand
 from experiments.models import Invitation
 from experiments.models.invitation import NOTE_CHARS
@@ -29,7 +31,7 @@ class Command(PreparedCommand):
         role = Role[options["role"].upper()]
         with transaction.atomic():
             invitation, token = Invitation.issue(None, role, options["note"][:NOTE_CHARS])
-            audit.record_by(None, "invitation.made", invitation, role=role.label)
+            audit.record(Actor(None), Verb.INVITATION_MADE, invitation, role=role.label)
         self.stdout.write(f"Whoever opens this link first, within 7 days, joins as {role.label.lower()}:")
         self.stdout.write(options["address"].rstrip("/") + reverse("join", args=[token]))
 

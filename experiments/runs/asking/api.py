@@ -15,6 +15,7 @@ from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.once import once
 from experiments.api.problems import FieldError, Refusal
 from experiments.core import audit, queue
+from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -72,7 +73,7 @@ def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[Run
     if not form.is_valid():
         raise Refusal("invalid", "The run was not created: see errors.", list(wrong(form.errors)))
     run = form.save(owner)
-    audit.record(request, "run.asked", run)
+    audit.record(request, Verb.RUN_ASKED, run)
     queue.enqueue(run.pk)
     return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
 

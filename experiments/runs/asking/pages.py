@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from experiments.api import example
 from experiments.core import access, audit, compatibility, notify, queue, unit_names, worker_status
+from experiments.core.audit import Verb
 from experiments.core.system_names import Names
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
@@ -36,7 +37,7 @@ def page(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             with transaction.atomic():
                 run = form.save(owner)
-                audit.record(request, "run.asked", run)
+                audit.record(request, Verb.RUN_ASKED, run)
                 queue.enqueue(run.pk)
             notify.watch(run.pk)  # whoever asks reads along, as soon as the page is there
             return redirect(run)

@@ -13,6 +13,7 @@ from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.core import audit, queue
+from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -57,7 +58,7 @@ def forked(request: HttpRequest, source: Run, wanted: ForkIn) -> tuple[RunOut, s
         raise Refusal("invalid", "The run was not forked: see errors.", list(wrong(form.errors)))
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     run = form.save(owner)
-    audit.record(request, "run.forked", run, parent=source.pk, round=wanted.round)
+    audit.record(request, Verb.RUN_FORKED, run, parent=source.pk, round=wanted.round)
     queue.enqueue(run.pk)
     return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from experiments.core import access, audit, queue
+from experiments.core.audit import Verb
 from experiments.display import window
 from experiments.models import Backbone, Run
 from experiments.models.member import Role
@@ -46,7 +47,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 def forked(request: HttpRequest, form: ForkForm) -> Run:
     """The new run, audited and enqueued."""
     run = form.save(access.require(request, Role.RESEARCHER))
-    audit.record(request, "run.forked", run, parent=form.source.pk, round=form.at.round)
+    audit.record(request, Verb.RUN_FORKED, run, parent=form.source.pk, round=form.at.round)
     queue.enqueue(run.pk)
     return run
 

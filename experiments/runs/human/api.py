@@ -17,6 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
 from experiments.core import audit, transcript
+from experiments.core.audit import Verb
 from experiments.models import HumanReply, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -140,7 +141,7 @@ def send_turn(request: HttpRequest, pk: Id) -> TurnOut:
         if not turn.version:
             turn = drafts.save(run.pk, user, turn.round, 0, content.of(turn))
         sending.send(turn)
-        audit.record(request, "turn.sent", run, round=turn.round, what=turn.what)
+        audit.record(request, Verb.TURN_SENT, run, round=turn.round, what=turn.what)
         return turn_out(find(Run.objects.all(), pk=pk), turn)
 
 
@@ -151,7 +152,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     run = find(Run.objects.all(), pk=pk)
     with transaction.atomic(), refused():
         turn = sending.stop(run, user)
-        audit.record(request, "program.stopped", run, round=turn.round)
+        audit.record(request, Verb.PROGRAM_STOPPED, run, round=turn.round)
         return read(pk, user)
 
 
@@ -164,6 +165,6 @@ def hand_run_over(request: HttpRequest, pk: Id, wanted: HandIn) -> RunOut:
         author = handover.author(run, wanted.backbone, wanted.backbone_model)
         handover.hand(run.pk, user, author, wanted.remark)
         audit.record(
-            request, "run.handed", run, backbone=author.backbone, model=author.model, remark=bool(wanted.remark)
+            request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, remark=bool(wanted.remark)
         )
         return read(pk, user)

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.display.window import number
 from experiments.models import HumanReply, Run
 from experiments.models.member import Role
@@ -47,7 +48,7 @@ def send(request: HttpRequest, run: Run, turn: HumanReply) -> None:
     """Send a saved draft, and record who did. Raises Refused."""
     with transaction.atomic():
         sending.send(turn)
-        audit.record(request, "turn.sent", run, round=turn.round, what=turn.what)
+        audit.record(request, Verb.TURN_SENT, run, round=turn.round, what=turn.what)
 
 
 def saved(request: HttpRequest, run: Run, values: Values) -> HumanReply:
@@ -83,7 +84,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         with transaction.atomic():
             turn = sending.stop(run, request.user)
-            audit.record(request, "program.stopped", run, round=turn.round)
+            audit.record(request, Verb.PROGRAM_STOPPED, run, round=turn.round)
     except Refused as refusal:
         messages.info(request, str(refusal))
     return show(request, run, editor.of(run, request.user)) if request.headers.get("HX-Request") else redirect(run)
@@ -126,4 +127,4 @@ def hand(request: HttpRequest, run: Run, author: handover.Author, remark: str = 
     assert isinstance(request.user, User)
     with transaction.atomic():
         handover.hand(run.pk, request.user, author, remark)
-        audit.record(request, "run.handed", run, backbone=author.backbone, model=author.model, remark=bool(remark))
+        audit.record(request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, remark=bool(remark))

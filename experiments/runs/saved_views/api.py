@@ -19,6 +19,7 @@ from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core import audit
+from experiments.core.audit import Verb
 from experiments.models import SavedView
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
@@ -75,7 +76,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
     def make() -> tuple[ViewOut, str]:
         refuse_taken(user, view.name)
         row = SavedView.objects.create(owner=user, **told(view))
-        audit.record(request, "view.saved", row, shared=row.shared)
+        audit.record(request, Verb.VIEW_SAVED, row, shared=row.shared)
         return view_out(row), reverse("api:read_view", args=[row.pk])
 
     return Status(201, once(request, response, user, make))
@@ -91,7 +92,7 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
         for name, value in told(view).items():
             setattr(row, name, value)
         row.save()
-        audit.record(request, "view.renamed", row, shared=row.shared)
+        audit.record(request, Verb.VIEW_RENAMED, row, shared=row.shared)
     return view_out(row)
 
 
@@ -101,7 +102,7 @@ def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
     user = allow(request, Role.VIEWER, Scope.WRITE)
     with transaction.atomic():
         row = held(request, user, pk)
-        audit.record(request, "view.deleted", row)
+        audit.record(request, Verb.VIEW_DELETED, row)
         row.delete()
     return Status(204, None)
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit
+from experiments.core.audit import Verb
 from experiments.models import SavedView
 from experiments.models.member import Role
 
@@ -37,7 +38,7 @@ def save(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('runs')}?{query[:QUERY_CHARS]}")
     data = {"query": query, "shared": form.cleaned_data["shared"]}
     view, _ = SavedView.objects.update_or_create(owner=owner, name=form.cleaned_data["name"], defaults=data)
-    audit.record(request, "view.saved", view, shared=view.shared)
+    audit.record(request, Verb.VIEW_SAVED, view, shared=view.shared)
     messages.success(request, f"Saved as “{view.name}”.")
     return redirect(view)
 
@@ -56,7 +57,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         with transaction.atomic():
             view.save()
-            audit.record(request, "view.renamed", view, shared=view.shared)
+            audit.record(request, Verb.VIEW_RENAMED, view, shared=view.shared)
     except IntegrityError:
         messages.error(request, f"Not renamed. You have a view “{view.name}” already.")
     return redirect(view)
@@ -68,7 +69,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Let a view of one's own go; the runs stay."""
     owner = access.require(request)
     view = get_object_or_404(SavedView, pk=pk, owner=owner)
-    audit.record(request, "view.deleted", view)
+    audit.record(request, Verb.VIEW_DELETED, view)
     view.delete()
     messages.success(request, "The view is deleted. The runs are as they were.")
     return redirect("runs")

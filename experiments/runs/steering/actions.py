@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import models, transaction
-from django.http import HttpRequest
+from django.db import transaction
 
 from experiments.core import access, audit, catalogue, notify, queue, transcript
-from experiments.core.display_name import person
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.models import Event, Run
 from experiments.models.member import Role
 from experiments.models.run import ACTIVE, LIMITS, REOPENED, Status
@@ -39,33 +37,10 @@ class Changed(Refused):
     """Somebody else changed it since it was read."""
 
 
-@dataclass(frozen=True)
-class By:
-    """Who steers, and in which request; None on the command line."""
-
-    user: User
-    request: HttpRequest | None = None
-
-    @classmethod
-    def of(cls, request: HttpRequest) -> By:
-        """The researcher behind a request. Raises Http404 for strangers, PermissionDenied for others."""
-        return cls(access.require(request, Role.RESEARCHER), request)
-
-    @property
-    def name(self) -> str:
-        return person(self.user)
-
-    def record(self, verb: str, row: models.Model, **details: audit.Detail) -> None:
-        if self.request is None:
-            audit.record_by(self.user, verb, row, **details)
-        else:
-            audit.record(self.request, verb, row, **details)
-
-
 @contextmanager
-def at_hand(by: By, run_id: int) -> Iterator[Run]:
+def at_hand(by: Actor, run_id: int) -> Iterator[Run]:
     """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
-    if (access.role_of(by.user) or 0) < Role.RESEARCHER:
+    if (access.role_of(by.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
@@ -73,7 +48,7 @@ def at_hand(by: By, run_id: int) -> Iterator[Run]:
         transaction.on_commit(partial(notify.ring, run.pk, run.last_seq))
 
 
-def pause(by: By, run_id: int) -> bool:
+def pause(by: Actor, run_id: int) -> bool:
     """Pause the run: at once where no worker holds it, else before its next round. False if it is (to be) paused.
 
     Raises Refused.
@@ -87,7 +62,7 @@ def pause(by: By, run_id: int) -> bool:
             raise Refused(f"Run {run.pk} is being stopped.")
         if run.status == Status.PAUSED or (run.pause_requested and is_held(run)):
             return False
-        by.record("run.paused", run)
+        audit.record(by, Verb.RUN_PAUSED, run)
         if is_held(run):
             Run.objects.filter(pk=run.pk).update(pause_requested=by.name)
         else:
@@ -95,7 +70,7 @@ def pause(by: By, run_id: int) -> bool:
     return True
 
 
-def go_on(by: By, run_id: int) -> bool:
+def go_on(by: Actor, run_id: int) -> bool:
     """Have a run go on that is (to be) paused, waits, failed or was stopped; False if it is under way.
 
     Raises Refused.
@@ -113,11 +88,11 @@ def go_on(by: By, run_id: int) -> bool:
             raise Refused(f"Run {run.pk} waits for the reply that a person writes on its page.")
         else:
             queue.enqueue(run.pk)
-        by.record("run.resumed", run)
+        audit.record(by, Verb.RUN_RESUMED, run)
     return True
 
 
-def remark(by: By, run_id: int, text: str) -> Event:
+def remark(by: Actor, run_id: int, text: str) -> Event:
     """Tell the agent something: it reads it as part of its next message. Sent twice in a row, it is said once.
 
     Raises Refused.
@@ -135,7 +110,7 @@ def remark(by: By, run_id: int, text: str) -> Event:
         if last is not None and last.kind == "remark" and last.payload == payload:
             return last
         event = transcript.append(run.pk, "remark", payload)
-        by.record("run.remarked", run, event=event.seq)
+        audit.record(by, Verb.RUN_REMARKED, run, event=event.seq)
     return event
 
 
@@ -161,7 +136,7 @@ def says_last_words(run: Run) -> bool:
     return last is not None and last.payload.get("reason") == "last_words"
 
 
-def limit(by: By, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
+def limit(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
     """Have other limits hold from now on; None for no limit. False if they are the same.
 
     `seen` are those that whoever changes them knew. Raises Changed if others hold by now, Refused.
@@ -177,17 +152,19 @@ def limit(by: By, run_id: int, wanted: Limits, why: str = "", seen: Limits | Non
             raise Changed(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
         payload = {"round": run.rounds, "who": by.name, "why": why.strip(), "limits": after, "before": before}
         transcript.append(run.pk, "limits", payload)
-        by.record("run.limited", run, why=why.strip(), before=words_of.in_words(before), after=words_of.in_words(after))
+        audit.record(
+            by, Verb.RUN_LIMITED, run, why=why.strip(), before=words_of.in_words(before), after=words_of.in_words(after)
+        )
     return True
 
 
-def stop(by: By, run_id: int) -> bool:
+def stop(by: Actor, run_id: int) -> bool:
     """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
     with at_hand(by, run_id) as run:
         if run.has_ended or (run.cancel_requested and is_held(run)):
             return False
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
-        by.record("run.stopped", run)
+        audit.record(by, Verb.RUN_STOPPED, run)
         if not is_held(run):
             transcript.append(run.pk, "cancelled", transcript.end(f"Stopped by {by.name}."))
     return True

@@ -14,6 +14,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
+from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.api_token import Scope
@@ -22,7 +23,7 @@ from experiments.models.run import LIMITS
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By, Refused
+from experiments.runs.steering.actions import Refused
 
 WHY_CHARS = 500
 
@@ -61,10 +62,10 @@ def conflict() -> Iterator[None]:
         raise Refusal("conflict", str(refused)) from refused
 
 
-def steerer(request: HttpRequest, pk: int) -> By:
+def steerer(request: HttpRequest, pk: int) -> Actor:
     """Who steers a run that exists; call `allow` first."""
     find(Run.objects.all(), pk=pk)
-    return By.of(request)
+    return Actor.of(request, Role.RESEARCHER)
 
 
 @router.post("/runs/{pk}/pause", response=RunOut, summary="Pause a run")
@@ -93,7 +94,7 @@ def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     if run.status != "waiting":
         raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
     with conflict():
-        actions.go_on(By.of(request), pk)
+        actions.go_on(Actor.of(request, Role.RESEARCHER), pk)
     return read(pk, user)
 
 
@@ -131,7 +132,7 @@ def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
         run = find(Run.objects.select_for_update(), pk=pk)
         must_match(request, limits_of(run))
         with conflict():
-            actions.limit(By.of(request), pk, {**limits_of(run).model_dump(), **told}, wanted.why)
+            actions.limit(Actor.of(request, Role.RESEARCHER), pk, {**limits_of(run).model_dump(), **told}, wanted.why)
     return limits_of(find(Run.objects.all(), pk=pk))
 
 

@@ -13,13 +13,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access
+from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.run import LIMITS
 from experiments.runs import limits
 from experiments.runs.asking.form import ABOVE_ZERO
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import By, Refused
+from experiments.runs.steering.actions import Refused
 
 WHY_CHARS = 500
 
@@ -45,10 +46,10 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     return done(request, run, lambda by: actions.stop(by, run.pk))
 
 
-def done(request: HttpRequest, run: Run, do: Callable[[By], object]) -> HttpResponse:
+def done(request: HttpRequest, run: Run, do: Callable[[Actor], object]) -> HttpResponse:
     """The page follows by its stream; a browser without scripts is sent back to it."""
     try:
-        do(By.of(request))
+        do(Actor.of(request, Role.RESEARCHER))
     except Refused as refused:
         return told(request, run, str(refused), "error", status=409)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
@@ -69,7 +70,7 @@ def remark(request: HttpRequest, pk: int) -> HttpResponse:
     run = access.get_run(request, pk, Role.RESEARCHER)
     text = request.POST.get("text", "")
     try:
-        actions.remark(By.of(request), run.pk, text)
+        actions.remark(Actor.of(request, Role.RESEARCHER), run.pk, text)
     except Refused as refused:
         run.refresh_from_db()
         part = "HX-Request" in request.headers
@@ -110,7 +111,9 @@ def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
         return shown(request, run, form, 200 if not form.is_bound else 422)
     wanted = {name: form.cleaned_data[name] for name in LIMITS}
     try:
-        changed = actions.limit(By.of(request), run.pk, wanted, form.cleaned_data["why"], form.cleaned_data["seen"])
+        changed = actions.limit(
+            Actor.of(request, Role.RESEARCHER), run.pk, wanted, form.cleaned_data["why"], form.cleaned_data["seen"]
+        )
     except Refused as refused:
         run.refresh_from_db()
         form.add_error(None, str(refused))

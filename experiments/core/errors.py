@@ -1,0 +1,34 @@
+"""The one tree of errors of actions and lists. The message is a sentence for the person: the value, the reason, what to
+do instead. Pages show it beside what was typed, the API answers with the problem `kind` and the field.
+
+What is not there is Django's Http404 (`Model.DoesNotExist`), who may not is its PermissionDenied.
+"""
+
+from __future__ import annotations
+
+
+class ActionRefused(Exception):
+    """Something that was asked for and is not done; nothing was changed."""
+
+    kind = "conflict"
+    """The kind of problem as the API tells it, a key of `api.problems.KINDS`."""
+
+
+class InvalidInput(ActionRefused, ValueError):
+    """A value that makes no sense, and where it stands; `field` is "" where it is of the whole."""
+
+    kind = "invalid"
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class StateConflict(ActionRefused):
+    """The row is in a state that does not allow it: over, closed, taken by somebody else, not due."""
+
+
+class OutOfDate(StateConflict):
+    """It has changed since it was read: what was written is kept, and has to be compared."""
+
+    kind = "changed"
