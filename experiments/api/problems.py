@@ -13,7 +13,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
-from experiments.core.errors import ActionRefused
+from experiments.core.errors import ActionRefused, InvalidInput
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +85,7 @@ def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse
     if isinstance(error, Refusal):
         return answer(error.kind, error.detail, error.errors)
     if isinstance(error, ActionRefused):
-        field = getattr(error, "field", "")
-        return answer(error.kind, str(error), [FieldError(field=field, message=str(error))] if field else [])
+        return answer(error.kind, str(error), refused_fields(error))
     if isinstance(error, ValidationError):
         return answer("invalid", "Some values are not right: see errors.", [field_error(each) for each in error.errors])
     if isinstance(error, Throttled):
@@ -99,12 +98,15 @@ def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse
         return answer("missing", NOTHING)
     if isinstance(error, PermissionDenied):
         return answer("forbidden", str(error) or "You may not do this.")
-    if isinstance(error, RequestDataTooBig):
-        return answer("too-large", str(error))
     if isinstance(error, SuspiciousOperation | MultiPartParserError | UnreadablePostError):
-        return answer("unreadable", str(error))
+        return answer("too-large" if isinstance(error, RequestDataTooBig) else "unreadable", str(error))
     log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
+
+
+def refused_fields(error: ActionRefused) -> list[FieldError]:
+    field = error.field if isinstance(error, InvalidInput) else ""
+    return [FieldError(field=field, message=str(error))] if field else []
 
 
 def too_many(request: HttpRequest) -> HttpResponse:
