@@ -11,11 +11,11 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench lock clean
+.PHONY: help setup run test test-more lint bench lock clean
 
 help:
 	@echo "MAIA Web. Targets:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
 
 setup: $(STAMP)  ## make .venv and install the pinned packages (nothing to do if they are there)
 
@@ -23,7 +23,10 @@ run: $(STAMP)  ## start everything and print a link to open; PORT=8001 for anoth
 	@exec $(BIN)/python manage.py up --port $(PORT) $(ARGS)
 
 test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
-	@$(BIN)/python -m pytest -m "not bench" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
+	@$(BIN)/python -m pytest -m "not bench and not more" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
+
+test-more: $(STAMP)  ## what takes longer: all of the database's tests on PostgreSQL, all attacks as an ordinary user, faults
+	@$(BIN)/python -m pytest -m more --timeout 1200 $(ARGS)
 
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests import ROOT
-from tests.house.test_docs import settings_in_code, settings_in_readme
+from tests.house.test_docs import settings_in_code, settings_in_table
 from workers.sandbox import watch
 
 DOCKER = ROOT / "docker"
@@ -45,7 +45,7 @@ def test_the_example_names_every_setting_and_no_other() -> None:
 def test_the_example_shows_the_defaults_of_the_readme() -> None:
     text = (DOCKER / ".env.example").read_text()
     defaults = re.findall(r"^# ((?:MAIA|OPENAI)_\w+)=(.+)$", text, flags=re.MULTILINE)
-    told = settings_in_readme()
+    told = settings_in_table()
     assert {name: value for name, value in defaults if name in told and told[name] != f"`{value}`"} == {}
 
 

@@ -17,6 +17,9 @@ from packaging.utils import canonicalize_name
 from tests import ROOT
 
 README = (ROOT / "README.md").read_text()
+OPERATIONS = (ROOT / "docker/README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+ALL = README + OPERATIONS + CONTRIBUTING + (ROOT / "workers/OWN_PARTS.md").read_text()
 PACKAGES = [
     init.parent
     for top in ("maia_web", "experiments", "workers")
@@ -53,16 +56,16 @@ def in_words(default: ast.expr) -> str | None:
     return str(default.value)
 
 
-def settings_in_readme() -> dict[str, str]:
-    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", README, flags=re.MULTILINE))
+def settings_in_table() -> dict[str, str]:
+    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", OPERATIONS, flags=re.MULTILINE))
 
 
-def test_every_setting_stands_in_the_readme_and_the_other_way_round() -> None:
-    assert sorted(settings_in_readme()) == sorted(settings_in_code())
+def test_every_setting_stands_in_the_table_and_the_other_way_round() -> None:
+    assert sorted(settings_in_table()) == sorted(settings_in_code())
 
 
-def test_the_readme_gives_the_defaults_of_the_code() -> None:
-    told = settings_in_readme()
+def test_the_table_gives_the_defaults_of_the_code() -> None:
+    told = settings_in_table()
     wrong = {
         name: (default, told[name])
         for name, default in settings_in_code().items()
@@ -83,21 +86,34 @@ def test_no_other_module_reads_settings_of_its_own() -> None:
 
 
 def test_every_make_target_stands_in_the_readme_and_the_other_way_round() -> None:
-    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    assert set(re.findall(r"\bmake ([a-z]+)\b", README)) == targets
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", ALL)) == targets
 
 
 def test_make_alone_lists_every_target() -> None:
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    targets = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
-    assert re.findall(r"^  make (\w+)", listed, flags=re.MULTILINE) == targets
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert re.findall(r"^  make ([\w-]+)", listed, flags=re.MULTILINE) == targets
 
 
 def test_every_command_the_readme_names_exists_and_each_of_ours_is_named() -> None:
-    named = set(re.findall(r"manage\.py ([a-z_]+)", README))
+    named = set(re.findall(r"manage\.py ([a-z_]+)", ALL))
     known = get_commands()
     assert named <= known.keys()
     assert {name for name, app in known.items() if app == "experiments"} <= named
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 200
+
+
+@pytest.mark.parametrize("path", ["README.md", "docker/README.md", "CONTRIBUTING.md", "workers/OWN_PARTS.md"])
+def test_every_file_that_is_named_exists(path: str) -> None:
+    text = (ROOT / path).read_text()
+    linked = {name for name in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in name}
+    named = set(re.findall(r"`((?:experiments|workers|tests|templates|static|docker|maia_web)/[\w./]+)`", text))
+    missing = [name for name in linked if not (ROOT / path).parent.joinpath(name).exists()]
+    assert missing + [name for name in named if not (ROOT / name).exists()] == []
 
 
 # --- folders ----------------------------------------------------------------------------------------
@@ -120,8 +136,8 @@ def test_the_file_tree_names_what_exists() -> None:
     assert [path for path in tree() if not (ROOT / path).exists()] == []
 
 
-def test_the_file_tree_names_every_package() -> None:
-    packages = {f"{relative(package)}/" for package in PACKAGES}
+def test_the_file_tree_names_every_room() -> None:
+    packages = {f"{relative(package)}/" for package in PACKAGES if len(package.relative_to(ROOT).parts) <= 2}
     assert packages - set(tree()) == set()
 
 

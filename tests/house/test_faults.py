@@ -104,7 +104,7 @@ def kill_worker(site: Installation) -> None:
     site.change("UPDATE experiments_run SET lease_expires = ?, enqueued = ?", LONG_AGO, LONG_AGO)
 
 
-@pytest.mark.bench
+@pytest.mark.more
 def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
     run = ask(site, unit=12, watched=600, rounds=25)
     wait_for_event(site, run, "reply")
@@ -134,7 +134,7 @@ def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
     assert_whole(site, run)
 
 
-@pytest.mark.bench
+@pytest.mark.more
 def test_nothing_is_left_of_an_installation_that_was_killed(quick_state_copy: Path) -> None:
     import psutil
 

@@ -160,7 +160,7 @@ OFTEN = {"no object", "other types", "named like methods"}
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(each, marks=[] if each in OFTEN else pytest.mark.bench) for each in JSON]
+    "what", [pytest.param(each, marks=[] if each in OFTEN else pytest.mark.more) for each in JSON]
 )
 def test_every_page_opens_whatever_the_json_of_its_rows_holds(
     client: Client, admin: User, world: World, places: list[str], what: str
@@ -172,7 +172,7 @@ def test_every_page_opens_whatever_the_json_of_its_rows_holds(
 
 
 @pytest.mark.parametrize(
-    "huge", [pytest.param(False, id="empty"), pytest.param(True, id="huge", marks=pytest.mark.bench)]
+    "huge", [pytest.param(False, id="empty"), pytest.param(True, id="huge", marks=pytest.mark.more)]
 )
 def test_every_page_opens_however_little_or_much_its_rows_hold(
     client: Client, admin: User, world: World, places: list[str], huge: bool

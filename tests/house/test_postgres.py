@@ -105,14 +105,14 @@ def test_it_keeps_its_promises_on_postgresql(postgres: str) -> None:
     passes(postgres, ON_POSTGRES)
 
 
-@pytest.mark.bench
+@pytest.mark.more
 def test_so_does_the_rest(postgres: str) -> None:
     passes(postgres, ALSO)
 
 
 def passes(postgres: str, names: tuple[str, ...]) -> None:
     files = [str(ROOT / "tests" / f"{name}.py") for name in names]
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not bench", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not bench and not more", "-p", "no:cacheprovider", *files]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "MAIA_DATABASE_URL": postgres}, capture_output=True, text=True
     )

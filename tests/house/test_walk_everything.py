@@ -122,7 +122,7 @@ def clients(owner: User, stranger: User, teammate: User) -> dict[str, Client]:
     return made
 
 
-@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.bench)])
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.more)])
 def test_nothing_breaks_and_nobody_gets_further(
     clients: dict[str, Client],
     ids: dict[str, int],

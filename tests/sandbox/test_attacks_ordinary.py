@@ -41,7 +41,7 @@ def attacked(attacks, folder, every):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the attacks have run as an ordinary user, since the tests do")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.bench)])
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.more)])
 def test_attacks_fail_for_an_ordinary_user_too(every):
     with ExitStack() as stack:
         folders = [stack.enter_context(tempfile.TemporaryDirectory(prefix="maia-attacks-")) for _ in range(2)]
