@@ -54,7 +54,7 @@ ALSO = (
     "core/test_system_names",
     "core/test_blindness",
 )
-"""Others that hold there: tried by `make bench`, since they take as long again."""
+"""Others that hold there: tried by `make test-more`, since they take as long again."""
 
 
 def programs() -> Path | None:

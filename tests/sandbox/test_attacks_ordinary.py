@@ -1,4 +1,4 @@
-"""A quarter of the attacks once more, as an ordinary user, where the tests are run by root; `make bench` tries all."""
+"""A quarter of the attacks once more, as an ordinary user, where the tests are run by root; `make test-more` tries all."""
 
 import os
 import re
