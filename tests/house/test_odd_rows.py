@@ -159,9 +159,7 @@ def reason(answer: Any) -> str:
 OFTEN = {"no object", "other types", "named like methods"}
 
 
-@pytest.mark.parametrize(
-    "what", [pytest.param(each, marks=[] if each in OFTEN else pytest.mark.more) for each in JSON]
-)
+@pytest.mark.parametrize("what", [pytest.param(each, marks=[] if each in OFTEN else pytest.mark.more) for each in JSON])
 def test_every_page_opens_whatever_the_json_of_its_rows_holds(
     client: Client, admin: User, world: World, places: list[str], what: str
 ) -> None:
