@@ -1,4 +1,4 @@
-"""A quarter of the attacks once more, as an ordinary user, where the tests are run by root; `make test-more` tries all."""
+"""A quarter of the attacks again as an ordinary user, where root runs the tests; `make test-more` tries all of them."""
 
 import os
 import re
