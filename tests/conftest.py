@@ -227,7 +227,8 @@ def migrate(state: Path) -> None:
 
 def draw_laboratory(state: Path) -> None:
     from workers.lab.laboratory import Laboratory
-    from workers.protocols import LabSettings, SystemSpec
+    from workers.protocols import LabSettings
+    from workers.record.systems import SystemSpec
 
     state.mkdir()
     laboratory = Laboratory(LabSettings(state, dataset_images=QUICK_IMAGES))

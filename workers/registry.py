@@ -123,14 +123,6 @@ BACKBONES: Plugins = {
     "person": ("A person", "workers.backbones.person.load"),
 }
 
-TASKS: Mapping[str, str] = {
-    "describe": "Describe a neuron",
-    "bias": "Find a bias",
-    "spurious": "Find spurious reliance",
-    "free": "Free question",
-}
-"""Research tasks: key -> label. Each has `agent/prompts/<key>.md`."""
-
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
     """Keys and labels of what has a name of its own, for a form; families are left out."""

@@ -23,7 +23,7 @@ CONFLICTS = frozenset(
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),
         *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
-        *("pause_run", "resume_run", "remark_on_run", "change_limits", "fork_run"),
+        *("pause_run", "resume_run", "send_note", "change_limits", "fork_run"),
         *("edit_comment", "delete_comment", "create_choice", "read_results"),
     }
 )

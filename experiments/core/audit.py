@@ -70,7 +70,7 @@ class Verb(StrEnum):
     RUN_LIMITED = "run.limited"
     RUN_PAUSED = "run.paused"
     RUN_PUT_UP = "run.put_up"
-    RUN_REMARKED = "run.remarked"
+    RUN_NOTED = "run.noted"
     RUN_RESUMED = "run.resumed"
     RUN_SHARED = "run.shared"
     RUN_STOPPED = "run.stopped"

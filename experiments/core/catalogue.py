@@ -14,6 +14,7 @@ from django.conf import settings
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from workers import registry
+from workers.record.tasks import TASKS
 
 LONGEST = 80
 """Characters of a name that a sentence repeats."""
@@ -32,7 +33,7 @@ def find_unknown_part(run: Run) -> str:
         unknown_dataset(run.options.get("dataset") or ""),
         unknown_among("toolset", run.toolset, registry.TOOLSETS),
         unknown_among("backbone", run.backbone, registry.BACKBONES),
-        unknown_among("task", run.task, registry.TASKS),
+        unknown_among("task", run.task, TASKS),
     )
     return next(filter(None, checks), "") or compatibility.misfit(run.backbone, run.toolset)
 

@@ -23,8 +23,8 @@ SHOWN = 99
 """The bell counts no further."""
 QUESTION_CHARS = 90
 NEWS = {
-    "halted": "waits for a person",
-    "awaited": "waits for a reply that a person writes",
+    "blocked": "waits for a person",
+    "waiting_for_person": "waits for a reply that a person writes",
     "concluded": "has concluded",
     "limit_reached": "has reached a limit",
     "cancelled": "was cancelled",
@@ -83,7 +83,7 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
         return
     words = f"Your {about(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
-    if instance.kind == "awaited" and of(run.owner).filter(kind=Kind.RUN, words=words).exists():
+    if instance.kind == "waiting_for_person" and of(run.owner).filter(kind=Kind.RUN, words=words).exists():
         return
     tell(run.owner, Kind.RUN, words, url)
 

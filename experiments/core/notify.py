@@ -1,7 +1,7 @@
 """The bells, and the words of a reply under way: everything that passes through Redis on its way to viewers.
 
 Nothing here is kept: Redis may be empty or dead at any moment. Then viewers catch up from the database, a little later.
-Called by `transcript` and the workers' notebook to send, by the consumer to read.
+Called by `transcript` and the workers' run log to send, by the consumer to read.
 """
 
 from __future__ import annotations

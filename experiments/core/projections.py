@@ -13,7 +13,7 @@ from django.utils import timezone
 from experiments.core.row_writers import Rows
 from experiments.core.search_index import texts
 from experiments.models import Event, Experiment, Hypothesis, Observation, Run
-from experiments.models.run import Status
+from workers.record.statuses import Status
 
 Payload = dict[str, Any]
 Keeper = Callable[[Run, Payload, Rows], None]
@@ -175,13 +175,13 @@ KEEPERS: dict[str, Keeper] = {
     "reply": keep_reply,
     "experiment": keep_experiment,
     "result": keep_result,
-    "note": keep_loss,
-    "halted": keep_halt,
+    "reminder": keep_loss,
+    "blocked": keep_halt,
     "paused": keep_pause,
-    "awaited": keep_turn,
+    "waiting_for_person": keep_turn,
     "resumed": keep_resumption,
     "limits": keep_limits,
-    "handed": keep_handing,
+    "handover": keep_handing,
     "concluded": keep_end(Status.CONCLUDED),
     "limit_reached": keep_end(Status.LIMIT_REACHED),
     "cancelled": keep_end(Status.CANCELLED),

@@ -1,7 +1,7 @@
 """The only writer of events: save, then ring the bell on commit; and read back "after n".
 
 Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `records`, in the same
-transaction. Called by the views that start and steer runs, by the workers' notebook, and by imports.
+transaction. Called by the views that start and steer runs, by the workers' run log, and by imports.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from django.db import transaction
 from experiments.core import notify, projections
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
-from experiments.models.run import REOPENED, Status
+from workers.record.statuses import REOPENABLE, Status
 
-STILL = frozenset({"halted", "paused", "awaited"})
+STILL = frozenset({"blocked", "paused", "waiting_for_person"})
 """Kinds of events after which no worker holds the run."""
 
-RESUMED = REOPENED | {Status.WAITING}
+RESUMED = REOPENABLE | {Status.WAITING}
 """Statuses from which a person may have a run go on."""
 
 
@@ -124,13 +124,13 @@ def resume(run_id: int, who: str, *, of: Collection[Status] = RESUMED, with_repl
 
 def may_follow(run: Run, kind: str) -> bool:
     """Whether an event of this kind may follow the end of the run."""
-    return kind == "resumed" and run.status in REOPENED
+    return kind == "resumed" and run.status in REOPENABLE
 
 
 def awaits_reply(run: Run) -> bool:
     """Whether the run waits for a reply that a person writes."""
     stopped = last_stop(run) if run.status == Status.WAITING else None
-    return stopped is not None and stopped.kind == "awaited"
+    return stopped is not None and stopped.kind == "waiting_for_person"
 
 
 def last_stop(run: Run) -> Event | None:

@@ -18,7 +18,7 @@ WORDS = {
     "run-turn": "Your turn",
     "run-hand-over": "Hand over",
     "run-limits": "Limits",
-    "run-remark": "Remark",
+    "run-note": "Note",
     "settings-datasets": "Datasets",
     "run-review": "Put up for review",
     "experiment": "Experiment {n}",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from experiments.display.number_format import figure
 from experiments.models import Run
+from workers.record.figures import figure
 
 COUNT = re.compile(r"\bn ?= ?(\d{1,7})\b|\b(\d{1,7}) images\b")
 MEAN = re.compile(r"\bmean (?:activation )?(?:of |is |= ?)?(\d{1,6}\.\d{1,6})\b|\b(\d{1,6}\.\d{1,6}) on average\b")

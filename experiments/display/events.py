@@ -24,9 +24,10 @@ from experiments.display import outline as outlines
 from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Chart, Scale, chart
 from experiments.models import Event, Run
-from experiments.models.run import ACTIVE, Status
 from experiments.runs.forks import relatives
 from workers import registry
+from workers.record import tasks
+from workers.record.statuses import ACTIVE, Status
 
 Json = Mapping[str, Any]
 
@@ -35,14 +36,14 @@ TEMPLATES = {
     "reply": "reply",
     "experiment": "experiment",
     "result": "experiment",
-    "note": "note",
-    "trouble": "trouble",
-    "halted": "halted",
-    "awaited": "awaited",
-    "handed": "handed",
+    "reminder": "reminder",
+    "retrying": "retrying",
+    "blocked": "blocked",
+    "waiting_for_person": "waiting_for_person",
+    "handover": "handover",
     "paused": "paused",
     "resumed": "resumed",
-    "remark": "remark",
+    "note": "note",
     "limits": "limits",
     "forked": "forked",
     "concluded": "end",
@@ -180,7 +181,7 @@ def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "task": registry.TASKS.get(run.task, run.task)}
+    context = {"run": run, "meters": meters, "task": tasks.label(run.task)}
     return render_to_string("runs/page/head.html", context | {"paused_by": paused_by(run)})
 
 
@@ -213,7 +214,7 @@ def tail(run: Run) -> SafeString:
     if run.status == Status.QUEUED:
         ahead = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk).count()
     context = {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run), "paused_by": paused_by(run)}
-    context["awaited"] = transcript.awaits_reply(run)
+    context["waiting_for_person"] = transcript.awaits_reply(run)
     return render_to_string("runs/page/tail.html", context)
 
 
@@ -232,7 +233,7 @@ def side(run: Run, names: Names | None = None) -> SafeString:
         "relatives": relatives.relatives(run, names or Names(None)),
         "agent": run.versions.get("agent") or agent_of(run),
         "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
-        "task": registry.TASKS.get(run.task, run.task),
+        "task": tasks.label(run.task),
         "scale": scale_of(run),
     }
     return render_to_string("runs/page/side.html", context)

@@ -17,9 +17,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from experiments.core.thumbnails import Addresses
-from experiments.display.number_format import change, digits, figure, is_same
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
+from workers.record.figures import change, figure, format_activation, is_same
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -210,6 +210,6 @@ def draw_bar(activation: float, scale: Scale) -> SafeString:
     if math.isfinite(activation):
         full = format_html(FULL, f"{start:g}", f"{length:g}")
     if scale.threshold is not None:
-        threshold = format_html(' data-threshold="{}"', digits(scale.threshold))
+        threshold = format_html(' data-threshold="{}"', format_activation(scale.threshold))
         tick = format_html(TICK, f"{scale.threshold:.6g}")
     return format_html(BAR, window=scale.view_box, threshold=threshold, full=full, tick=tick)

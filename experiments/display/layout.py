@@ -21,8 +21,8 @@ from experiments.core.access import role_of
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.models.run import ACTIVE, Status
 from workers.jobs import jail
+from workers.record.statuses import ACTIVE, Status
 
 
 @dataclass(frozen=True)

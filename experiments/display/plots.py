@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from experiments.display.number_format import figure
+from workers.record.figures import figure
 
 T = TypeVar("T")
 WIDTH, HEIGHT = 300, 132

@@ -40,7 +40,7 @@ def bound(kind: str, payload: Payload) -> None:
             run_decoding.limits(payload[name], f"{kind}: {name}")
     if kind == "started":
         run_decoding.options(payload["system"]["options"])
-    if kind == "handed":
+    if kind == "handover":
         bound_columns(payload)
 
 

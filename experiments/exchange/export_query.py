@@ -17,11 +17,12 @@ from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange import review_tables
 from experiments.exchange.safe_zip import Refused
-from experiments.gallery.lists import OF_EXPERIMENTS, OF_IMAGES, ORIGINS
+from experiments.gallery.lists import OF_EXPERIMENTS, OF_IMAGES
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.exchange import What
 from experiments.runs import lists
 from experiments.search import finding
+from workers.record.origins import Origin
 
 OF_RUNS = frozenset(lists.FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
@@ -121,8 +122,8 @@ def observed(given: Mapping[str, str]) -> Q:
     """By origin, activation, tag, and words in the title or the prompt."""
     asked = ranged("activation", given)
     if origin := given.get("origin"):
-        if origin not in ORIGINS:
-            raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(ORIGINS)}.")
+        if origin not in set(Origin):
+            raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(Origin)}.")
         asked &= Q(origin=origin)
     if tag := given.get("tag"):
         asked &= tagging.images(tag)

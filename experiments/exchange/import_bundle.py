@@ -31,6 +31,7 @@ from experiments.exchange.safe_zip import Archive, Refused, opened
 from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
 from experiments.models.exchange import ImportKind
+from workers.record.origins import Origin
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ def born_here(identity: str, created: datetime | None) -> Run | None:
 def save_images(rows: Sequence[Image]) -> None:
     """What is known here of the same pixels is kept, unless nothing is."""
     keys = [row.key for row in rows]
-    vague = {key for start in range(0, len(keys), 500) for key in uploaded(keys[start : start + 500])}
-    better = [row for row in rows if row.key in vague and row.origin != "uploaded"]
+    vague = {key for start in range(0, len(keys), 500) for key in external(keys[start : start + 500])}
+    better = [row for row in rows if row.key in vague and row.origin != Origin.EXTERNAL]
     Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
     Image.objects.bulk_update(better, ["origin", "prompt", "seed", "scene", "raw", "original"], batch_size=100)
 
@@ -145,8 +146,8 @@ def stored(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
         raise
 
 
-def uploaded(keys: Sequence[str]) -> list[str]:
-    return list(Image.objects.filter(key__in=keys, origin="uploaded").values_list("key", flat=True))
+def external(keys: Sequence[str]) -> list[str]:
+    return list(Image.objects.filter(key__in=keys, origin=Origin.EXTERNAL).values_list("key", flat=True))
 
 
 def gone_through(run: Run, events: Iterator[Step]) -> Callable[[], None]:

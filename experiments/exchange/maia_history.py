@@ -29,8 +29,11 @@ from experiments.exchange.run_decoding import shown
 from experiments.exchange.safe_zip import IMAGE, Refused, check_size, parsed
 from experiments.models import Image, ImportedRun, Layer, Run
 from experiments.models.exchange import ImportKind
-from experiments.models.run import QUESTION_CHARS, Status
 from workers import registry
+from workers.record import tasks
+from workers.record.limits import QUESTION_CHARS
+from workers.record.origins import Origin
+from workers.record.statuses import Status
 
 LARGEST = 256 << 20
 """Bytes of a transcript: it is read in one piece."""
@@ -73,7 +76,9 @@ class Pictures:
         except ValueError as error:
             raise Refused(f"{where}: the image cannot be taken: {error}") from None
         (self.waiting / decoded.key).write_bytes(decoded.png)
-        self.rows[decoded.key] = Image(key=decoded.key, width=decoded.width, height=decoded.height, origin="uploaded")
+        self.rows[decoded.key] = Image(
+            key=decoded.key, width=decoded.width, height=decoded.height, origin=Origin.EXTERNAL
+        )
         return decoded.key
 
 
@@ -160,7 +165,7 @@ def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
         | system
         | {
             "question": asked[:QUESTION_CHARS],
-            "task": str(options.get("task") or "describe"),
+            "task": str(options.get("task") or tasks.USUAL),
             "system_kind": kind_of(system["model"], system["layer"]),
             "options": {},
             "limits": {},
@@ -208,7 +213,7 @@ def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterato
         elif not by_agent:
             for turn in group:
                 if turn.text:
-                    yield step("note", round=replies, reason="continue", text=turn.text)
+                    yield step("reminder", round=replies, reason="continue", text=turn.text)
     if conclusion and not open_program:
         yield step("concluded", conclusion=conclusion)
     else:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from experiments.core import tagging
 from experiments.exchange.safe_zip import Refused
-from experiments.models.run import LIMITS
+from workers.record.limits import USUAL
 
 HIGHEST = 2**31 - 1
 MOST_TAGS = 50
@@ -81,7 +81,7 @@ def decoded(data: Json) -> Told:
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
     """Limits as they came: numbers above 0 within what the forms take, or null. Raises Refused."""
-    if not isinstance(given, dict) or not given.keys() <= LIMITS.keys():
+    if not isinstance(given, dict) or not given.keys() <= USUAL.keys():
         raise Refused(f"{where} is {shown(given)}: it holds rounds, tokens, cost and seconds, and nothing else.")
     for name, value in given.items():
         if value is not None and not (is_number(value) and 0 < value <= LARGEST_LIMIT[name]):

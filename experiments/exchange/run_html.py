@@ -22,8 +22,8 @@ from experiments.display.cited_figures import recount
 from experiments.display.plots import Scale
 from experiments.exchange.run_record import asked_by
 from experiments.models import Event, Observation, Run
-from experiments.models.run import ENDED, Status
-from workers import registry
+from workers.record import tasks
+from workers.record.statuses import ENDED, Status
 
 Small = Callable[[str], str]
 """Key of an image -> the address of a picture of it: in a file, the picture itself as a data URL."""
@@ -74,7 +74,7 @@ def document(run: Run, events: Iterable[Event], small: Small, viewer: User | Non
 
 
 def head(run: Run) -> dict[str, Any]:
-    return {"run": run, "task": registry.TASKS.get(run.task, run.task), "asked_by": asked_by(run)}
+    return {"run": run, "task": tasks.label(run.task), "asked_by": asked_by(run)}
 
 
 def styles() -> str:

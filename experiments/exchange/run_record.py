@@ -19,7 +19,8 @@ from experiments.exchange import run_decoding
 from experiments.exchange.run_decoding import HIGHEST, moment, part, shown
 from experiments.exchange.safe_zip import Refused
 from experiments.models import ImportedRun, Label, Run
-from experiments.models.run import QUESTION_CHARS, Status
+from workers.record.limits import QUESTION_CHARS
+from workers.record.statuses import Status
 
 Json = Mapping[str, Any]
 

@@ -19,9 +19,10 @@ from experiments.exchange.run_decoding import shown, time_of
 from experiments.exchange.run_record import dumped
 from experiments.exchange.safe_zip import IMAGE, Archive, Refused
 from experiments.models import Image
+from workers.record.origins import Origin
 
 KEY = re.compile("[0-9a-f]{64}")
-ORIGINS = frozenset({"exemplar", "generated", "edited", "original", "uploaded"})
+ORIGINS = frozenset(Origin)
 TEXT = 100_000
 EVENTS = 1 << 30
 """Bytes of the events of a run: what follows from them is kept in memory until it is saved."""

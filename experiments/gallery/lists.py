@@ -14,18 +14,12 @@ from experiments.core.system_names import Names
 from experiments.models import Layer, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists as run_lists
+from workers.record.origins import Origin
 
 OF_EXPERIMENTS = frozenset(run_lists.FILTERS) | {"low", "high"}
 OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
 """Words of an address that choose experiments, and images."""
 
-ORIGINS = {
-    "exemplar": "Exemplars",
-    "generated": "Generated",
-    "edited": "Edited",
-    "original": "Originals of edits",
-    "uploaded": "Uploaded",
-}
 SORTS = {
     "recent": "Newest first",
     "strongest": "Strongest first",
@@ -46,7 +40,7 @@ class Filters(forms.Form):
         self.names = names
 
     q = forms.CharField(required=False, max_length=10_000)
-    origin = forms.ChoiceField(required=False, choices=[("", "Any origin"), *ORIGINS.items()])
+    origin = forms.ChoiceField(required=False, choices=[("", "Any origin"), *Origin.choices()])
     low = forms.FloatField(required=False)
     high = forms.FloatField(required=False)
     model = forms.CharField(required=False, max_length=200)
@@ -131,7 +125,7 @@ class Filters(forms.Form):
         """What the lists of the form offer."""
         model = self.data.get("model", "")
         return {
-            "origins": ORIGINS.items(),
+            "origins": Origin.choices(),
             "models": with_current(VisionModelRow.objects.values_list("name", flat=True), model),
             "layers": with_current(
                 Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),

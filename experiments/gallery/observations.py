@@ -111,7 +111,7 @@ def narrowed(filters: Filters) -> QuerySet[Observation]:
         given["change__isnull"] = False
     if filters.get("differs"):
         given["differs"] = True
-    if given.get("origin") == "original":  # they were generated, or uploaded: being edited is what happened to them
+    if given.get("origin") == "original":  # they were generated, or external: being edited is what happened to them
         given = {name: value for name, value in given.items() if name != "origin"} | {"is_original": True}
     return Observation.objects.filter(**given)
 

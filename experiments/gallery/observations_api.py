@@ -16,6 +16,7 @@ from experiments.core.system_names import Names
 from experiments.gallery import observations as gallery
 from experiments.gallery.lists import Filters
 from experiments.models import Observation
+from workers.record.origins import Origin
 
 router = Router(tags=["Observations"])
 
@@ -48,7 +49,7 @@ class ObservationFilters(Schema):
     """As on the page Experiments."""
 
     q: Words | None = Field(None, description="words of title or prompt")
-    origin: Literal["exemplar", "generated", "edited", "original", "uploaded"] | None = None
+    origin: Origin | None = None
     low: Finite | None = Field(None, description="lowest activation")
     high: Finite | None = Field(None, description="highest activation")
     model: Words | None = None

@@ -18,7 +18,7 @@ from django.utils import timezone
 from experiments.core import notify, worker_status
 from experiments.display.plots import Scale
 from experiments.models import Backbone, Event, Observation, Run, Toolset, VisionModelRow
-from experiments.models.run import ACTIVE, Status
+from workers.record.statuses import ACTIVE, Status
 
 SHOWN = 8
 """Runs that each part names; how many there are beside them is said."""

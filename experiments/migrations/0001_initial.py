@@ -558,7 +558,7 @@ class Migration(migrations.Migration):
                 ('model', models.CharField(max_length=200)),
                 ('layer', models.CharField(max_length=200)),
                 ('unit', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('question', 'Question'), ('hypothesis', 'Hypothesis'), ('reply', 'Reply'), ('code', 'Program'), ('output', 'Output'), ('title', 'Image'), ('description', 'Conclusion'), ('label', 'Label'), ('remark', 'Note'), ('comment', 'Comment'), ('review', 'Review'), ('final', 'Final verdict'), ('tag', 'Tag')], max_length=12)),
+                ('kind', models.CharField(choices=[('question', 'Question'), ('hypothesis', 'Hypothesis'), ('reply', 'Reply'), ('code', 'Program'), ('output', 'Output'), ('title', 'Image'), ('description', 'Conclusion'), ('label', 'Label'), ('note', 'Note'), ('comment', 'Comment'), ('review', 'Review'), ('final', 'Final verdict'), ('tag', 'Tag')], max_length=12)),
                 ('seq', models.PositiveIntegerField(default=0, help_text='the event it stands in; 0 for questions and labels without one')),
                 ('anchor', models.BigIntegerField(help_text='number of the experiment, round of the reply or note; key of the observation, label, comment, review, final verdict', null=True)),
                 ('time', models.DateTimeField(default=django.utils.timezone.now)),

@@ -6,9 +6,9 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from experiments.display.number_format import figure
 from experiments.models import stored
 from experiments.models.plugin import PluginRow
+from workers.record.figures import figure
 
 
 class Dataset(PluginRow):

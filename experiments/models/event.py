@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.db import models
 from django.utils import timezone
 
-from workers.record.payloads import readable
+from workers.record.decoding import encode, read
 
 
 class Event(models.Model):
@@ -37,8 +37,8 @@ class Event(models.Model):
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
         event = super().from_db(db, field_names, values, **options)
         if {"kind", "payload"} <= set(field_names):
-            event.payload, whole = readable(event.kind, event.payload)
-            event.is_unreadable = not whole
+            content, whole = read(event.kind, event.payload)
+            event.payload, event.is_unreadable = encode(content), not whole
         return event
 
     def __str__(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from experiments.display.number_format import figure
 from experiments.models import stored
+from workers.record.figures import figure
 
 
 class Experiment(models.Model):

@@ -11,17 +11,8 @@ from django.utils import timezone
 
 from experiments.models import stored
 from workers import registry
-
-
-class Status(models.TextChoices):
-    QUEUED = "queued", "Queued"
-    RUNNING = "running", "Running"
-    PAUSED = "paused", "Paused"
-    WAITING = "waiting", "Waiting for a person"
-    CONCLUDED = "concluded", "Concluded"
-    LIMIT_REACHED = "limit_reached", "Limit reached"
-    CANCELLED = "cancelled", "Cancelled"
-    FAILED = "failed", "Failed"
+from workers.record.limits import USUAL
+from workers.record.statuses import ACTIVE, ENDED, Status
 
 
 class Outcome(models.TextChoices):
@@ -33,24 +24,9 @@ class Outcome(models.TextChoices):
     SPLIT = "split", "Disputed"
 
 
-ENDED = frozenset({Status.CONCLUDED, Status.LIMIT_REACHED, Status.CANCELLED, Status.FAILED})
-ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
-
-
-REOPENED = frozenset({Status.PAUSED, Status.FAILED, Status.CANCELLED})
-"""What a person may have go on, beside a run that waits."""
-
-
-LIMITS: dict[str, int | float] = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
-"""What a run may use unless its owner says otherwise: rounds, tokens, US dollars, seconds of work."""
-
-QUESTION_CHARS = 4_000
-"""Longest question; the agent refuses longer ones too."""
-
-
 def limits() -> dict[str, int | float]:
     """The limits of a new run."""
-    return dict(LIMITS)
+    return dict(USUAL)
 
 
 VERDICT_COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")
@@ -86,7 +62,7 @@ class Run(models.Model):
     )
 
     # How it stands.
-    status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED, db_index=True)
+    status = models.CharField(max_length=20, choices=Status.choices(), default=Status.QUEUED.value, db_index=True)
     reason = models.TextField(blank=True)
     cancel_requested = models.BooleanField(default=False)
     pause_requested = models.CharField(

@@ -15,7 +15,7 @@ class Kind(models.TextChoices):
     TITLE = "title", "Image"
     DESCRIPTION = "description", "Conclusion"
     LABEL = "label", "Label"
-    REMARK = "remark", "Note"
+    NOTE = "note", "Note"
     COMMENT = "comment", "Comment"
     REVIEW = "review", "Review"
     FINAL = "final", "Final verdict"

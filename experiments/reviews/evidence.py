@@ -25,7 +25,7 @@ NOUNS = {
     "result": "the result of an experiment",
     "concluded": "a conclusion",
     "limit_reached": "a conclusion at the limit",
-    "remark": "a remark",
+    "note": "a note",
 }
 
 

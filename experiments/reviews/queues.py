@@ -19,8 +19,8 @@ from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.models.notification import Kind
 from experiments.models.review import State
-from experiments.models.run import ENDED
 from experiments.reviews import projection
+from workers.record.statuses import ENDED
 
 MOST = 10_000
 """Runs of one queue."""

@@ -17,8 +17,10 @@ from experiments.api.problems import FieldError, Refusal
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, verdicts
 from experiments.models import Hypothesis, Run
-from experiments.models.run import LIMITS, VERDICT_COLUMNS, Status
+from experiments.models.run import VERDICT_COLUMNS
 from experiments.runs import lists
+from workers.record.limits import USUAL
+from workers.record.statuses import Status
 
 router = Router(tags=["Runs"])
 
@@ -156,7 +158,7 @@ def run_out(names: Names, run: Run) -> RunOut:
         cost=run.known_cost,
         conclusion=Conclusion.model_validate(run.conclusion),
         tags=[tag.name for tag in run.tags.all()],
-        limits={name: run.limits.get(name) for name in LIMITS},
+        limits={name: run.limits.get(name) for name in USUAL},
         **{name: getattr(run, name) for name in SAME},
     )
 

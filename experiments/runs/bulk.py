@@ -20,11 +20,11 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.models.run import Status
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists
 from experiments.runs.steering import actions
 from experiments.runs.steering.actions import Refused
+from workers.record.statuses import Status
 
 MOST = 1_000
 """Runs that one action reaches; more are to be narrowed down first."""

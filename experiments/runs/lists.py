@@ -20,11 +20,11 @@ from experiments.core.search_index.words import read as read_words
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.models import Run
-from experiments.models.run import ACTIVE, Status
 from experiments.search.runs import runs_matching
-from workers import registry
+from workers.record.statuses import ACTIVE, Status
+from workers.record.tasks import TASKS
 
-STATUSES = [("active", "Live"), *Status.choices]
+STATUSES = [("active", "Live"), *Status.choices()]
 WORDS_CHARS = 200
 NEWEST = "-created"
 
@@ -111,14 +111,14 @@ def ordered(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Query
 def by_status(text: str) -> Q:
     if text == "active":
         return Q(status__in=ACTIVE)
-    if text not in Status.values:
+    if text not in set(Status):
         raise Senseless(f"There is no status “{text[:40]}”. Choose one of: {', '.join(key for key, _ in STATUSES)}.")
     return Q(status=text)
 
 
 def by_task(text: str) -> Q:
-    if text not in registry.TASKS:
-        raise Senseless(f"There is no task “{text[:40]}”. Choose one of: {', '.join(registry.TASKS)}.")
+    if text not in TASKS:
+        raise Senseless(f"There is no task “{text[:40]}”. Choose one of: {', '.join(TASKS)}.")
     return Q(task=text)
 
 

@@ -16,9 +16,9 @@ from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
 from experiments.models.member import Role
-from experiments.models.run import ACTIVE
 from experiments.runs import lists
-from workers import registry
+from workers.record import tasks
+from workers.record.statuses import ACTIVE
 
 PER_PAGE = 50
 
@@ -108,7 +108,7 @@ def choices(found: lists.Filtered) -> dict[str, Any]:
     return {
         "statuses": lists.STATUSES,
         "verdict_choices": verdicts.CHOICES,
-        "tasks": list(registry.TASKS.items()),
+        "tasks": tasks.choices(),
         "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": layers.values_list("name", flat=True),
         "agents": agents(),

@@ -27,7 +27,7 @@ KINDS = Literal[
     "title",
     "description",
     "label",
-    "remark",
+    "note",
     "comment",
     "review",
     "final",

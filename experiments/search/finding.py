@@ -39,7 +39,7 @@ WEIGHTS = {
     Kind.REVIEW: 18,
     Kind.COMMENT: 16,
     Kind.HYPOTHESIS: 14,
-    Kind.REMARK: 14,
+    Kind.NOTE: 14,
     Kind.TITLE: 12,
     Kind.REPLY: 8,
 }

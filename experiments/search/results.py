@@ -87,7 +87,7 @@ def place_of(passage: SearchText) -> str:
     """Where in the run it stands, in words."""
     if passage.kind == Kind.TAG:
         return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"
-    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS, Kind.REMARK} and passage.anchor:
+    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS, Kind.NOTE} and passage.anchor:
         return f"round {passage.anchor}"
     if passage.kind in {Kind.CODE, Kind.OUTPUT} and passage.anchor:
         return f"experiment {passage.anchor}"

@@ -18,7 +18,7 @@ from experiments.models import Event, Run
 
 SOMEBODY = "a person"
 STOPPED = re.compile(r"Stopped by .+\.", re.DOTALL)
-INTERNAL: Mapping[str, str] = {"trouble": "what", "halted": "reason", "failed": "reason"}
+INTERNAL: Mapping[str, str] = {"retrying": "what", "blocked": "reason", "failed": "reason"}
 """Kind of event -> the field that tells of our machinery."""
 
 
@@ -36,7 +36,7 @@ class Discretion:
         if show_names:
             return cls(True, frozenset(), ())
         names = {name for user in User.objects.only("username", "first_name", "last_name") for name in names_of(user)}
-        kept = run.events.filter(kind__in=["started", "handed"]).order_by("seq")
+        kept = run.events.filter(kind__in=["started", "handover"]).order_by("seq")
         return cls(False, frozenset(names), list(kept.values_list("seq", "payload__backbone")))
 
     def shown(self, events: Iterable[Event]) -> list[Event]:

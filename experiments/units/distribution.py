@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.display.number_format import figure
 from experiments.display.plots import nice
+from workers.record.figures import figure
 
 WIDTH, HEIGHT = 560, 180
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 34, 24

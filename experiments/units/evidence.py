@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, cast
 from experiments.core.label_meaning import meaning, scenes
 from experiments.core.search_index.normalize import normalize
 from experiments.display.image_cards import ImageCard
-from experiments.display.number_format import is_same
 from experiments.display.plots import Scale
 from experiments.models import Hypothesis, Observation, Run
+from workers.record.figures import is_same
 
 LOOKED_AT = 500
 """Observations of a unit that are sorted, the newest experiments' first."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from experiments.core.system_names import Names
 from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
-from experiments.models.run import ACTIVE, Status
+from workers.record.statuses import ACTIVE, Status
 
 
 class State(StrEnum):

@@ -23,6 +23,7 @@ from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.pages import crumbs, find_layer
 from experiments.units.similar import neighbours
 from experiments.units.states import State, dead, state_of
+from workers.record import tasks
 
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
@@ -159,7 +160,7 @@ def current(labels: Sequence[Label]) -> Label | None:
 
     What other tasks conclude are verdicts, not what the unit responds to.
     """
-    of_runs = [label for label in labels if label.run and label.run.task == "describe"]
+    of_runs = [label for label in labels if label.run and tasks.named(label.run.task).tells_units]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)

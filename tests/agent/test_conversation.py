@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
-from workers.protocols import ImagePart, LogEntry, Observation, OrdinaryActivations, SystemSpec
-from workers.record.events import (
-    Ended,
-    Event,
-    ExperimentEnded,
-    ExperimentStarted,
-    Limits,
-    Noted,
-    Replied,
-    Started,
-    Troubled,
-)
+from workers.protocols import ImagePart
+from workers.record.events import Ended, Event, ExperimentEnded, ExperimentStarted, Reminder, Replied, Retrying, Started
+from workers.record.experiments import LogEntry, Observation
+from workers.record.limits import Limits
+from workers.record.systems import OrdinaryActivations, SystemSpec
 
 STARTED = Started(
     "What?", "describe", SystemSpec("unit", "toybox", "layer4", 7), "test", Limits(), 0, "RULES", "YOUR TASK", "API"
@@ -31,8 +24,8 @@ def story(*payloads):
         Replied: "reply",
         ExperimentStarted: "experiment",
         ExperimentEnded: "result",
-        Noted: "note",
-        Troubled: "trouble",
+        Reminder: "reminder",
+        Retrying: "retrying",
         Ended: "concluded",
     }
     return [Event(seq, kinds[type(payload)], payload) for seq, payload in enumerate(payloads, 1)]
@@ -42,17 +35,17 @@ def result(*entries, number=3, status="ok", **more):
     return ExperimentEnded(1, number, status, entries, **more)
 
 
-WHOLE = story(
+WHOLE_IMAGE = story(
     STARTED,
     Replied(1, "test", "I begin.", "I begin.", code="x"),
     ExperimentStarted(1, 1, "x"),
-    Troubled(1, 1, "the disk is full"),
+    Retrying(1, 1, "the disk is full"),
     result(LogEntry((RED,)), number=1),
-    Noted(1, "continue", "GO ON"),
-    Noted(1, "last_words", "THE END"),
-    Troubled(2, 1, "no answer"),
+    Reminder(1, "continue", "GO ON"),
+    Reminder(1, "final_answer", "THE END"),
+    Retrying(2, 1, "no answer"),
     Replied(2, "test", "", ""),
-    Noted(2, "reminder", "THE FORM"),
+    Reminder(2, "format", "THE FORM"),
     Replied(3, "test", "[LABEL]: red", ""),
     Ended(),
 )
@@ -116,7 +109,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
         "- exemplar: n=2, mean 1.00, sd 1.41",
         "- a red ball: n=2, mean 3.50, sd 0.707",
         "- all images: n=5, mean 2.80, sd 1.92",
-        "Ordinary images of the dataset (n=512): median 0.0123, 0.9 quantile 1.50, 0.99 quantile 4.00",
+        "OrdinaryActivations images of the dataset (n=512): median 0.0123, 0.9 quantile 1.50, 0.99 quantile 4.00",
         "Mean exemplar activation: 28.90",
         "Best activation measured in this run, exemplars aside: 4.00, 24.90 below that mean",
         "This was round 1 of 25: 24 are left.",
@@ -196,7 +189,7 @@ def test_a_long_error_keeps_its_first_and_last_lines():
 
 
 def test_roles_alternate_and_trouble_with_the_machinery_stays_out():
-    told = messages(WHOLE)
+    told = messages(WHOLE_IMAGE)
     assert [message.role for message in told] == [
         "system",
         "user",
@@ -214,26 +207,26 @@ def test_roles_alternate_and_trouble_with_the_machinery_stays_out():
 
 
 def test_a_result_and_the_notes_behind_it_are_one_turn():
-    turn = messages(WHOLE)[3]
+    turn = messages(WHOLE_IMAGE)[3]
     assert [type(part) for part in turn.parts] == [str, ImagePart, str, str]
     assert turn.parts[2:] == ("GO ON", "THE END")
 
 
 def test_an_empty_reply_still_has_words():
-    assert messages(WHOLE)[4].text == "(an empty reply)"
+    assert messages(WHOLE_IMAGE)[4].text == "(an empty reply)"
 
 
 def test_what_a_backbone_was_shown_never_changes_afterwards():
-    whole = messages(WHOLE)
-    asked = [place for place, event in enumerate(WHOLE) if event.kind == "reply"]
+    whole = messages(WHOLE_IMAGE)
+    asked = [place for place, event in enumerate(WHOLE_IMAGE) if event.kind == "reply"]
     for place in asked:
-        shown = messages(WHOLE[:place])
+        shown = messages(WHOLE_IMAGE[:place])
         assert shown == whole[: len(shown)]
 
 
 def test_the_history_only_grows_with_every_event():
-    for length in range(1, len(WHOLE)):
-        shorter, longer = messages(WHOLE[:length]), messages(WHOLE[: length + 1])
+    for length in range(1, len(WHOLE_IMAGE)):
+        shorter, longer = messages(WHOLE_IMAGE[:length]), messages(WHOLE_IMAGE[: length + 1])
         assert shorter[:-1] == longer[: len(shorter) - 1]
         last, then = shorter[-1], longer[len(shorter) - 1]
         assert last.role == then.role

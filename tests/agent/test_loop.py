@@ -18,14 +18,14 @@ from tests.support.playback import (
     kinds,
     load,
     logged,
-    new_notebook,
+    new_run_log,
     notes,
     play,
     programs,
 )
 from workers.agent.loop import attempt, play_round
-from workers.agent.memory import NotebookInMemory
 from workers.agent.rules import ATTEMPTS
+from workers.agent.run_log import RunLogInMemory
 from workers.errors import (
     BackboneRefused,
     BackboneUnavailable,
@@ -39,9 +39,9 @@ from workers.errors import (
     TimeIsUp,
     UnknownName,
 )
-from workers.protocols import Reply, Usage
-from workers.record.events import Halted, Limits, Resumed
-from workers.record.limits import exceeded
+from workers.protocols import Reply
+from workers.record.events import Blocked, Resumed
+from workers.record.limits import Limits, Usage, exceeded
 
 SPENT = Usage(1000, 7, 0.01)
 
@@ -49,47 +49,47 @@ SPENT = Usage(1000, 7, 0.01)
 
 
 def test_a_run_is_recorded_step_by_step_and_concludes():
-    notebook = play(Playback(*programs(2), CONCLUSION, usage=Usage(100, 10, 0.01)))
-    assert kinds(notebook) == (
+    run_log = play(Playback(*programs(2), CONCLUSION, usage=Usage(100, 10, 0.01)))
+    assert kinds(run_log) == (
         ["started", "reply", "experiment", "result", "reply", "experiment", "result", "reply", "concluded"]
     )
-    assert [event.seq for event in notebook.events()] == list(range(1, 10))
-    assert end(notebook).conclusion == RED_BALLS
-    reply = notebook.events()[4].payload
+    assert [event.seq for event in run_log.events()] == list(range(1, 10))
+    assert end(run_log).conclusion == RED_BALLS
+    reply = run_log.events()[4].payload
     assert (reply.round, reply.author, reply.code, reply.usage.cost) == (2, "playback", "program 2", 0.01)
     assert [each.text for each in reply.hypotheses] == ["red balls"]
-    assert [event.payload.number for event in notebook.events() if event.kind == "result"] == [1, 2]
+    assert [event.payload.number for event in run_log.events() if event.kind == "result"] == [1, 2]
 
 
 def test_one_call_plays_one_round():
-    backbone, notebook = Playback(*programs(2), CONCLUSION), new_notebook()
-    assert play_round(notebook, backbone, Lab(), load) is True
-    assert kinds(notebook) == ["started", "reply", "experiment", "result"]
-    assert play_round(notebook, backbone, Lab(), load) is True
-    assert play_round(notebook, backbone, Lab(), load) is False
+    backbone, run_log = Playback(*programs(2), CONCLUSION), new_run_log()
+    assert play_round(run_log, backbone, Lab(), load) is True
+    assert kinds(run_log) == ["started", "reply", "experiment", "result"]
+    assert play_round(run_log, backbone, Lab(), load) is True
+    assert play_round(run_log, backbone, Lab(), load) is False
     assert backbone.asked == [1, 2, 3]
 
 
 def test_a_run_that_has_ended_is_left_alone():
     backbone = Playback(CONCLUSION)
-    notebook = play(backbone)
-    before = notebook.events()
-    notebook.stop = True
-    assert play_round(notebook, backbone, Lab(), load) is False
-    assert notebook.events() == before
+    run_log = play(backbone)
+    before = run_log.events()
+    run_log.stop = True
+    assert play_round(run_log, backbone, Lab(), load) is False
+    assert run_log.events() == before
     assert backbone.asked == [1]
 
 
 def test_the_reply_under_way_is_shown_whole_and_cleared_when_it_is_recorded():
     shown = []
 
-    class Watched(NotebookInMemory):
+    class Watched(RunLogInMemory):
         def draft(self, text):
             shown.append((text, self.events()[-1].kind))
 
-    notebook = Watched()
-    notebook.append("started", begin(task="free"))
-    play(Playback("[DESCRIPTION]: a red ball"), notebook=notebook)
+    run_log = Watched()
+    run_log.append("started", begin(task="free"))
+    play(Playback("[DESCRIPTION]: a red ball"), run_log=run_log)
     words = ["[DESCRIPTION]: ", "[DESCRIPTION]: a ", "[DESCRIPTION]: a red ", "[DESCRIPTION]: a red ball"]
     assert shown == [*((text, "started") for text in words), ("", "reply")]
 
@@ -97,7 +97,7 @@ def test_the_reply_under_way_is_shown_whole_and_cleared_when_it_is_recorded():
 def test_a_reply_that_starts_over_is_shown_from_its_start():
     shown = []
 
-    class Watched(NotebookInMemory):
+    class Watched(RunLogInMemory):
         def draft(self, text):
             shown.append(text)
 
@@ -107,16 +107,16 @@ def test_a_reply_that_starts_over_is_shown_from_its_start():
                 emit(piece)
             return Reply("[DESCRIPTION]: red")
 
-    notebook = Watched()
-    notebook.append("started", begin(task="free"))
-    play(Stumbling(), notebook=notebook)
+    run_log = Watched()
+    run_log.append("started", begin(task="free"))
+    play(Stumbling(), run_log=run_log)
     assert shown == ["[DESCRIPTION]: cut o", "", "[DESCRIPTION]: red", ""]
-    assert notebook.events()[1].payload.text == "[DESCRIPTION]: red"
+    assert run_log.events()[1].payload.text == "[DESCRIPTION]: red"
 
 
 def test_a_reply_is_stored_without_what_databases_refuse():
-    notebook = play(Playback("zero \x00 half \ud800\n[DESCRIPTION]: red\x00"), notebook=new_notebook(task="free"))
-    reply = notebook.events()[1].payload
+    run_log = play(Playback("zero \x00 half \ud800\n[DESCRIPTION]: red\x00"), run_log=new_run_log(task="free"))
+    reply = run_log.events()[1].payload
     assert reply.text == "zero \ufffd half ?\n[DESCRIPTION]: red\ufffd"
     assert reply.text.encode()
 
@@ -140,32 +140,32 @@ def test_what_was_logged_before_an_error_is_kept():
 
 
 def test_a_run_stopped_in_mid_reply_records_no_half_reply():
-    notebook = new_notebook()
+    run_log = new_run_log()
 
     class Stopping(Playback):
         def reply(self, messages, load, emit, seed):
             emit("[LABEL]: ")
-            notebook.stop = True
+            run_log.stop = True
             emit("red")
             pytest.fail("the reply went on after the run was stopped")
 
-    play(Stopping(), notebook=notebook)
-    assert kinds(notebook) == ["started", "cancelled"]
-    assert notebook.words == ""
+    play(Stopping(), run_log=run_log)
+    assert kinds(run_log) == ["started", "cancelled"]
+    assert run_log.words == ""
 
 
 def test_a_run_stopped_in_mid_experiment_records_no_result():
-    notebook = play(Playback(*programs(1)), Lab(Cancelled("stopped")))
-    assert kinds(notebook) == ["started", "reply", "experiment", "cancelled"]
-    assert "stopped" in end(notebook).reason
+    run_log = play(Playback(*programs(1)), Lab(Cancelled("stopped")))
+    assert kinds(run_log) == ["started", "reply", "experiment", "cancelled"]
+    assert "stopped" in end(run_log).reason
 
 
 def test_a_run_stopped_between_rounds_asks_nothing_more():
-    backbone, notebook = Playback(*programs(1), CONCLUSION), new_notebook()
-    play_round(notebook, backbone, Lab(), load)
-    notebook.stop = True
-    assert play_round(notebook, backbone, Lab(), load) is False
-    assert kinds(notebook)[-2:] == ["result", "cancelled"]
+    backbone, run_log = Playback(*programs(1), CONCLUSION), new_run_log()
+    play_round(run_log, backbone, Lab(), load)
+    run_log.stop = True
+    assert play_round(run_log, backbone, Lab(), load) is False
+    assert kinds(run_log)[-2:] == ["result", "cancelled"]
     assert backbone.asked == [1]
 
 
@@ -174,23 +174,23 @@ def test_a_run_stopped_between_rounds_asks_nothing_more():
 
 def test_trouble_is_recorded_raised_for_the_caller_to_retry_and_never_told_to_the_agent():
     backbone = Playback([MachineryError("The line is dead."), CONCLUSION])
-    notebook = new_notebook()
+    run_log = new_run_log()
     with pytest.raises(MachineryError, match="line is dead"):
-        play_round(notebook, backbone, Lab(), load)
-    assert kinds(notebook) == ["started", "trouble"]
-    assert play_round(notebook, backbone, Lab(), load) is False
-    assert kinds(notebook) == ["started", "trouble", "reply", "concluded"]
+        play_round(run_log, backbone, Lab(), load)
+    assert kinds(run_log) == ["started", "retrying"]
+    assert play_round(run_log, backbone, Lab(), load) is False
+    assert kinds(run_log) == ["started", "retrying", "reply", "concluded"]
     assert not any("line is dead" in message.text for message in backbone.heard)
 
 
 def test_three_attempts_at_one_step_end_the_run_and_say_who_can_help():
     lab = Lab(SandboxBroke("No child could be started."))
-    notebook = play(Playback(*programs(1)), lab, tries=ATTEMPTS - 1)
-    assert kinds(notebook) == ["started", "reply", "experiment", "trouble", "trouble", "trouble", "failed"]
-    assert [event.payload.attempt for event in notebook.events() if event.kind == "trouble"] == [1, 2, 3]
-    assert {event.payload.round for event in notebook.events() if event.kind == "trouble"} == {1}
-    assert "No child could be started." in end(notebook).reason
-    assert "person who operates" in end(notebook).reason
+    run_log = play(Playback(*programs(1)), lab, tries=ATTEMPTS - 1)
+    assert kinds(run_log) == ["started", "reply", "experiment", "retrying", "retrying", "retrying", "failed"]
+    assert [event.payload.attempt for event in run_log.events() if event.kind == "retrying"] == [1, 2, 3]
+    assert {event.payload.round for event in run_log.events() if event.kind == "retrying"} == {1}
+    assert "No child could be started." in end(run_log).reason
+    assert "person who operates" in end(run_log).reason
     assert lab.ran == [1, 1, 1]
 
 
@@ -202,15 +202,15 @@ def test_attempts_are_counted_for_each_step_anew():
 
 def test_whatever_else_breaks_is_trouble_too():
     lab = Lab([RuntimeError("CUDA error"), logged(40.0)])
-    notebook = play(Playback(*programs(1), CONCLUSION), lab, tries=1)
-    assert kinds(notebook)[3:5] == ["trouble", "result"]
-    assert notebook.events()[3].payload.what == "RuntimeError: CUDA error."
+    run_log = play(Playback(*programs(1), CONCLUSION), lab, tries=1)
+    assert kinds(run_log)[3:5] == ["retrying", "result"]
+    assert run_log.events()[3].payload.what == "RuntimeError: CUDA error."
 
 
 def test_what_no_retry_can_help_ends_the_run_at_once():
-    notebook = play(Playback(UnknownName("There is no such agent.")))
-    assert kinds(notebook) == ["started", "failed"]
-    assert "There is no such agent." in end(notebook).reason
+    run_log = play(Playback(UnknownName("There is no such agent.")))
+    assert kinds(run_log) == ["started", "failed"]
+    assert "There is no such agent." in end(run_log).reason
 
 
 # --- a run that waits for a person ----------------------------------------------------------------
@@ -228,11 +228,11 @@ def test_what_no_retry_can_help_ends_the_run_at_once():
 def test_what_a_person_can_put_right_has_the_run_wait_and_says_why_and_what_it_took(error):
     error.spent = SPENT
     backbone = Playback([error, CONCLUSION])
-    notebook = play(backbone)
-    assert kinds(notebook) == ["started", "halted"]
-    assert end(notebook) == Halted(1, str(error), SPENT)
-    assert exceeded(Limits(tokens=1000), notebook.events(), 0.0), "what it took counts towards the limits"
-    assert play_round(notebook, backbone, Lab(), load) is False
+    run_log = play(backbone)
+    assert kinds(run_log) == ["started", "blocked"]
+    assert end(run_log) == Blocked(1, str(error), SPENT)
+    assert exceeded(Limits(tokens=1000), run_log.events(), 0.0), "what it took counts towards the limits"
+    assert play_round(run_log, backbone, Lab(), load) is False
     assert backbone.asked == [1], "it asks nobody while it waits"
 
 
@@ -258,11 +258,11 @@ class Hung:
 
 def test_a_limit_of_time_holds_while_a_provider_hangs():
     hung = Hung(SPENT)
-    notebook = play(hung, notebook=new_notebook(limits=Limits(seconds=0.05)))
-    assert kinds(notebook) == ["started", "note", "limit_reached"]
-    assert notes(notebook) == ["last_words"]
-    assert "0.05 seconds is reached" in end(notebook).reason
-    assert [event.payload.usage for event in notebook.events()[1:]] == [SPENT, SPENT]
+    run_log = play(hung, run_log=new_run_log(limits=Limits(seconds=0.05)))
+    assert kinds(run_log) == ["started", "reminder", "limit_reached"]
+    assert notes(run_log) == ["final_answer"]
+    assert "0.05 seconds is reached" in end(run_log).reason
+    assert [event.payload.usage for event in run_log.events()[1:]] == [SPENT, SPENT]
     assert hung.asked == 2
 
 
@@ -270,30 +270,30 @@ def test_words_that_come_are_heard_out_after_the_time_is_up():
     class Slow(Playback):
         def reply(self, messages, load, emit, seed):
             emit("[LABEL]: ")
-            while not reached(notebook):
+            while not reached(run_log):
                 emit("")
             emit("red")
             return Reply("[DESCRIPTION]: red\n[LABEL]: red")
 
-    def reached(notebook):
-        return notebook.seconds() > 0.05
+    def reached(run_log):
+        return run_log.seconds() > 0.05
 
-    notebook = new_notebook(limits=Limits(seconds=0.05))
-    play(Slow(), notebook=notebook)
-    assert kinds(notebook) == ["started", "reply", "concluded"]
+    run_log = new_run_log(limits=Limits(seconds=0.05))
+    play(Slow(), run_log=run_log)
+    assert kinds(run_log) == ["started", "reply", "concluded"]
 
 
 def test_trying_again_counts_anew_and_asks_for_nothing_that_is_there():
     away = MachineryError("away")
     backbone = Playback(PROGRAM.format(1), [away, away, away, away, CONCLUSION])
     lab = Lab()
-    notebook = play(backbone, lab, tries=ATTEMPTS - 1)
-    assert kinds(notebook)[-1] == "failed"
-    notebook.append("resumed", Resumed(2, "owner"))
-    play(backbone, lab, notebook, tries=1)
-    before = ["started", "reply", "experiment", "result", *(["trouble"] * 3), "failed"]
-    assert kinds(notebook) == [*before, "resumed", "trouble", "reply", "concluded"]
-    assert [event.payload.attempt for event in notebook.events() if event.kind == "trouble"] == [1, 2, 3, 1]
+    run_log = play(backbone, lab, tries=ATTEMPTS - 1)
+    assert kinds(run_log)[-1] == "failed"
+    run_log.append("resumed", Resumed(2, "owner"))
+    play(backbone, lab, run_log, tries=1)
+    before = ["started", "reply", "experiment", "result", *(["retrying"] * 3), "failed"]
+    assert kinds(run_log) == [*before, "resumed", "retrying", "reply", "concluded"]
+    assert [event.payload.attempt for event in run_log.events() if event.kind == "retrying"] == [1, 2, 3, 1]
     assert lab.ran == [1]
     assert backbone.asked == [1, 2, 2, 2, 2, 2]
     assert not any("away" in message.text for message in backbone.heard)
@@ -302,33 +302,33 @@ def test_trying_again_counts_anew_and_asks_for_nothing_that_is_there():
 def test_a_provider_that_refuses_inside_an_experiment_leaves_no_result_and_the_program_runs_again():
     lab = Lab([BackboneRefused("No credit."), logged(40.0)])
     backbone = Playback(*programs(1), CONCLUSION)
-    notebook = play(backbone, lab)
-    assert kinds(notebook) == ["started", "reply", "experiment", "halted"]
-    notebook.append("resumed", Resumed(1, "owner"))
-    play(backbone, lab, notebook)
-    assert kinds(notebook)[4:] == ["resumed", "result", "reply", "concluded"]
+    run_log = play(backbone, lab)
+    assert kinds(run_log) == ["started", "reply", "experiment", "blocked"]
+    run_log.append("resumed", Resumed(1, "owner"))
+    play(backbone, lab, run_log)
+    assert kinds(run_log)[4:] == ["resumed", "result", "reply", "concluded"]
     assert lab.ran == [1, 1]
     assert backbone.asked == [1, 2]
 
 
 def test_what_breaks_before_the_start_is_counted_and_followed_up_too():
-    notebook = NotebookInMemory()
+    run_log = RunLogInMemory()
 
     def broken():
         raise OSError("disk")
 
     for _ in range(ATTEMPTS - 1):
         with pytest.raises(MachineryError, match="disk"):
-            attempt(notebook, 0, broken)
-    assert attempt(notebook, 0, broken) is None
-    assert kinds(notebook) == ["trouble", "trouble", "trouble", "failed"]
+            attempt(run_log, 0, broken)
+    assert attempt(run_log, 0, broken) is None
+    assert kinds(run_log) == ["retrying", "retrying", "retrying", "failed"]
 
 
 def test_a_worker_that_lost_the_run_records_nothing_more():
-    notebook = new_notebook()
+    run_log = new_run_log()
     with pytest.raises(LeaseLost):
-        play_round(notebook, Playback(*programs(1)), Lab(LeaseLost("held by another")), load)
-    assert kinds(notebook) == ["started", "reply", "experiment"]
+        play_round(run_log, Playback(*programs(1)), Lab(LeaseLost("held by another")), load)
+    assert kinds(run_log) == ["started", "reply", "experiment"]
 
 
 # --- the first event ------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playback import Playback, kinds, new_notebook, notes
+from tests.support.playback import Playback, kinds, new_run_log, notes
 from tests.support.tiny_lab import TinyContext, TinyModel, TinyPictures
 from workers.agent.loop import Outcome, play_round
 from workers.lab.exemplars import ExemplarIndex
@@ -54,18 +54,18 @@ class Laboratory:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    backbone, notebook = Playback(EXEMPLARS, CONTRAST, CONCLUSION), new_notebook()
+    backbone, run_log = Playback(EXEMPLARS, CONTRAST, CONCLUSION), new_run_log()
     with ZygoteSandbox() as sandbox:
         laboratory = Laboratory(sandbox, tmp_path_factory.mktemp("lab"))
-        while play_round(notebook, backbone, laboratory, laboratory.memory.load):
+        while play_round(run_log, backbone, laboratory, laboratory.memory.load):
             pass
-    return notebook, backbone
+    return run_log, backbone
 
 
 def test_a_run_ends_with_its_conclusion(played):
-    notebook, _ = played
-    assert kinds(notebook)[-1] == "concluded"
-    assert notes(notebook) == ["continue"]
+    run_log, _ = played
+    assert kinds(run_log)[-1] == "concluded"
+    assert notes(run_log) == ["continue"]
 
 
 def test_the_agent_is_told_the_numbers_of_the_laboratory(played):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from workers.agent import instructions
-from workers.agent.instructions import MOST_QUESTION_CHARS, Known, assignment, render
+from workers.agent.instructions import Known, assignment, render
 from workers.agent.reply import parse
 from workers.errors import RequestError
-from workers.protocols import SystemSpec
-from workers.record.events import Limits
-from workers.registry import TASKS
+from workers.record.limits import QUESTION_CHARS, Limits
+from workers.record.systems import SystemSpec
+from workers.record.tasks import TASKS
 from workers.toybox.scientist import spurious
 
 FOLDER = Path(instructions.__file__).parent / "prompts"
@@ -20,12 +20,12 @@ TASK_VARIABLES = {"question", "system", "budget"}
 VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "system": {"reference"},
     "continue": {"best", "threshold"},
-    "reminder": {"rounds"},
+    "format": {"rounds"},
     "conclude_again": {"number"},
     "incomplete": {"missing", "rounds"},
     "set_aside": {"rounds"},
-    "last_words": {"reached"},
-    "last_words_again": {"missing"},
+    "final_answer": {"reached"},
+    "final_answer_again": {"missing"},
 }
 UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 
@@ -85,7 +85,7 @@ def test_an_empty_question_is_refused(question):
 def test_a_question_of_100_kb_is_refused_with_the_remedy():
     with pytest.raises(RequestError, match=r"100,000 characters.*Shorten"):
         ask("a" * 100_000)
-    assert ask("a" * MOST_QUESTION_CHARS)
+    assert ask("a" * QUESTION_CHARS)
 
 
 def test_the_assignment_names_the_system_and_the_rounds_there_are():
@@ -103,7 +103,7 @@ def test_what_is_kept_between_programs_and_what_is_bound_is_told():
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
     shown = parse(render("system", reference="(none)").partition("## The form of a reply")[2])
     assert [each.status for each in shown.hypotheses] == ["open", "refuted", "supported"]
-    for code in (shown.code, parse(render("reminder", rounds="")).code):
+    for code in (shown.code, parse(render("format", rounds="")).code):
         assert code
         compile(code, "prompt", "exec")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workers.agent.reply import MOST_HYPOTHESES, MOST_LABELS, parse
-from workers.record.events import Conclusion, Hypothesis
+from workers.record.replies import Conclusion, Hypothesis
 
 PROGRAM = "def run_experiment(system, tools):\n    pass"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workers.agent.reply import parse
-from workers.record.events import Hypothesis
+from workers.record.replies import Hypothesis
 
 PROGRAM = 'images = tools.text2image(["a ball"])\ntools.display(*images)'
 
@@ -106,7 +106,7 @@ def test_a_thought_without_end_is_read_like_the_rest():
 # --- conclusions ----------------------------------------------------------------------------------
 
 
-def test_last_words_behind_other_words_on_a_line_are_a_conclusion():
+def test_final_answer_behind_other_words_on_a_line_are_a_conclusion():
     found = conclusion("Final answer: [DESCRIPTION]: It responds to small cylinders. n=12\n\n[LABELS]: cylinders")
     assert (found.description, found.labels) == ("It responds to small cylinders. n=12", ("cylinders",))
 

@@ -29,7 +29,7 @@ RUN = {
     "ask_for_exemplars",
     "pause_run",
     "resume_run",
-    "remark_on_run",
+    "send_note",
     "change_limits",
     "fork_run",
 }
@@ -55,7 +55,7 @@ BODIES: dict[str, Any] = {
     "ask_for_exemplars": {"dataset": "toybox"},
     "save_turn": {},
     "hand_run_over": {"backbone": "person"},
-    "remark_on_run": {"text": "Look at snow."},
+    "send_note": {"text": "Look at snow."},
     "change_limits": {"rounds": 30},
     "fork_run": {"round": 1},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},

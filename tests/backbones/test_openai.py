@@ -18,8 +18,9 @@ from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat import pricing
 from workers.backbones.openai_chat.retry import RetryPolicy
 from workers.errors import Cancelled, MissingPart, UnknownName
-from workers.protocols import ImagePart, LabSettings, Message, Usage
+from workers.protocols import ImagePart, LabSettings, Message
 from workers.protocols import Provider as Settings
+from workers.record.limits import Usage
 
 HASTY = RetryPolicy(first=0.01, most=0.02, afterwards=0.3)
 KEY = "sk-test-0123456789abcdef"

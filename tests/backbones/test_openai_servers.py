@@ -15,8 +15,9 @@ from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat.retry import RetryPolicy
 from workers.backbones.openai_chat.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable
-from workers.protocols import ImagePart, Message, StatusNote, Usage
+from workers.protocols import ImagePart, Message, StatusNote
 from workers.protocols import Provider as Settings
+from workers.record.limits import Usage
 
 RED = Image.new("RGB", (8, 8), "red")
 MISTRAL = {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}

@@ -15,14 +15,14 @@ from experiments.models import Backbone, Layer, Run, VisionModelRow
 from experiments.runs.asking.form import QueryForm, command_line
 from maia_web.settings import price_file
 from tests.support.builders import make_run
-from tests.support.playback import CONCLUSION, Playback, end, kinds, new_notebook, play
+from tests.support.playback import CONCLUSION, Playback, end, kinds, new_run_log, play
 from workers import registry
 from workers.backbones.openai import OpenAIChat
 from workers.backbones.openai_chat import pricing
 from workers.errors import MissingPart
 from workers.prices import DEFAULT_PRICES, PriceList, read_prices
-from workers.protocols import LabSettings, Provider, Usage
-from workers.record.events import Limits
+from workers.protocols import LabSettings, Provider
+from workers.record.limits import Limits, Usage
 
 LINE = '"{}" = {{ prompt = {}, completion = {} }}\n'
 
@@ -80,14 +80,14 @@ class Unpriced(Playback):
     price_known = False
 
 
-@pytest.mark.parametrize(("cost", "expected"), [(5.0, ["halted"]), (None, ["reply", "concluded"])])
+@pytest.mark.parametrize(("cost", "expected"), [(5.0, ["blocked"]), (None, ["reply", "concluded"])])
 def test_without_a_price_nothing_is_asked_under_a_limit_of_the_cost(cost: float | None, expected: list[str]) -> None:
     backbone = Unpriced(CONCLUSION, usage=Usage(10, 10, priced=False))
-    notebook = play(backbone, notebook=new_notebook(limits=Limits(cost=cost)))
-    assert kinds(notebook)[1:] == expected
+    run_log = play(backbone, run_log=new_run_log(limits=Limits(cost=cost)))
+    assert kinds(run_log)[1:] == expected
     assert backbone.asked == ([] if cost else [1])
     if cost:
-        assert "No price is known for claude, so the limit of $5" in end(notebook).reason
+        assert "No price is known for claude, so the limit of $5" in end(run_log).reason
 
 
 @pytest.fixture

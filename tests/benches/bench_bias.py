@@ -18,8 +18,9 @@ import pytest
 from tests.benches.bench_scripted import STATE
 from tests.support.toybox_run import play
 from workers.lab.laboratory import Laboratory
-from workers.protocols import LabSettings, Subject, SystemSpec
+from workers.protocols import LabSettings, Subject
 from workers.record.events import Ended, Event, Replied
+from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.scientist import designs
 from workers.toybox.scientist.scoring import SINGLES

@@ -17,7 +17,8 @@ from tests.support import checkpoints
 from workers import registry
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
-from workers.protocols import LabSettings, SystemSpec, no_progress
+from workers.protocols import LabSettings, no_progress
+from workers.record.systems import SystemSpec
 from workers.systems.unit import Unit
 
 IMAGES = int(os.environ.get("MAIA_BENCH_IMAGES", "32"))

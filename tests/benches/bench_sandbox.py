@@ -16,7 +16,8 @@ import pytest
 from tests.support.sandbox_lab import children_of, zygote_of, zygote_pid
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
-from workers.protocols import Bounds, LabSettings, SystemSpec
+from workers.protocols import Bounds, LabSettings
+from workers.record.systems import SystemSpec
 from workers.sandbox import jail
 from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.watch import read_field

@@ -14,8 +14,9 @@ import pytest
 from tests.benches.bench_scripted import STATE, responses
 from tests.support.toybox_run import play
 from workers.lab.laboratory import Laboratory
-from workers.protocols import LabSettings, SystemSpec
+from workers.protocols import LabSettings
 from workers.record.events import Ended
+from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
 from workers.toybox.label_auc import label_auc

@@ -40,7 +40,7 @@ from tests.runs.test_query_form import GOOD
 from tests.support import api_world
 from tests.support.api_world import Script, World
 from tests.support.builders import as_json, make_run, started
-from workers.record.events import Halted
+from workers.record.events import Blocked
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]
@@ -51,9 +51,9 @@ WRITES: dict[str, Case] = {
     "run-pause": ("/runs/{run}/pause/", {}, "run.paused"),
     "run-try-again": ("/runs/{waiting}/try-again/", {}, "run.resumed"),
     "run-stop": ("/runs/{run}/stop/", {}, "run.stopped"),
-    "run-remark": ("/runs/{run}/remark/", {"text": "Look at blue."}, "run.remarked"),
+    "run-note": ("/runs/{run}/note/", {"text": "Look at blue."}, "run.noted"),
     "run-limits": ("/runs/{run}/limits/", {"rounds": "40"}, "run.limited"),
-    "run-fork": ("/runs/{run}/fork/?round=1", {"remark": "Look at blue."}, "run.forked"),
+    "run-fork": ("/runs/{run}/fork/?round=1", {"note": "Look at blue."}, "run.forked"),
     "run-take-over": ("/runs/{run}/take-over/", {}, "run.handed"),
     "run-hand-over": ("/runs/{by_hand}/hand-over/", {"backbone": "scripted"}, "run.handed"),
     "run-turn": ("/runs/{by_hand}/turn/", {"round": 1, "version": 0, "program": "print(1)"}, "turn.sent"),
@@ -204,7 +204,7 @@ def ids(admin: User, world: World) -> dict[str, Any]:
 def waiting(owner: User) -> Run:
     run = make_run(owner)
     transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "halted", as_json(Halted(0, "The provider is away.")))
+    transcript.append(run.pk, "blocked", as_json(Blocked(0, "The provider is away.")))
     return run
 
 
@@ -213,7 +213,7 @@ def by_hand(owner: User) -> Run:
     run.backbone = "person"
     run.save()
     transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "awaited", {"round": 1})
+    transcript.append(run.pk, "waiting_for_person", {"round": 1})
     return run
 
 
@@ -269,7 +269,7 @@ OPERATIONS: dict[str, Case] = {
     "resume_run": ("/runs/{waiting}/resume", {}, "run.resumed"),
     "try_run_again": ("/runs/{waiting}/try-again", {}, "run.resumed"),
     "stop_run": ("/runs/{run}/stop", {}, "run.stopped"),
-    "remark_on_run": ("/runs/{run}/remarks", {"text": "Look at blue."}, "run.remarked"),
+    "send_note": ("/runs/{run}/notes", {"text": "Look at blue."}, "run.noted"),
     "change_limits": ("/runs/{run}/limits", {"rounds": 40}, "run.limited"),
     "fork_run": ("/runs/{run}/forks", {"round": 1}, "run.forked"),
     "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed"),

@@ -13,7 +13,8 @@ from experiments.display import prose
 from experiments.models import Notification, Run
 from experiments.reviews import queues
 from tests.support.builders import as_json, make_run, replied, started
-from workers.record.events import Awaited, Conclusion, Ended, Halted
+from workers.record.events import Blocked, Ended, WaitingForPerson
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,7 @@ def test_long_words_are_cut(owner: User) -> None:
         ("limit_reached", Ended("25 rounds."), "has reached a limit"),
         ("failed", Ended("No key."), "has failed"),
         ("cancelled", Ended("Stopped by somebody else."), "was cancelled"),
-        ("halted", Halted(1, "No key."), "waits for a person"),
+        ("blocked", Blocked(1, "No key."), "waits for a person"),
     ],
 )
 def test_the_owner_is_told_how_a_run_ends_or_that_it_waits(
@@ -70,7 +71,7 @@ def test_nobody_is_told_of_what_they_stopped_themselves(run: Run, owner: User) -
 
 def test_who_writes_the_replies_is_told_of_their_turn_once(run: Run, owner: User) -> None:
     for number in (1, 2):
-        transcript.append(run.pk, "awaited", as_json(Awaited(number)))
+        transcript.append(run.pk, "waiting_for_person", as_json(WaitingForPerson(number)))
         notifications.read(notifications.of(owner), owner)
         Run.objects.filter(pk=run.pk).update(status="queued")
     assert len(words(owner)) == 1

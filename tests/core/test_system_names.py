@@ -44,9 +44,10 @@ from tests.support.api_world import KEY, World, fill
 from tests.support.builders import as_json, make_run
 from tests.support.streams import text_of
 from workers import registry
-from workers.protocols import SystemSpec
-from workers.record import events
-from workers.record.events import Conclusion, Ended, Forked
+from workers.record import decoding
+from workers.record.events import Ended, Forked
+from workers.record.replies import Conclusion
+from workers.record.systems import SystemSpec
 
 __all__ = ["ids"]
 
@@ -75,7 +76,7 @@ def run(owner: User, world: World) -> Run:
     asked = make_run(owner, status="concluded")
     system = {"system_kind": "synthetic", "model": MODEL, "layer": LAYER, "unit": NUMBER}
     row = make_run(owner, parent=asked, **system, versions={"model": MODEL, "agent": "Scripted"})
-    start = events.to_json(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
+    start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
     transcript.append(row.pk, "started", start)
     transcript.append(row.pk, "reply", as_json(builders.replied()))
     transcript.append(row.pk, "experiment", as_json(builders.experiment()))
@@ -378,7 +379,7 @@ def watched(owner: User) -> Run:
     """A run under way whose page names the system."""
     asked = make_run(owner)
     row = make_run(owner, parent=asked, system_kind="synthetic", model=MODEL, layer=LAYER, unit=NUMBER)
-    start = events.to_json(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
+    start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
     transcript.append(row.pk, "started", start)
     row.refresh_from_db()
     return row

@@ -16,8 +16,9 @@ from experiments.models import Event, Hypothesis, Label, Layer, Observation, Run
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
-from workers.record.events import Conclusion, Ended
-from workers.record.events import Hypothesis as Claim
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
+from workers.record.replies import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -27,7 +28,7 @@ def test_it_numbers_events_without_gaps_when_many_threads_append(owner: User) ->
     run = make_run(owner)
 
     def append(_: int) -> None:
-        transcript.append(run.pk, "note", {"round": 1, "reason": "reminder", "text": ""})
+        transcript.append(run.pk, "reminder", {"round": 1, "reason": "format", "text": ""})
         connection.close()
 
     with ThreadPoolExecutor(8) as threads:
@@ -120,6 +121,6 @@ def test_a_conclusion_ends_the_run_and_labels_the_unit(owner: User) -> None:
 
 def test_it_keeps_what_a_program_printed_even_where_no_database_takes_it(owner: User) -> None:
     run = make_run(owner)
-    event = transcript.append(run.pk, "trouble", {"round": 1, "attempt": 1, "what": "a\x00b \ud83d c"})
+    event = transcript.append(run.pk, "retrying", {"round": 1, "attempt": 1, "what": "a\x00b \ud83d c"})
     assert transcript.after(run.pk, 0) == [event]
     assert Event.objects.get().payload["what"] == "a\ufffdb ? c"

@@ -10,7 +10,8 @@ from workers import registry
 from workers.errors import MissingPart
 from workers.lab.comparison import compare_exemplars
 from workers.lab.exemplars import ExemplarIndex
-from workers.protocols import LabSettings, SystemSpec, no_progress
+from workers.protocols import LabSettings, no_progress
+from workers.record.systems import SystemSpec
 from workers.systems.unit import Unit
 
 UNITS, K = 4, 3

@@ -15,7 +15,8 @@ from experiments.models import Run
 from experiments.runs.api import read
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 

@@ -16,28 +16,27 @@ from experiments.core import transcript
 from experiments.display import events as rendering
 from experiments.display import outline as outlines
 from experiments.models import Event, Run
-from experiments.models.run import Status
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen, stored
-from workers.protocols import Observation, ToolCall, Usage
 from workers.record.events import (
-    PAYLOADS,
-    Awaited,
-    Conclusion,
+    KINDS,
+    Blocked,
     Ended,
     Forked,
-    Halted,
-    Handed,
-    Hypothesis,
-    Limits,
-    Noted,
+    HandedOver,
+    LimitsChanged,
+    Note,
     Paused,
     Payload,
-    Relimited,
-    Remarked,
+    Reminder,
     Resumed,
-    Troubled,
+    Retrying,
+    WaitingForPerson,
 )
+from workers.record.experiments import Observation, ToolCall
+from workers.record.limits import Limits, Usage
+from workers.record.replies import Conclusion, Hypothesis
+from workers.record.statuses import Status
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "</p></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'><b style=x>{{ 7 }}"
@@ -57,7 +56,7 @@ def hostile(value: Any) -> Any:
     """The same payload with every text replaced by an attack; keys of images and names stay."""
     if is_dataclass(value) and not isinstance(value, type):
         kept = {"image", "masked", "original", "status", "task", "origin"}
-        kept |= {"reason"} if isinstance(value, Noted) else set()
+        kept |= {"reason"} if isinstance(value, Reminder) else set()
         changes = {f.name: hostile(getattr(value, f.name)) for f in fields(value) if f.name not in kept}
         return replace(value, **changes)
     if isinstance(value, tuple):
@@ -96,19 +95,19 @@ def of_every_kind() -> dict[str, Payload]:
     reply = replied(hypotheses=(Hypothesis(1, "text", "open", "why"),), code="code", conclusion=conclusion)
     ends = {kind: Ended("reason", conclusion) for kind in ("concluded", "limit_reached", "cancelled", "failed")}
     steps: dict[str, Payload] = {"started": started(), "reply": reply, "experiment": experiment(), "result": result}
-    notes: dict[str, Payload] = {"note": Noted(1, "continue", "text"), "trouble": Troubled(1, 1, "what")}
-    notes |= {"halted": Halted(1, "reason"), "resumed": Resumed(1, "who"), "paused": Paused(1, "who")}
-    notes |= {"remark": Remarked(1, "who", "text"), "limits": Relimited(1, "who", "why", Limits(30), Limits(25))}
-    notes |= {"handed": Handed(1, "who", "key", "model", "label"), "awaited": Awaited(1)}
+    notes: dict[str, Payload] = {"reminder": Reminder(1, "continue", "text"), "retrying": Retrying(1, 1, "what")}
+    notes |= {"blocked": Blocked(1, "reason"), "resumed": Resumed(1, "who"), "paused": Paused(1, "who")}
+    notes |= {"note": Note(1, "who", "text"), "limits": LimitsChanged(1, "who", "why", Limits(30), Limits(25))}
+    notes |= {"handover": HandedOver(1, "who", "key", "model", "label"), "waiting_for_person": WaitingForPerson(1)}
     notes |= {"forked": Forked(1, "who", 1, {"question": "words"})}
     return steps | notes | ends
 
 
 def test_there_is_a_template_for_every_kind_of_event() -> None:
-    assert rendering.TEMPLATES.keys() == PAYLOADS.keys()
+    assert rendering.TEMPLATES.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("kind", sorted(PAYLOADS.keys() - {"awaited"}))  # which holds no text
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"waiting_for_person"}))  # which holds no text
 def test_nothing_in_an_event_becomes_markup(run: Run, kind: str) -> None:
     payload = of_every_kind()[kind]
     if kind == "result":
@@ -122,7 +121,7 @@ def test_nothing_in_an_event_becomes_markup(run: Run, kind: str) -> None:
     assert all(source.startswith("/images/") for source in page.sources)
 
 
-@pytest.mark.parametrize("kind", PAYLOADS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_event_is_one_element_with_an_id_and_a_permanent_link(run: Run, kind: str) -> None:
     if kind == "result":
         transcript.append(run.pk, "experiment", as_json(experiment()))
@@ -269,7 +268,7 @@ def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
 
 
 def test_what_cannot_be_read_says_so_and_keeps_its_place(run: Run) -> None:
-    event = transcript.append(run.pk, "note", as_json(Noted(1, "continue", "Go on.")))
+    event = transcript.append(run.pk, "reminder", as_json(Reminder(1, "continue", "Go on.")))
     Event.objects.filter(pk=event.pk).update(payload={"round": "x"})
     drawn = rendering.render_event(Event.objects.get(pk=event.pk), run)
     assert "Unreadable" in drawn
@@ -277,8 +276,7 @@ def test_what_cannot_be_read_says_so_and_keeps_its_place(run: Run) -> None:
 
 
 def test_trouble_says_whose_it_is(run: Run) -> None:
-    assert "Trouble on our side" in drawn(run, "trouble", Troubled(1, 1, "disk full"))
-    assert "Trouble with the provider" in drawn(run, "trouble", Troubled(1, 1, "overloaded", provider=True))
+    assert "Retrying" in drawn(run, "retrying", Retrying(1, 1, "disk full"))
 
 
 def test_cut_output_says_so(run: Run) -> None:

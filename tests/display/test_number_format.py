@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.display.number_format import figure as on_pages
-from workers.protocols import differs, format_activation
+from workers.record.figures import differs, format_activation
+from workers.record.figures import figure as on_pages
 
 SHOWN = {
     0.0123: "0.0123",

@@ -39,10 +39,12 @@ from tests.exchange.test_bundles import brought, bundled, picture
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from tests.support.long_run import long_run
 from workers.jobs import exchange
-from workers.protocols import LogEntry, Usage
-from workers.protocols import Observation as Logged
-from workers.record.events import Conclusion, Ended, Halted, Handed, Limits, Noted, Relimited, Resumed
-from workers.record.events import Hypothesis as Claim
+from workers.record.events import Blocked, Ended, HandedOver, LimitsChanged, Reminder, Resumed
+from workers.record.experiments import LogEntry
+from workers.record.experiments import Observation as Logged
+from workers.record.limits import Limits, Usage
+from workers.record.replies import Conclusion
+from workers.record.replies import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -71,13 +73,13 @@ def steps() -> Iterator[Step]:
             ("result", replace(result(number, threshold=2.0, best=4.0), entries=(entry,), output="out")),
         ]
     told += [
-        ("note", Noted(3, "continue", "Go on.", Usage(1, 2, 0.5))),
-        ("halted", Halted(3, "No answer.")),
+        ("reminder", Reminder(3, "continue", "Go on.", Usage(1, 2, 0.5))),
+        ("blocked", Blocked(3, "No answer.")),
         ("resumed", Resumed(3, "owner")),
-        ("limits", Relimited(3, "owner", "", Limits(7, None, 2.0, 60.0))),
+        ("limits", LimitsChanged(3, "owner", "", Limits(7, None, 2.0, 60.0))),
         ("cancelled", Ended("Stopped.", Conclusion("Early.", ("early",)))),
         ("resumed", Resumed(3, "owner")),
-        ("handed", Handed(3, "owner", "scripted")),
+        ("handover", HandedOver(3, "owner", "scripted")),
         ("concluded", Ended("", Conclusion("It likes red.", ("red balls", "balls"), "Why.", "A bias."))),
     ]
     for kind, payload in told:

@@ -37,10 +37,11 @@ from experiments.search.runs import runs_matching
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from workers.jobs import exchange, job_runner
 from workers.jobs.images import ImagesInDatabase
-from workers.protocols import Observation as Logged
 from workers.protocols import Provenance
-from workers.record.events import Conclusion, Ended
-from workers.record.events import Hypothesis as Claim
+from workers.record.events import Ended
+from workers.record.experiments import Observation as Logged
+from workers.record.replies import Conclusion
+from workers.record.replies import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 

@@ -154,12 +154,12 @@ def told(path: Path, history: Any, by: User, **about: str) -> Run:
 def test_a_published_transcript_becomes_a_run(layer: Layer, owner: User, tmp_path: Path) -> None:
     run = told(tmp_path / "history.json", HISTORY, owner)
     kinds = list(run.events.values_list("kind", flat=True))
-    assert kinds == ["started", "reply", "experiment", "result", "reply", "note", "reply", "concluded"]
+    assert kinds == ["started", "reply", "experiment", "result", "reply", "reminder", "reply", "concluded"]
     run.refresh_from_db()
     assert (run.status, run.rounds, run.labels, run.best_activation) == ("concluded", 3, ["dogs"], 3.2)
     assert list(run.hypotheses.values_list("text", flat=True)) == ["dogs <b>", "cats"]
     rows = Observation.objects.order_by("position").values_list("title", "activation", "origin")
-    assert list(rows) == [("a dog on grass", 3.2, "uploaded"), ("a cat", -0.5, "uploaded")]
+    assert list(rows) == [("a dog on grass", 3.2, "external"), ("a cat", -0.5, "external")]
     assert run.events.get(seq=4).payload["entries"][0]["text"] == "Overall dogs win."
     assert run.events.first().payload["instructions"] == "You are an agent."
     assert Unit.objects.get().labels.get().text == "dogs"
@@ -212,7 +212,9 @@ def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
     assert list(rows) == [(title, activation, keys[shade]) for title, activation, shade in wanted]
     says = exchange.told([taken])
     assert (f"Of its {left + len(wanted)} images {left} are left out" in says) == bool(left)
-    assert [each for each in taken.run.events.values_list("kind", flat=True) if each == "note"] == ["note"], "none more"
+    assert [each for each in taken.run.events.values_list("kind", flat=True) if each == "reminder"] == ["reminder"], (
+        "none more"
+    )
     words = taken.run.events.get(kind="result").payload["entries"][0]["text"]
     assert all(word in words for word in ("Done", "Best activation: 40")) == (len(messages) == 3)
 

@@ -18,7 +18,7 @@ from experiments.models import Experiment, Layer, Observation, Run, VisionModelR
 from experiments.models.exchange import What
 from tests.support.builders import as_json, experiment, make_run
 from tests.support.pictures import logged, seen
-from workers.protocols import Observation as Logged
+from workers.record.experiments import Observation as Logged
 
 pytestmark = pytest.mark.django_db
 
@@ -138,7 +138,7 @@ def test_an_edit_whose_original_was_logged_before_knows_its_change(owner: User) 
         ("?q=%25%25", "wildcards"),
         (f"?q={'x' * 9000}", "at most 200"),
         ("?page=99", "There is no page 99"),
-        ("?origin=uploaded", "Nothing matches"),
+        ("?origin=external", "Nothing matches"),
     ],
 )
 @pytest.mark.parametrize("view", ["", "&view=list"])
@@ -146,7 +146,7 @@ def test_nonsense_is_named_and_nothing_breaks(
     as_owner: Client, two_runs: tuple[Run, Run], query: str, says: str, view: str
 ) -> None:
     text = page(as_owner, query + view)
-    if view and query == "?origin=uploaded":
+    if view and query == "?origin=external":
         return
     assert says in text.replace("&#x27;", "'")
     assert "<script>" not in text.replace('<script src="/static', "")

@@ -93,7 +93,7 @@ WRITE = {
     "run-stop": "/runs/{run}/stop/",
     "run-try-again": "/runs/{run}/try-again/",
     "run-pause": "/runs/{run}/pause/",
-    "run-remark": "/runs/{run}/remark/",
+    "run-note": "/runs/{run}/note/",
 }
 ASK = {
     "settings-look": "/settings/models/look/",

@@ -87,7 +87,7 @@ by, run = Actor(User.objects.get()), Run.objects.get(pk={run})
 {do}
 """
 FORK = """
-fork = ForkForm(run, forks.cut(run, 1), {"remark": "Look again."}).save(by.user)
+fork = ForkForm(run, forks.cut(run, 1), {"note": "Look again."}).save(by.user)
 queue.enqueue(fork.pk)
 print(fork.pk)
 """
@@ -114,7 +114,7 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
     played = site.rows("SELECT rounds, experiment_count FROM experiments_run WHERE id = ?", run)[0]
     assert played[0] == played[1], "the round under way was finished first"
     kill_worker(site)
-    steer(site, run, "steering.remark(by, run.pk, 'Welcome back.')\nsteering.go_on(by, run.pk)")
+    steer(site, run, "steering.send_note(by, run.pk, 'Welcome back.')\nsteering.go_on(by, run.pk)")
     fork = int(steer(site, run, FORK))
     wait_for_event(site, fork, "started")
     kill_worker(site)
@@ -122,8 +122,8 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
         query = "SELECT 1 FROM experiments_run WHERE id = ? AND rounds >= ?"
         site.until(lambda: site.rows(query, each, rounds), f"run {each} did not go on", 90)  # noqa: B023
     assert "resumed" in assert_one_story(site, run)
-    said = ["remark"] * (played[0] == 1)  # it belongs to the round that the run was paused after
-    beginning = ["started", "reply", "experiment", "result", *said, "forked", "remark"]
+    said = ["note"] * (played[0] == 1)  # it belongs to the round that the run was paused after
+    beginning = ["started", "reply", "experiment", "result", *said, "forked", "note"]
     assert assert_one_story(site, fork)[: len(beginning)] == beginning
 
 

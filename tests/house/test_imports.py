@@ -14,7 +14,7 @@ from tests import ROOT
 OURS = ("maia_web", "experiments", "workers")
 WEB = ("django", "channels", "celery", "experiments", "maia_web")
 PURE = (
-    "workers.record.payloads",
+    "workers.record",
     "workers.toybox.world.concepts",
     "workers.toybox.world.scenes",
     "workers.toybox.world.words",
@@ -24,6 +24,7 @@ FOR_EXPERIMENTS = ("workers.registry", "workers.errors", "workers.jobs", *PURE)
 PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems")
 FOR_PLUGINS = (
     "workers.protocols",
+    "workers.record",
     "workers.errors",
     "workers.model_cache",
     "workers.hub",

@@ -39,21 +39,20 @@ from tests.support.api_world import KEY, Script, World
 from tests.support.builders import as_json, make_run, replied, started
 from tests.support.odd_rows import JSON, METHODS, spoil_columns, spoil_json
 from workers.record.events import (
-    Awaited,
-    Conclusion,
+    Blocked,
     Ended,
     Forked,
-    Halted,
-    Handed,
-    Hypothesis,
-    Limits,
-    Noted,
+    HandedOver,
+    LimitsChanged,
+    Note,
     Paused,
-    Relimited,
-    Remarked,
+    Reminder,
     Resumed,
-    Troubled,
+    Retrying,
+    WaitingForPerson,
 )
+from workers.record.limits import Limits
+from workers.record.replies import Conclusion, Hypothesis
 
 TEMPLATES = ROOT / "templates"
 
@@ -92,15 +91,15 @@ def tell_all(admin: User, parent: Run) -> Run:
     told = (
         ("started", started()),
         ("forked", Forked(0, "admin", parent.pk, {"items": "abc", "Seed": "1"})),
-        ("remark", Remarked(0, "admin", "Look at blue.")),
-        ("limits", Relimited(0, "admin", "too few", limits, limits)),
-        ("trouble", Troubled(1, 1, "It broke.")),
-        ("halted", Halted(1, "The provider is away.")),
+        ("note", Note(0, "admin", "Look at blue.")),
+        ("limits", LimitsChanged(0, "admin", "too few", limits, limits)),
+        ("retrying", Retrying(1, 1, "It broke.")),
+        ("blocked", Blocked(1, "The provider is away.")),
         ("resumed", Resumed(1, "admin")),
-        ("handed", Handed(1, "admin", "person")),
-        ("awaited", Awaited(1)),
+        ("handover", HandedOver(1, "admin", "person")),
+        ("waiting_for_person", WaitingForPerson(1)),
         ("reply", reply),
-        ("note", Noted(2, "continue", "Go on.")),
+        ("reminder", Reminder(2, "continue", "Go on.")),
         ("paused", Paused(2, "admin")),
         ("concluded", Ended("", conclusion)),
     )

@@ -12,7 +12,8 @@ from workers.errors import ToolRefused
 from workers.lab.imaging import image_key
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
-from workers.protocols import LabSettings, SystemSpec
+from workers.protocols import LabSettings
+from workers.record.systems import SystemSpec
 
 pytestmark = pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning")
 

@@ -15,8 +15,9 @@ from experiments.core import notify, transcript, worker_status
 from experiments.installation import dashboard
 from experiments.models import Backbone, Image, Run, VisionModelRow
 from tests.support.builders import as_json, experiment, make_run, replied, started
-from workers.protocols import LogEntry, Observation
-from workers.record.events import Conclusion, Ended, ExperimentEnded
+from workers.record.events import Ended, ExperimentEnded
+from workers.record.experiments import LogEntry, Observation
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 
@@ -164,7 +165,7 @@ def test_an_open_page_is_sent_only_what_has_changed(as_owner: Client, owner: Use
     known = seen(page(as_owner))
     assert [each.partition(":")[0] for each in known] == ["now", "lately", "waiting", "workers"]
     assert as_owner.get("/", {"seen": known}, headers=HTMX).status_code == 204
-    transcript.append(run.pk, "halted", {"round": 1, "reason": "No key."})
+    transcript.append(run.pk, "blocked", {"round": 1, "reason": "No key."})
     text = as_owner.get("/", {"seen": known}, headers=HTMX).content.decode()
     assert re.findall(r'id="area-(\w+)" hx-swap-oob="true"', text) == ["now", "waiting"]
     assert "No key." in text

@@ -13,6 +13,7 @@ from experiments.models import Image
 from workers.jobs.images import WRITERS, ImagesInDatabase, read
 from workers.lab.imaging import decode_image, image_key
 from workers.protocols import Provenance
+from workers.record.origins import Origin
 
 RED = Pillow.new("RGB", (12, 8), "red")
 pytestmark = pytest.mark.django_db
@@ -42,10 +43,10 @@ def test_it_stores_the_same_pixels_once() -> None:
     assert [name for name in default_storage.listdir(first[:2])[1] if first[2:] in name] == [f"{first[2:]}.png"]
 
 
-def test_only_uploaded_gives_way_to_something_better_known() -> None:
-    key = remember(RED, Provenance("uploaded"))
+def test_only_external_gives_way_to_something_better_known() -> None:
+    key = remember(RED, Provenance(Origin.EXTERNAL))
     remember(RED, Provenance("generated", "red", 1))
-    remember(RED, Provenance("uploaded"))
+    remember(RED, Provenance(Origin.EXTERNAL))
     remember(RED, Provenance("edited", "blue", 2))
     assert ImagesInDatabase().recall(key) == Provenance("generated", "red", 1)
 

@@ -11,7 +11,8 @@ from PIL import Image
 
 from workers.errors import BackboneUnavailable, Cancelled, ContentRefused, ToolRefused
 from workers.lab.describing import AT_ONCE, BackboneDescriber
-from workers.protocols import ImagePart, Message, Reply, Usage
+from workers.protocols import ImagePart, Message, Reply
+from workers.record.limits import Usage
 
 LONG = 60
 """Seconds after which a test that would wait for ever fails."""

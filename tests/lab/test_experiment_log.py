@@ -12,7 +12,7 @@ from tests.support.tiny_lab import TinyContext, TinyModel, square
 from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
-from workers.protocols import LogEntry, Observation
+from workers.record.experiments import LogEntry, Observation
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def test_it_finds_the_masked_image_when_the_raw_one_is_logged(context):
     assert logged(context)[0].masked == key_of(masked[0])
 
 
-def test_it_logs_an_image_it_never_saw_as_uploaded(context):
+def test_it_logs_an_image_it_never_saw_as_external(context):
     context.tools.save_experiment_log([0.5], [square("red", 2)], ["mine"])
     (seen,) = logged(context)
-    assert (seen.image, seen.origin) == (image_key(square("red", 2)), "uploaded")
+    assert (seen.image, seen.origin) == (image_key(square("red", 2)), "external")
 
 
 def test_a_number_is_what_was_measured_whatever_the_program_says(context):

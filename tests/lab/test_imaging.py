@@ -9,7 +9,8 @@ from PIL import Image, PngImagePlugin
 
 from workers.errors import ToolMisuse
 from workers.lab import imaging
-from workers.protocols import LabSettings, SystemSpec
+from workers.protocols import LabSettings
+from workers.record.systems import SystemSpec
 
 
 def picture(width=8, height=6, seed=0):

@@ -11,7 +11,8 @@ from workers.errors import Cancelled, UnknownName
 from workers.lab.imaging import from_base64, image_key
 from workers.lab.laboratory import MOST_SUBJECTS, Laboratory
 from workers.lab.memory import ImagesInMemory
-from workers.protocols import LabSettings, SystemSpec
+from workers.protocols import LabSettings
+from workers.record.systems import SystemSpec
 
 SPEC = SystemSpec("unit", "tiny", "patches", RED)
 

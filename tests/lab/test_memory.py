@@ -9,16 +9,17 @@ from tests.support.tiny_lab import square
 from workers.errors import ToolMisuse
 from workers.lab.memory import ImagesInMemory, ImageTexts, encode_text, image_texts, look_up
 from workers.protocols import Provenance
+from workers.record.origins import Origin
 
 IMAGE = square("red")
 
 
-def test_memory_keeps_what_it_knows_and_only_uploaded_gives_way():
+def test_memory_keeps_what_it_knows_and_only_external_gives_way():
     memory = ImagesInMemory()
-    key = memory.remember(IMAGE, Provenance("uploaded"))
+    key = memory.remember(IMAGE, Provenance(Origin.EXTERNAL))
     memory.remember(IMAGE, Provenance("generated", "red", 1))
     memory.remember(IMAGE, Provenance("exemplar"))
-    memory.remember(IMAGE, Provenance("uploaded"))
+    memory.remember(IMAGE, Provenance(Origin.EXTERNAL))
     assert memory.recall(key) == Provenance("generated", "red", 1)
     assert memory.load(key).tobytes() == IMAGE.tobytes()
     assert memory.recall("nothing") is None
@@ -47,7 +48,7 @@ def test_a_text_that_was_given_out_is_known_again_and_others_are_decoded():
 def test_a_text_of_another_run_is_looked_at_anew():
     text = encode_text(memory := ImagesInMemory(), memory.remember(square("blue"), Provenance("generated", "blue", 1)))
     found = look_up(ImagesInMemory(), text, "image")
-    assert found.provenance == Provenance("uploaded")
+    assert found.provenance == Provenance(Origin.EXTERNAL)
     assert found.image.tobytes() == square("blue").tobytes()
 
 

@@ -12,22 +12,22 @@ from django.contrib.auth.models import User
 
 from experiments.core import notify
 from experiments.models import Run
-from experiments.models.run import Status
 from tests.support import tiny_lab
 from tests.support.builders import make_run
 from tests.support.tiny_run import CONCLUSION, PROGRAM, Seeing, install, kinds, play, tiny_run
 from workers.errors import Cancelled
 from workers.jobs import laboratory as place
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.run_log import DatabaseNotebook
-from workers.record.events import Halted
+from workers.jobs.run_log import DatabaseRunLog
+from workers.record.events import Blocked
+from workers.record.statuses import Status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
 
 @pytest.fixture
-def notebook(owner: User) -> DatabaseNotebook:
-    return DatabaseNotebook(make_run(owner), ImagesInDatabase(), threading.Event())
+def run_log(owner: User) -> DatabaseRunLog:
+    return DatabaseRunLog(make_run(owner), ImagesInDatabase(), threading.Event())
 
 
 def report(run: Run) -> Any:
@@ -35,37 +35,37 @@ def report(run: Run) -> Any:
     return notify.current(run.pk)[1]
 
 
-def test_steps_in_quick_succession_send_few_reports(notebook: DatabaseNotebook) -> None:
+def test_steps_in_quick_succession_send_few_reports(run_log: DatabaseRunLog) -> None:
     notify.redis().config_resetstat()
     for step in range(2_000):
-        notebook.progress("drawing", step, 2_000)
-    assert report(notebook.run)["what"] == "drawing"
-    notebook.progress("drawing", 2_000, 2_000)
-    assert report(notebook.run) is None
+        run_log.progress("drawing", step, 2_000)
+    assert report(run_log.run)["what"] == "drawing"
+    run_log.progress("drawing", 2_000, 2_000)
+    assert report(run_log.run) is None
     for _ in range(500):  # a program that draws one image at a time
-        notebook.progress("drawing", 1, 1)
+        run_log.progress("drawing", 1, 1)
     done = notify.redis().info("commandstats")
     assert sum(done.get(f"cmdstat_{each}", {"calls": 0})["calls"] for each in ("set", "del")) < 250
 
 
-def test_words_are_paced_for_as_long_as_somebody_watches(notebook: DatabaseNotebook) -> None:
-    assert not notebook.watched()
-    notify.watch(notebook.run.pk)
-    notebook.asked = 0.0
-    assert notebook.watched()
+def test_words_are_paced_for_as_long_as_somebody_watches(run_log: DatabaseRunLog) -> None:
+    assert not run_log.watched()
+    notify.watch(run_log.run.pk)
+    run_log.asked = 0.0
+    assert run_log.watched()
 
 
-def test_a_step_that_is_recorded_takes_the_report_away(notebook: DatabaseNotebook) -> None:
-    notebook.progress("denoising", 3, 50)
-    assert report(notebook.run) == {"what": "denoising", "done": 3, "total": 50}
-    notebook.append("halted", Halted(1, "No credit."))
-    assert report(notebook.run) is None
+def test_a_step_that_is_recorded_takes_the_report_away(run_log: DatabaseRunLog) -> None:
+    run_log.progress("denoising", 3, 50)
+    assert report(run_log.run) == {"what": "denoising", "done": 3, "total": 50}
+    run_log.append("blocked", Blocked(1, "No credit."))
+    assert report(run_log.run) is None
 
 
-def test_a_run_that_was_stopped_ends_the_work_that_reports(notebook: DatabaseNotebook) -> None:
+def test_a_run_that_was_stopped_ends_the_work_that_reports(run_log: DatabaseRunLog) -> None:
     Run.objects.update(cancel_requested=True)
     with pytest.raises(Cancelled):
-        notebook.progress("denoising", 3, 50)
+        run_log.progress("denoising", 3, 50)
 
 
 def test_images_that_are_made_in_many_steps_are_stopped_between_two(

@@ -9,6 +9,7 @@ from tests.support.tiny_lab import DEAD, RED, RED_NOT_BLUE, TinyContext, square
 from workers.errors import ToolMisuse
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.protocols import Provenance
+from workers.record.origins import Origin
 
 
 @pytest.fixture
@@ -102,9 +103,9 @@ def test_it_remembers_what_a_masked_image_shows(tmp_path):
     assert context.memory.recall(key) == known
 
 
-def test_it_keeps_pixels_it_never_saw_as_uploaded(context):
+def test_it_keeps_pixels_it_never_saw_as_external(context):
     context.system.neuron([square("green")])
-    assert context.memory.recall(image_key(square("green"))) == Provenance("uploaded")
+    assert context.memory.recall(image_key(square("green"))) == Provenance(Origin.EXTERNAL)
 
 
 @pytest.mark.parametrize(

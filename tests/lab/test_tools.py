@@ -11,7 +11,7 @@ from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import from_base64, image_key, to_base64
 from workers.lab.memory import ImagesInMemory
 from workers.lab.tools import Tools
-from workers.protocols import LogEntry
+from workers.record.experiments import LogEntry
 
 
 @pytest.fixture

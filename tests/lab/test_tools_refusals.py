@@ -8,7 +8,8 @@ from tests.support.tiny_lab import TinyContext, TinyDescriber
 from workers import registry
 from workers.errors import ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import LabSettings, LogEntry
+from workers.protocols import LabSettings
+from workers.record.experiments import LogEntry
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_a_refused_instruction_leaves_the_other_edits_as_they_are(context):
     context.tools.display(images[3], "a title of its own")
     logged, shown, remarks = context.tools.entries
     assert [seen.title for seen in logged.observations] == ["red", "make it green", "red", "original image"]
-    assert [seen.origin for seen in logged.observations] == ["original", "edited", "original", "uploaded"]
+    assert [seen.origin for seen in logged.observations] == ["original", "edited", "original", "external"]
     assert shown == LogEntry((), "a title of its own (not made)")
     assert "'make it fly' (there is no way to make it fly); 'make it grey' (its original" in remarks.text
     assert "It knows red and green." in remarks.text

@@ -170,7 +170,7 @@ def test_a_fork_goes_on_from_a_round_of_a_run_without_a_worker(capsys: pytest.Ca
     assert first["rounds"] == 3
     with pytest.raises(CommandError, match="has no round 9"):
         investigate("--fork", str(first["run"]), "--round", "9")
-    options = ("--round", "2", "--seed", "5", "--max-rounds", "3", "--remark", "Separate the water.")
+    options = ("--round", "2", "--seed", "5", "--max-rounds", "3", "--note", "Separate the water.")
     told = json.loads(investigate("--fork", str(first["run"]), *options, "--json"))
     assert (told["status"], told["rounds"]) == ("limit_reached", 4)
     fork = Run.objects.get(pk=told["run"])

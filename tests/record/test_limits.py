@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from workers.errors import RequestError
-from workers.protocols import Usage
-from workers.record.events import Event, ExperimentEnded, Limits, Replied
-from workers.record.limits import check, exceeded
+from workers.record.events import Event, ExperimentEnded, Replied
+from workers.record.limits import Limits, Usage, check, exceeded
 
 NONE: dict[str, Any] = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 

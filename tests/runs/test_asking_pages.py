@@ -17,7 +17,8 @@ from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset,
 from tests.runs.test_query_form import GOOD
 from tests.support.builders import as_json, make_run
 from tests.support.pictures import stored
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 

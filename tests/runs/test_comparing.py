@@ -16,7 +16,8 @@ from experiments.runs.comparing.comparison import MINUS
 from experiments.runs.comparing.pages import MOST
 from tests.support.builders import as_json, experiment, make_run, replied
 from tests.support.pictures import logged, seen
-from workers.record.events import Conclusion, Ended, Hypothesis
+from workers.record.events import Ended
+from workers.record.replies import Conclusion, Hypothesis
 
 pytestmark = pytest.mark.django_db
 Queries = Any

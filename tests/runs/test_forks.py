@@ -15,7 +15,6 @@ from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
-from experiments.models.run import Status
 from experiments.runs.comparing import comparison
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
@@ -26,8 +25,10 @@ from tests.support.builders import as_json, experiment, make_run, replied, start
 from tests.support.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
 from workers.jobs import forking
 from workers.jobs import laboratory as place
-from workers.protocols import Usage
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.limits import Usage
+from workers.record.replies import Conclusion
+from workers.record.statuses import Status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 SEEN = ("A red square.", "Nothing.") * 6
@@ -74,11 +75,11 @@ def ready(db: None) -> None:
 @pytest.mark.usefixtures("ready")
 def test_a_fork_begins_with_what_its_parent_did_and_then_is_its_own(owner: User) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
-    fork = forked(parent, 1, owner, seed="7", question="And what else?", remark="Mind the blue ones.")
+    fork = forked(parent, 1, owner, seed="7", question="And what else?", note="Mind the blue ones.")
     assert (fork.status, fork.parent, fork.fork_round, fork.rounds) == (Status.QUEUED, parent, 1, 0)
     fork, backbone = played(fork, "never asked", LOOK, CONCLUSION)
     assert kinds(fork) == [
-        "started", "reply", "experiment", "result", "forked", "remark",
+        "started", "reply", "experiment", "result", "forked", "note",
         "reply", "experiment", "result", "reply", "concluded",
     ]  # fmt: skip
     assert backbone.asked == [2, 3], "a reply that was paid for is never asked for again"
@@ -96,7 +97,7 @@ def test_a_fork_begins_with_what_its_parent_did_and_then_is_its_own(owner: User)
 def test_nothing_is_counted_twice_and_every_row_is_there(owner: User) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
     assert (parent.prompt_tokens, parent.completion_tokens) == (3 * 100 + 4 * 100, 3 * 20 + 4 * 10)
-    fork, _ = played(forked(parent, 2, owner, remark="Go on."), "", "", CONCLUSION)
+    fork, _ = played(forked(parent, 2, owner, note="Go on."), "", "", CONCLUSION)
     assert (fork.prompt_tokens, fork.completion_tokens, fork.cost) == (100, 20, 0.5)
     assert (fork.experiment_count, fork.observation_count) == (parent.experiment_count, parent.observation_count)
     assert fork.hypotheses.count() == parent.hypotheses.filter(round__lte=2).count()
@@ -119,10 +120,10 @@ def test_a_fork_goes_on_with_the_state_that_experiments_left(owner: User) -> Non
 @pytest.mark.usefixtures("ready")
 def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
-    child, _ = played(forked(parent, 1, owner, remark="First."), "", LOOK, CONCLUSION)
-    grandchild, backbone = played(forked(child, 2, owner, remark="Second."), "", "", CONCLUSION)
+    child, _ = played(forked(parent, 1, owner, note="First."), "", LOOK, CONCLUSION)
+    grandchild, backbone = played(forked(child, 2, owner, note="Second."), "", "", CONCLUSION)
     assert kinds(grandchild) == [
-        "started", "reply", "experiment", "result", "remark", "reply", "experiment", "result", "forked", "remark",
+        "started", "reply", "experiment", "result", "note", "reply", "experiment", "result", "forked", "note",
         "reply", "concluded",
     ]  # fmt: skip
     heard = "\n".join(each.text for each in backbone.heard)
@@ -138,13 +139,13 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
     parent.refresh_from_db()
     transcript.append(parent.pk, "started", as_json(started()))
     transcript.append(parent.pk, "reply", as_json(replied(1, heard=1)))
-    actions.remark(Actor(owner), parent.pk, "Before the second.")
-    actions.remark(Actor(owner), parent.pk, "While the second was written.")
+    actions.send_note(Actor(owner), parent.pk, "Before the second.")
+    actions.send_note(Actor(owner), parent.pk, "While the second was written.")
     transcript.append(parent.pk, "reply", as_json(replied(2, heard=3)))
     parent.refresh_from_db()
     here["backbone"] = Seeing("", CONCLUSION)
     fork = play(forked(parent, 1, owner))
-    assert [each.payload["text"] for each in fork.events.filter(kind="remark")] == ["Before the second."]
+    assert [each.payload["text"] for each in fork.events.filter(kind="note")] == ["Before the second."]
     assert fork.events.get(kind="reply", payload__round=1).payload["heard"] == 1
 
 
@@ -195,16 +196,16 @@ def test_a_fork_whose_parent_is_gone_before_it_began_says_so(owner: User) -> Non
 
 
 @pytest.mark.usefixtures("ready")
-def test_after_a_conclusion_only_a_remark_has_the_agent_go_on(owner: User) -> None:
+def test_after_a_conclusion_only_a_note_has_the_agent_go_on(owner: User) -> None:
     parent = told(owner, LOOK, CONCLUSION)
     silent = ForkForm(parent, relatives.cut(parent, 2), {"seed": "3"})
-    assert "concluded in round 2" in silent.errors["remark"][0]
-    fork, backbone = played(forked(parent, 2, owner, remark="And on snow?"), "", "", LOOK, CONCLUSION)
+    assert "concluded in round 2" in silent.errors["note"][0]
+    fork, backbone = played(forked(parent, 2, owner, note="And on snow?"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds, backbone.asked) == (Status.CONCLUDED, 4, [3, 4])
 
 
 @pytest.mark.usefixtures("ready")
-def test_the_rounds_that_are_copied_count_and_the_parents_last_words_do_not(owner: User) -> None:
+def test_the_rounds_that_are_copied_count_and_the_parents_final_answer_do_not(owner: User) -> None:
     limits = {"rounds": 2, "tokens": None, "cost": None, "seconds": None}
     parent = play(tiny_run(owner, Seeing(LOOK, LOOK, LOOK, LOOK, sentences=SEEN), limits=limits))
     assert (parent.status, parent.rounds) == (Status.LIMIT_REACHED, 4)
@@ -212,7 +213,7 @@ def test_the_rounds_that_are_copied_count_and_the_parents_last_words_do_not(owne
     assert "allow more" in tight.errors["rounds"][0]
     fork, _ = played(forked(parent, 2, owner, rounds="6"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds) == (Status.CONCLUDED, 4)
-    assert "last_words" not in [each.payload["reason"] for each in fork.events.filter(kind="note")]
+    assert "final_answer" not in [each.payload["reason"] for each in fork.events.filter(kind="reminder")]
 
 
 def test_what_the_parent_was_made_with_and_is_gone_is_told(owner: User, as_owner: Client) -> None:
@@ -237,7 +238,7 @@ def test_a_worker_that_ends_while_it_copies_leaves_nothing_half_done(
     owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parent = told(owner, LOOK, LOOK, CONCLUSION)
-    fork = forked(parent, 2, owner, remark="Go on.")
+    fork = forked(parent, 2, owner, note="Go on.")
     whole = forking.copies
 
     def cut_short(*given: Any) -> Iterator[Any]:
@@ -266,7 +267,7 @@ def test_a_fork_is_asked_for_on_its_page(owner: User, as_owner: Client) -> None:
     page = as_owner.get(f"/runs/{parent.pk}/fork/?round=2").content.decode()
     assert f"Fork run {parent.pk} after round 2" in page
     assert parent.question in page
-    form = {"question": parent.question, "backbone": "tiny", "rounds": "9", "seed": "4", "remark": "<b>Look</b>"}
+    form = {"question": parent.question, "backbone": "tiny", "rounds": "9", "seed": "4", "note": "<b>Look</b>"}
     response = as_owner.post(f"/runs/{parent.pk}/fork/?round=2", form)
     fork = Run.objects.latest("pk")
     assert response["Location"] == fork.get_absolute_url()

@@ -60,7 +60,7 @@ def keep(client: Client, run: Run, **fields: Any) -> Any:
 
 
 def test_a_run_waits_for_its_person_and_holds_no_worker(run: Run) -> None:
-    assert (run.status, kinds(run)) == ("waiting", ["started", "awaited"])
+    assert (run.status, kinds(run)) == ("waiting", ["started", "waiting_for_person"])
     assert not run.is_leased()
 
 
@@ -68,7 +68,7 @@ def test_a_person_experiments_and_concludes_like_any_agent(as_owner: Client, run
     User.objects.filter(username="owner").update(first_name="Own", last_name="Er")
     assert write(as_owner, run, prose="Colour first.", **HYPOTHESES).status_code == 302
     run = play(run)
-    assert kinds(run)[2:] == ["resumed", "reply", "experiment", "result", "awaited"]
+    assert kinds(run)[2:] == ["resumed", "reply", "experiment", "result", "waiting_for_person"]
     reply = run.events.get(kind="reply").payload
     assert (reply["author"], reply["by_person"], reply["prose"]) == ("Own Er", True, "Colour first.")
     assert list(run.hypotheses.values_list("text", "status", "reason")) == [
@@ -134,7 +134,7 @@ def test_the_second_of_two_tabs_is_told_and_loses_nothing(as_owner: Client, run:
     assert sent.status_code == 409
     assert "from one tab" in page
     assert "from the other" in page
-    assert kinds(run) == ["started", "awaited"]
+    assert kinds(run) == ["started", "waiting_for_person"]
     assert write(as_owner, run, version=1, prose="from the other").status_code == 302
 
 
@@ -192,7 +192,7 @@ def test_a_turn_that_would_be_misread_or_says_nothing_is_refused(
     answer = write(as_owner, run, **fields)
     assert answer.status_code == 409
     assert words in answer.content.decode()
-    assert kinds(run) == ["started", "awaited"]
+    assert kinds(run) == ["started", "waiting_for_person"]
 
 
 def test_tags_inside_a_program_are_part_of_it(as_owner: Client, run: Run) -> None:
@@ -248,10 +248,10 @@ def test_a_person_takes_an_agents_run_over_and_hands_it_back(as_owner: Client, o
     write(as_owner, run)
     run = play(run)
     agent.replies = ["", CONCLUSION]
-    as_owner.post(f"/runs/{run.pk}/hand-over/", {"backbone": "tiny", "remark": "Conclude now."})
+    as_owner.post(f"/runs/{run.pk}/hand-over/", {"backbone": "tiny", "note": "Conclude now."})
     run = play(run)
     assert (run.status, run.backbone) == ("concluded", "tiny")
-    handed = [(event.payload["backbone"], event.payload["who"]) for event in run.events.filter(kind="handed")]
+    handed = [(event.payload["backbone"], event.payload["who"]) for event in run.events.filter(kind="handover")]
     assert handed == [("person", "owner"), ("tiny", "owner")]
     assert "Conclude now." in agent.heard[-1].text
     done = AuditEntry.objects.filter(row_kind="run").order_by("pk")

@@ -20,7 +20,7 @@ def run(owner: User) -> Run:
     """A run that waits for the reply of its first round."""
     run = make_run(owner, backbone="person")
     transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "awaited", {"round": 1})
+    transcript.append(run.pk, "waiting_for_person", {"round": 1})
     return Run.objects.get(pk=run.pk)
 
 
@@ -44,13 +44,13 @@ def send(script: Script, run: Run, tag: str) -> Any:
 
 def test_a_script_reads_saves_and_sends_a_round(script: Script, run: Run) -> None:
     fresh = script.send("GET", f"/runs/{run.pk}/turn").json()
-    assert (fresh["round"], fresh["awaited"], fresh["version"]) == (1, True, 0)
+    assert (fresh["round"], fresh["waiting_for_person"], fresh["version"]) == (1, True, 0)
     body = {"program": "print(1)", "hypotheses": [{"number": 2, "text": "red", "status": "supported", "reason": "3.1"}]}
     saved = put(script, run, body, tag_of(script, run)).json()
     assert (saved["version"], saved["program"], saved["hypotheses"]) == (1, "print(1)", body["hypotheses"])
     sent = send(script, run, tag_of(script, run))
     assert sent.status_code == 200
-    assert sent.json()["awaited"] is False
+    assert sent.json()["waiting_for_person"] is False
     assert Run.objects.get().status == "queued"
     assert HumanReply.objects.get().sent is not None
     assert AuditEntry.objects.filter(verb="turn.sent", row_pk=run.pk).count() == 1
@@ -98,13 +98,13 @@ def test_hypotheses_need_numbers_of_their_own(script: Script, run: Run) -> None:
     assert put(script, run, {"hypotheses": twice}, tag_of(script, run)).status_code == 422
 
 
-def test_a_run_is_handed_over_with_a_remark(script: Script, run: Run) -> None:
+def test_a_run_is_handed_over_with_a_note(script: Script, run: Run) -> None:
     refused = script.send("POST", f"/runs/{run.pk}/hand-over", {"backbone": "person"})
     assert refused.status_code == 409
     Run.objects.update(backbone="scripted", status="running")
-    taken = script.send("POST", f"/runs/{run.pk}/hand-over", {"backbone": "person", "remark": "Mine."})
+    taken = script.send("POST", f"/runs/{run.pk}/hand-over", {"backbone": "person", "note": "Mine."})
     assert (taken.status_code, taken.json()["backbone"]) == (200, "person")
-    assert list(run.events.order_by("seq").values_list("kind", flat=True))[-2:] == ["handed", "remark"]
+    assert list(run.events.order_by("seq").values_list("kind", flat=True))[-2:] == ["handover", "note"]
 
 
 def test_nothing_runs_that_could_be_stopped(script: Script, run: Run) -> None:

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.models import Run
-from experiments.models.run import Status
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
+from workers.record.statuses import Status
 
 pytestmark = pytest.mark.django_db
 

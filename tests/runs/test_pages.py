@@ -11,7 +11,8 @@ from django.test import Client
 from experiments.core import transcript, worker_status
 from experiments.models import Run, VisionModelRow
 from tests.support.builders import as_json, make_run
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 

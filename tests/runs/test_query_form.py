@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
-from experiments.models.run import Status
 from experiments.runs.asking import form as forms
-from workers import registry
+from workers.record import tasks
+from workers.record.statuses import Status
 
 pytestmark = pytest.mark.django_db
 GOOD = {
@@ -138,7 +138,7 @@ def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_wha
     assert form.is_valid(), form.errors
     assert form.save(owner).system_kind == "synthetic"
     suggested = forms.suggestions(layer, 1)
-    assert suggested.keys() == registry.TASKS.keys()
+    assert suggested.keys() == tasks.TASKS.keys()
     assert not any(word in text for text in suggested.values() for word in ("bus", "mono", "synthetic"))
 
 
@@ -227,9 +227,7 @@ def test_it_is_said_beforehand_where_nobody_describes_images(
 
 
 def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:
-    from workers.registry import TASKS
-
-    assert forms.suggestions(catalogue, 3).keys() == TASKS.keys() == forms.TASK_LINES.keys()
+    assert forms.suggestions(catalogue, 3).keys() == tasks.TASKS.keys()
     assert forms.suggestions(catalogue, 3)["describe"] == "What does unit 3 of layer4 in toybox respond to?"
     logits = Layer.objects.get(name="logits")
     assert forms.suggestions(logits, 2)["bias"] == (

@@ -1,4 +1,4 @@
-"""Steering a run while the real agent plays it: pauses, remarks, limits, going on, and what happens all at once."""
+"""Steering a run while the real agent plays it: pauses, notes, limits, going on, and what happens all at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from django.utils import timezone
 from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Run
-from experiments.models.run import Status
 from experiments.runs.steering import actions
 from experiments.runs.steering.actions import Changed, Refused
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
@@ -27,9 +26,11 @@ from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, pla
 from workers.jobs import laboratory as place
 from workers.jobs import lease, recovery
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.run_log import DatabaseNotebook
+from workers.jobs.run_log import DatabaseRunLog
 from workers.protocols import Reply
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
+from workers.record.statuses import Status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 LIMITS = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
@@ -150,15 +151,15 @@ def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: Actor) -> No
     assert (run.status, run.cancel_requested) == (Status.QUEUED, False)
 
 
-# --- remarks ------------------------------------------------------------------------------------------
+# --- notes ------------------------------------------------------------------------------------------
 
 
-def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: Actor) -> None:
+def test_a_note_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
-    say = lambda: actions.remark(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
+    say = lambda: actions.send_note(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_1=say)
     run = play(tiny_run_with(run, backbone))
-    assert kinds(run)[:3] == ["started", "remark", "reply"]
+    assert kinds(run)[:3] == ["started", "note", "reply"]
     assert not any("Experiment 9" in text for text in backbone.told[1])
     second, third = "\n".join(backbone.told[2]), "\n".join(backbone.told[3])
     assert second.count("Experiment 9") == third.count("Experiment 9") == 1
@@ -168,58 +169,58 @@ def test_a_remark_is_heard_once_after_the_reply_that_did_not_know_it(owner: User
     assert run.labels == ["red squares"]
 
 
-def test_a_remark_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: Actor) -> None:
+def test_a_note_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
-    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.remark(by, run.pk, "And on snow?"))
+    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.send_note(by, run.pk, "And on snow?"))
     run = play(tiny_run_with(run, backbone))
-    assert kinds(run) == ["started", "remark", "reply", "note", "reply", "experiment", "result", "reply", "concluded"]
+    assert kinds(run) == ["started", "note", "reply", "reminder", "reply", "experiment", "result", "reply", "concluded"]
     assert "> And on snow?" in backbone.told[2][-1]
 
 
-def test_a_remark_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: Actor) -> None:
+def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "reply", as_json(replied(conclusion=Conclusion("Red."), heard=1)))
     claimed = lease.claim(run.pk)
     assert claimed
-    notebook = DatabaseNotebook(claimed, ImagesInDatabase(), Flag())
-    assert len(notebook.events()) == 2
-    actions.remark(by, run.pk, "And on snow?")
-    assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "remark"
-    assert kinds(run) == ["started", "reply", "remark"]
-    assert notebook.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
+    run_log = DatabaseRunLog(claimed, ImagesInDatabase(), Flag())
+    assert len(run_log.events()) == 2
+    actions.send_note(by, run.pk, "And on snow?")
+    assert run_log.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "note"
+    assert kinds(run) == ["started", "reply", "note"]
+    assert run_log.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
 
 
-def test_a_remark_made_before_the_start_follows_it(owner: User, by: Actor) -> None:
+def test_a_note_made_before_the_start_follows_it(owner: User, by: Actor) -> None:
     backbone = Meanwhile(CONCLUSION)
     run = tiny_run(owner, backbone)
-    actions.remark(by, run.pk, "Mind the snow.")
-    assert kinds(play(run)) == ["remark", "started", "reply", "concluded"]
+    actions.send_note(by, run.pk, "Mind the snow.")
+    assert kinds(play(run)) == ["note", "started", "reply", "concluded"]
     assert backbone.heard[0].role == "system"
     assert backbone.told[1][1].endswith("> Mind the snow.")
 
 
-def test_the_same_remark_sent_twice_is_said_once(owner: User, by: Actor) -> None:
+def test_the_same_note_sent_twice_is_said_once(owner: User, by: Actor) -> None:
     run = make_run(owner)
-    assert actions.remark(by, run.pk, " Look.\r\nNow. ").pk == actions.remark(by, run.pk, "Look.\nNow.").pk
-    actions.remark(by, run.pk, "Something else.")
-    assert kinds(run) == ["remark", "remark"]
-    assert verbs(run) == ["run.remarked", "run.remarked"]
+    assert actions.send_note(by, run.pk, " Look.\r\nNow. ").pk == actions.send_note(by, run.pk, "Look.\nNow.").pk
+    actions.send_note(by, run.pk, "Something else.")
+    assert kinds(run) == ["note", "note"]
+    assert verbs(run) == ["run.noted", "run.noted"]
 
 
 @pytest.mark.parametrize(("kind", "says"), [("concluded", "Fork it"), ("failed", "Resume the run")])
-def test_a_remark_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
+def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
     with pytest.raises(Refused, match=f"Nobody would hear this. {says}"):
-        actions.remark(by, run.pk, "And on snow?")
+        actions.send_note(by, run.pk, "And on snow?")
     assert kinds(run) == [kind]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
-def test_a_remark_has_some_words_and_not_too_many(owner: User, by: Actor, text: str) -> None:
+def test_a_note_has_some_words_and_not_too_many(owner: User, by: Actor, text: str) -> None:
     with pytest.raises(Refused):
-        actions.remark(by, make_run(owner).pk, text)
+        actions.send_note(by, make_run(owner).pk, text)
 
 
 # --- limits -------------------------------------------------------------------------------------------
@@ -239,7 +240,7 @@ def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor)
     assert AuditEntry.objects.get(verb="run.limited").details["after"].startswith("rounds 4")
 
 
-def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner: User, by: Actor) -> None:
+def test_limits_raised_while_the_final_answer_are_written_let_the_run_go_on(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, LIMITS))
     run = play(tiny_run_with(run, backbone))
@@ -247,26 +248,26 @@ def test_limits_raised_while_the_last_words_are_written_let_the_run_go_on(owner:
     assert kinds(run).count("result") == 2
 
 
-def test_limits_below_what_is_used_end_the_run_after_its_last_words(owner: User, by: Actor) -> None:
+def test_limits_below_what_is_used_end_the_run_after_its_final_answer(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     fewer = LIMITS | {"rounds": 1}
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, fewer))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
-    assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="note").latest("seq").payload["text"]
+    assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="reminder").latest("seq").payload["text"]
 
 
-def test_no_remark_is_taken_for_a_run_that_gives_its_last_words(owner: User, by: Actor) -> None:
+def test_no_note_is_taken_for_a_run_that_gives_its_final_answer(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
     refused: list[str] = []
 
     def say() -> None:
         with pytest.raises(Refused) as caught:
-            actions.remark(by, run.pk, "And on snow?")
+            actions.send_note(by, run.pk, "And on snow?")
         refused.append(str(caught.value))
 
     play(tiny_run_with(run, Meanwhile(LOOK, CONCLUSION, in_2=say)))
-    assert "giving its last words" in refused[0]
+    assert "giving its final answer" in refused[0]
 
 
 def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: Actor) -> None:
@@ -287,7 +288,7 @@ def test_a_viewer_steers_nothing(owner: User, teammate: User) -> None:
         with pytest.raises(PermissionDenied):
             do(viewer, run.pk)
     with pytest.raises(PermissionDenied):
-        actions.remark(viewer, run.pk, "Look.")
+        actions.send_note(viewer, run.pk, "Look.")
     with pytest.raises(PermissionDenied):
         actions.limit(viewer, run.pk, {})
     assert kinds(run) == []
@@ -317,18 +318,18 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
     claimed = lease.claim(run.pk)
     assert claimed
     images = ImagesInDatabase()
-    notebook = DatabaseNotebook(claimed, images, Flag())
-    notebook.append("started", started())
+    run_log = DatabaseRunLog(claimed, images, Flag())
+    run_log.append("started", started())
 
     def work() -> None:
         for number in (1, 2, 3):
-            notebook.append("reply", replied(number, code="tools.display('hello')"))
-            notebook.append("experiment", experiment(number))
-            notebook.append("result", result(number))
+            run_log.append("reply", replied(number, code="tools.display('hello')"))
+            run_log.append("experiment", experiment(number))
+            run_log.append("result", result(number))
 
     def steer(most: int) -> None:
         for number in range(5):
-            actions.remark(by, run.pk, f"Remark {number} of {most}")
+            actions.send_note(by, run.pk, f"Note {number} of {most}")
             actions.limit(by, run.pk, LIMITS | {"rounds": most + number})
 
     def pause() -> None:
@@ -339,7 +340,7 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
     assert in_threads(work, partial(steer, 30), partial(steer, 40), pause) == []
     run.refresh_from_db()
     assert list(run.events.order_by("seq").values_list("seq", flat=True)) == list(range(1, run.last_seq + 1))
-    assert (kinds(run).count("remark"), kinds(run).count("result"), run.rounds) == (10, 3, 3)
+    assert (kinds(run).count("note"), kinds(run).count("result"), run.rounds) == (10, 3, 3)
     assert run.status == Status.RUNNING
 
 

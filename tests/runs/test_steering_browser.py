@@ -16,7 +16,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 from experiments.core import transcript
 from tests.house.test_frame_browser import CHROMIUM, FLAGS
 from tests.support.builders import as_json, make_run, replied, started
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.replies import Conclusion
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -37,13 +38,13 @@ def test_a_run_is_steered_without_losing_a_word(live_server: Any, client: Client
         page = context.new_page()
         page.goto(f"{live_server.url}{run.get_absolute_url()}")
         limits_change_in_place(page)
-        a_remark_is_sent_with_the_keyboard(page)
+        a_note_is_sent_with_the_keyboard(page)
         a_draft_outlives_the_page(page)
         elsewhere(lambda: transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",))))))
         refused_words_stay_and_go_with_a_fork(page)
-    assert [event.kind for event in run.events.order_by("seq")][2:] == ["limits", "remark", "concluded"]
+    assert [event.kind for event in run.events.order_by("seq")][2:] == ["limits", "note", "concluded"]
     assert run.events.get(kind="limits").payload["limits"]["rounds"] == 30
-    assert run.events.get(kind="remark").payload["text"] == "Look at the ground."
+    assert run.events.get(kind="note").payload["text"] == "Look at the ground."
 
 
 def elsewhere(do: Callable[[], object]) -> None:
@@ -69,23 +70,23 @@ def limits_change_in_place(page: Page) -> None:
     expect(page.locator("#toasts")).to_contain_text("The new limits hold from now on.")
 
 
-def a_remark_is_sent_with_the_keyboard(page: Page) -> None:
-    box = page.get_by_label("Remark to the agent")
+def a_note_is_sent_with_the_keyboard(page: Page) -> None:
+    box = page.get_by_label("Note to the agent")
     box.fill("Look at the ground.")
     box.press("Control+Enter")
     expect(box).to_have_value("")
 
 
 def a_draft_outlives_the_page(page: Page) -> None:
-    page.get_by_label("Remark to the agent").fill(WORDS)
+    page.get_by_label("Note to the agent").fill(WORDS)
     page.reload()
-    expect(page.get_by_label("Remark to the agent")).to_have_value(WORDS)
+    expect(page.get_by_label("Note to the agent")).to_have_value(WORDS)
 
 
 def refused_words_stay_and_go_with_a_fork(page: Page) -> None:
-    box = page.get_by_label("Remark to the agent")
+    box = page.get_by_label("Note to the agent")
     box.press("Control+Enter")
-    expect(page.locator("#remark .error")).to_contain_text("Nobody would hear this.")
+    expect(page.locator("#note .error")).to_contain_text("Nobody would hear this.")
     expect(box).to_have_value(WORDS)
-    page.get_by_role("link", name="Fork the run with this remark").click()
-    expect(page.get_by_label("Remark")).to_have_value(WORDS)
+    page.get_by_role("link", name="Fork the run with this note").click()
+    expect(page.get_by_label("Note")).to_have_value(WORDS)

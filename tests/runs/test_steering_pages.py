@@ -15,11 +15,11 @@ from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.models.api_token import Scope
-from experiments.models.run import Status
 from experiments.runs.steering import actions
 from tests.support.api_world import Script
 from tests.support.builders import as_json, make_run, replied, started
-from workers.record.events import Ended, Halted, Noted
+from workers.record.events import Blocked, Ended, Reminder
+from workers.record.statuses import Status
 
 pytestmark = pytest.mark.django_db
 HX = {"HX-Request": "true"}
@@ -49,10 +49,10 @@ def kinds(run: Run) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "payload", "may"),
     [
-        ("started", started(), "pause remark limits stop"),
-        ("paused", None, "resume remark limits stop"),
-        ("halted", Halted(1, "No credit."), "try-again remark limits stop"),
-        ("awaited", None, "remark limits stop"),
+        ("started", started(), "pause note limits stop"),
+        ("paused", None, "resume note limits stop"),
+        ("blocked", Blocked(1, "No credit."), "try-again note limits stop"),
+        ("waiting_for_person", None, "note limits stop"),
         ("failed", Ended("Why."), "retry"),
         ("cancelled", Ended("Why."), "retry"),
         ("concluded", Ended(), ""),
@@ -67,7 +67,7 @@ def test_the_page_offers_what_can_be_done(as_owner: Client, run: Run, kind: str,
 def test_a_viewer_is_offered_nothing(client: Client, teammate: User, run: Run) -> None:
     client.force_login(teammate)
     page = shown(client, run)
-    for words in ("data-may", "/pause/", "/remark/", "/limits/", "Run again with changes"):
+    for words in ("data-may", "/pause/", "/note/", "/limits/", "Run again with changes"):
         assert words not in page
 
 
@@ -100,21 +100,21 @@ def test_what_cannot_be_done_is_said(as_owner: Client, run: Run) -> None:
     assert "fork it to go on from one of its rounds" in page
 
 
-# --- remarks ------------------------------------------------------------------------------------------
+# --- notes ------------------------------------------------------------------------------------------
 
 
-def test_a_remark_stands_in_the_transcript_with_its_author_and_as_text(as_owner: Client, run: Run) -> None:
-    assert as_owner.post(f"/runs/{run.pk}/remark/", {"text": "<i>Snow</i>\nand ice"}, headers=HX).status_code == 204
+def test_a_note_stands_in_the_transcript_with_its_author_and_as_text(as_owner: Client, run: Run) -> None:
+    assert as_owner.post(f"/runs/{run.pk}/note/", {"text": "<i>Snow</i>\nand ice"}, headers=HX).status_code == 204
     page = shown(as_owner, run)
     assert "<blockquote><p>&lt;i&gt;Snow&lt;/i&gt;<br>and ice</p></blockquote>" in page
-    assert "Remark</span> by owner" in page
+    assert "Note to the agent</span> by owner" in page
 
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["with scripts", "without"])
-def test_a_remark_that_nobody_would_hear_stays_in_its_box(as_owner: Client, run: Run, headers: dict[str, str]) -> None:
+def test_a_note_that_nobody_would_hear_stays_in_its_box(as_owner: Client, run: Run, headers: dict[str, str]) -> None:
     transcript.append(run.pk, "reply", as_json(replied()))
     transcript.append(run.pk, "concluded", as_json(Ended()))
-    response = as_owner.post(f"/runs/{run.pk}/remark/", {"text": "And <snow>?"}, headers=headers)
+    response = as_owner.post(f"/runs/{run.pk}/note/", {"text": "And <snow>?"}, headers=headers)
     page = response.content.decode()
     assert response.status_code == 409
     assert "Nobody would hear this." in page
@@ -133,7 +133,7 @@ def test_limits_are_changed_on_a_form_that_says_what_is_used(as_owner: Client, r
     assert 'name="rounds" value="25"' in page
     form = {"rounds": "8", "tokens": "", "cost": "5", "seconds": "3600", "why": "It strays."}
     told = as_owner.post(f"/runs/{run.pk}/limits/", form, follow=True).content.decode()
-    assert "the agent is asked for its last words next" in told
+    assert "the agent is asked for its final answer next" in told
     assert "<s>25</s> <b>8</b>" in told
     assert "<s>1,000,000</s> <b>no limit</b>" in told
     assert "Why: It strays." in told
@@ -220,21 +220,21 @@ def script(owner: User) -> Script:
     return Script(owner, Scope.RUN)
 
 
-def test_scripts_pause_remark_and_resume(script: Script, run: Run) -> None:
+def test_scripts_pause_note_and_resume(script: Script, run: Run) -> None:
     assert script.post(f"/runs/{run.pk}/pause").json()["status"] == "paused"
     assert script.post(f"/runs/{run.pk}/pause").json()["status"] == "paused"
-    said = script.post(f"/runs/{run.pk}/remarks", {"text": "And snow?"})
+    said = script.post(f"/runs/{run.pk}/notes", {"text": "And snow?"})
     assert (said.status_code, said.json()["payload"]["text"]) == (201, "And snow?")
     assert script.post(f"/runs/{run.pk}/resume").json()["status"] == "queued"
     held(run)
     assert script.post(f"/runs/{run.pk}/pause").json()["pausing"] is True
-    assert kinds(run) == ["paused", "remark", "resumed"]
+    assert kinds(run) == ["paused", "note", "resumed"]
 
 
 def test_scripts_are_told_what_cannot_be_done(script: Script, run: Run) -> None:
-    transcript.append(run.pk, "note", as_json(Noted(1, "last_words", "Conclude.")))
-    refused = script.post(f"/runs/{run.pk}/remarks", {"text": "And snow?"})
-    assert (refused.status_code, "last words" in refused.json()["detail"]) == (409, True)
+    transcript.append(run.pk, "reminder", as_json(Reminder(1, "final_answer", "Conclude.")))
+    refused = script.post(f"/runs/{run.pk}/notes", {"text": "And snow?"})
+    assert (refused.status_code, "final answer" in refused.json()["detail"]) == (409, True)
     transcript.append(run.pk, "concluded", as_json(Ended()))
     for name, body in (("pause", None), ("resume", None), ("forks", {"round": 1})):
         assert script.post(f"/runs/{run.pk}/{name}", body).status_code == 409

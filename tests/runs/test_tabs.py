@@ -17,9 +17,10 @@ from experiments.runs.page.tabs import TABS
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.long_run import long_run
 from tests.support.pictures import logged, seen
-from workers.protocols import Observation, Usage
 from workers.record import events
 from workers.record.events import Ended
+from workers.record.experiments import Observation
+from workers.record.limits import Usage
 
 pytestmark = pytest.mark.django_db
 

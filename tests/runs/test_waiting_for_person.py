@@ -17,15 +17,15 @@ from django.utils import timezone
 from experiments.core import notify, transcript
 from experiments.display import events
 from experiments.models import Run
-from experiments.models.run import Status
 from tests.support.builders import as_json, started
 from tests.support.provider import Provider, prices, refuses, says
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, here, install, kinds, play, tiny_run
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MissingPart
 from workers.jobs import laboratory as place
 from workers.jobs import recovery
-from workers.protocols import Usage
-from workers.record.events import Halted
+from workers.record.events import Blocked
+from workers.record.limits import Usage
+from workers.record.statuses import Status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 NO_CREDIT = BackboneRefused("The provider has no credit left for this key. Top up the account.")
@@ -48,16 +48,16 @@ def waiting(owner: User, **fields: Any) -> Run:
     """A run whose provider refused the first reply."""
     run = tiny_run(owner, Seeing([NO_CREDIT, CONCLUSION]), **fields)
     transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "halted", as_json(Halted(1, str(NO_CREDIT))))
+    transcript.append(run.pk, "blocked", as_json(Blocked(1, str(NO_CREDIT))))
     return Run.objects.get(pk=run.pk)
 
 
-# --- halted and tried again -----------------------------------------------------------------------
+# --- blocked and tried again -----------------------------------------------------------------------
 
 
 def test_a_refusal_has_the_run_wait_without_a_worker_and_nobody_enqueues_it(owner: User) -> None:
     run = play(tiny_run(owner, Seeing([NO_CREDIT, CONCLUSION]), enqueued=timezone.now() - timedelta(minutes=5)))
-    assert kinds(run) == ["started", "halted"]
+    assert kinds(run) == ["started", "blocked"]
     assert (run.status, run.reason) == (Status.WAITING, str(NO_CREDIT))
     assert (run.lease_worker, run.lease_expires, run.ended, run.conclusion) == ("", None, None, {})
     recovery.sweep()
@@ -73,7 +73,7 @@ def overloaded() -> BackboneUnavailable:
 def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_owner: Client) -> None:
     backbone = Seeing(LOOK, [overloaded(), CONCLUSION], sentences=SENTENCES)
     run = play(tiny_run(owner, backbone))
-    assert kinds(run)[-2:] == ["result", "halted"]
+    assert kinds(run)[-2:] == ["result", "blocked"]
     assert run.reason == "Overloaded; it was asked 8 times."
     assert run.tokens == 2 * 110 + 4_000, "what was described, and what the lost reply took"
     assert "4k" in as_owner.get(f"/runs/{run.pk}/", {"tab": "cost"}).content.decode()
@@ -81,7 +81,7 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
     assert as_owner.post(f"/runs/{run.pk}/try-again/", headers={"HX-Request": "true"}).status_code == 204
     assert recovery.queued() == {run.pk}
     run = play(run)
-    assert kinds(run)[-4:] == ["halted", "resumed", "reply", "concluded"]
+    assert kinds(run)[-4:] == ["blocked", "resumed", "reply", "concluded"]
     assert (run.status, run.reason, run.labels) == (Status.CONCLUDED, "", ["red squares"])
     assert run.events.get(kind="resumed").payload == {"round": 2, "who": "owner"}
     assert backbone.asked == [1, 2, 2]
@@ -90,11 +90,11 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
 
 def test_a_part_that_is_missing_at_the_start_can_be_put_there(owner: User, as_owner: Client) -> None:
     run = play(tiny_run(owner, MissingPart("There is no key. Set OPENAI_API_KEY and start again.")))
-    assert kinds(run) == ["halted"]
+    assert kinds(run) == ["blocked"]
     assert "Set OPENAI_API_KEY" in shown(as_owner, run)
     here["backbone"] = Seeing(CONCLUSION)
     transcript.resume(run.pk, "owner")
-    assert kinds(play(run)) == ["halted", "resumed", "started", "reply", "concluded"]
+    assert kinds(play(run)) == ["blocked", "resumed", "started", "reply", "concluded"]
 
 
 def test_trying_a_run_again_that_does_not_wait_changes_nothing(owner: User, as_owner: Client) -> None:
@@ -113,14 +113,14 @@ def test_stopping_a_run_that_waits_ends_it_at_once(owner: User, as_owner: Client
     as_owner.post(f"/runs/{run.pk}/stop/")
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
-    assert kinds(run) == ["started", "halted", "cancelled"]
+    assert kinds(run) == ["started", "blocked", "cancelled"]
     as_owner.post(f"/runs/{run.pk}/try-again/")
-    assert kinds(run) == ["started", "halted", "cancelled", "resumed"]
+    assert kinds(run) == ["started", "blocked", "cancelled", "resumed"]
 
 
 def test_a_run_that_was_stopped_when_its_provider_refused_ends_instead_of_waiting(owner: User) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION), cancel_requested=True)
-    transcript.append(run.pk, "halted", as_json(Halted(1, "No credit.")))
+    transcript.append(run.pk, "blocked", as_json(Blocked(1, "No credit.")))
     run.refresh_from_db()
     assert (run.status, kinds(run)) == (Status.CANCELLED, ["cancelled"])
 
@@ -136,7 +136,7 @@ def test_the_page_says_why_it_waits_and_offers_to_try_again(owner: User, as_owne
     assert "Top up the account." in page
     assert f'hx-post="/runs/{run.pk}/try-again/"' in page
     assert "data-complete" not in page, "a viewer hears it go on"
-    assert events.render_event(run.events.get(kind="halted"), run) in page, "the stream draws the same"
+    assert events.render_event(run.events.get(kind="blocked"), run) in page, "the stream draws the same"
     assert "Waiting for a person" in as_owner.get("/runs/?status=waiting").content.decode()
 
 
@@ -157,7 +157,7 @@ def test_the_command_line_says_so_and_goes_on(owner: User, capsys: pytest.Captur
     call_command("investigate", "--resume", str(run.pk), "--json", stdout=told)
     assert json.loads(told.getvalue())["status"] == "concluded"
     assert capsys.readouterr().err.count("Waiting for a person") == 1
-    assert kinds(run) == ["started", "halted", "resumed", "halted", "resumed", "reply", "concluded"]
+    assert kinds(run) == ["started", "blocked", "resumed", "blocked", "resumed", "reply", "concluded"]
 
 
 # --- describing images ----------------------------------------------------------------------------
@@ -185,8 +185,8 @@ def test_descriptions_count_against_the_limits(owner: User) -> None:
 def test_a_provider_without_credit_halts_the_run_and_is_paid_for_no_description_twice(owner: User) -> None:
     backbone = Seeing(LOOK, CONCLUSION, sentences=(SENTENCES[0], NO_CREDIT, SENTENCES[1]))
     run = play(tiny_run(owner, backbone))
-    assert kinds(run) == ["started", "reply", "experiment", "halted"]
-    assert run.events.get(kind="halted").payload["round"] == 1
+    assert kinds(run) == ["started", "reply", "experiment", "blocked"]
+    assert run.events.get(kind="blocked").payload["round"] == 1
     transcript.resume(run.pk, "owner")
     run = play(run)
     assert kinds(run)[4:] == ["resumed", "result", "reply", "concluded"]
@@ -224,7 +224,7 @@ def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(
         settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "sk-test", provider.url
         settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["seer"], prices(tmp_path, "seer", 10, 100)
         run = play(tiny_run(owner, None, "openai"))
-        assert (run.status, kinds(run)) == (Status.WAITING, ["started", "reply", "experiment", "halted"])
+        assert (run.status, kinds(run)) == (Status.WAITING, ["started", "reply", "experiment", "blocked"])
         assert "credit" in run.reason
         transcript.resume(run.pk, "owner")
         run = play(run)

@@ -17,9 +17,10 @@ from experiments.models import Image, Label, Layer, Observation, Run, SearchText
 from experiments.models.search_text import Kind
 from experiments.search import finding, runs
 from tests.support.builders import as_json, experiment, make_run, replied, started
-from workers.protocols import LogEntry
-from workers.protocols import Observation as Logged
-from workers.record.events import Conclusion, Ended, ExperimentEnded, Hypothesis
+from workers.record.events import Ended, ExperimentEnded
+from workers.record.experiments import LogEntry
+from workers.record.experiments import Observation as Logged
+from workers.record.replies import Conclusion, Hypothesis
 
 pytestmark = pytest.mark.django_db
 

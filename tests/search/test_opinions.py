@@ -20,10 +20,10 @@ from tests.conftest import member
 from tests.exchange.test_bundles import full_run
 from tests.reviews.test_writing import queue_of, submit, taken
 from tests.support.builders import as_json, make_run
-from workers.record.events import Remarked
+from workers.record.events import Note
 
 pytestmark = pytest.mark.django_db
-NEW = ("remark", "comment", "review", "final", "tag")
+NEW = ("note", "comment", "review", "final", "tag")
 
 
 @pytest.fixture(params=["compared one by one", "from the index"])
@@ -76,13 +76,13 @@ def places(client: Client, typed: str) -> list[tuple[str, str]]:
 def test_notes_comments_and_tags_are_found_where_they_stand(way: None, owner: User, as_owner: Client) -> None:
     run = full_run(owner)
     alive = make_run(owner)
-    transcript.append(alive.pk, "remark", as_json(Remarked(1, "owner", "Look at the снег, please.")))
-    remark = comment(run, as_owner, "This is circular.")
+    transcript.append(alive.pk, "note", as_json(Note(1, "owner", "Look at the снег, please.")))
+    note = comment(run, as_owner, "This is circular.")
     experiment, image = run.experiments.get(), Observation.objects.filter(run=run).earliest("pk")
     for row in (run, experiment, image):
         tagging.put(row, "odd one")
-    assert places(as_owner, "снег") == [("remark", f"/runs/{alive.pk}/?at=1#e1")]
-    assert places(as_owner, "circular") == [("comment", f"/comments/{remark.pk}/")]
+    assert places(as_owner, "снег") == [("note", f"/runs/{alive.pk}/?at=1#e1")]
+    assert places(as_owner, "circular") == [("comment", f"/comments/{note.pk}/")]
     there = f"/runs/{run.pk}/?at={experiment.seq}#e{experiment.seq}"
     assert sorted(places(as_owner, "odd on")) == sorted([("tag", f"/runs/{run.pk}/"), ("tag", there), ("tag", there)])
     page = as_owner.get("/search/", {"q": "odd one"}).content.decode()

@@ -7,9 +7,11 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from experiments.models import Run
-from workers.protocols import LogEntry, Observation, SystemSpec, Usage
-from workers.record import events
+from workers.record import decoding, events
 from workers.record.events import ExperimentEnded, ExperimentStarted, Payload, Replied, Started
+from workers.record.experiments import LogEntry, Observation
+from workers.record.limits import Usage
+from workers.record.systems import SystemSpec
 
 
 def make_run(owner: User, **fields: Any) -> Run:
@@ -45,6 +47,6 @@ def result(number: int = 1, images: tuple[str, ...] = (), **fields: Any) -> Expe
 
 
 def as_json(payload: Payload) -> dict[str, Any]:
-    data = events.to_json(payload)
+    data = decoding.encode(payload)
     assert isinstance(data, dict)
     return data

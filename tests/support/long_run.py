@@ -8,13 +8,15 @@ from django.contrib.auth.models import User
 
 from experiments.core import projections
 from experiments.models import Event, Experiment, Hypothesis, Observation, Run
-from experiments.models.run import Status
 from tests.support.builders import as_json, make_run, replied, started
 from tests.support.pictures import seen
-from workers.protocols import LogEntry, ToolCall, Usage
-from workers.protocols import Observation as Seen
-from workers.record import events
-from workers.record.events import Conclusion, Ended, ExperimentEnded, ExperimentStarted, Payload
+from workers.record import decoding, events
+from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Payload
+from workers.record.experiments import LogEntry, ToolCall
+from workers.record.experiments import Observation as Seen
+from workers.record.limits import Usage
+from workers.record.replies import Conclusion
+from workers.record.statuses import Status
 
 COLOURS = ("red", "orange", "blue", "green", "magenta", "gray", "cyan", "violet")
 ORIGINS = ("exemplar", "generated", "generated", "edited")
@@ -31,7 +33,7 @@ def long_run(owner: User, rounds: int, images: int = 5, *, concluded: bool = Tru
         told += round_of(number, [observed(shown, number * images + place, place) for place in range(images)])
     if concluded:
         told.append(("concluded", Ended("", Conclusion("It responds to red balls.", ("red balls",)))))
-    write(run, [(kind, events.to_json(payload)) for kind, payload in told])
+    write(run, [(kind, decoding.encode(payload)) for kind, payload in told])
     Run.objects.filter(pk=run.pk).update(
         last_seq=len(told),
         observation_count=rounds * images,

@@ -14,14 +14,15 @@ from hashlib import sha384
 from PIL import Image
 
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.memory import NotebookInMemory
+from workers.agent.run_log import RunLogInMemory
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
-from workers.protocols import Exemplar, ExperimentResult, Picture, Response, SystemSpec, no_progress
-from workers.record.events import Limits
+from workers.protocols import Exemplar, ExperimentResult, Picture, Response, no_progress
+from workers.record.limits import Limits
+from workers.record.systems import SystemSpec
 from workers.toybox.scientist.backbone import ScriptedScientist
 from workers.toybox.world.concepts import matches_any, parse_label
 from workers.toybox.world.edits import apply_edit
@@ -96,12 +97,12 @@ class Run:
         self.memory = ImagesInMemory()
         self.troubles = dict(troubles or {})
         self.backbone = ScriptedScientist(words_per_second=0)
-        self.notebook = NotebookInMemory()
+        self.run_log = RunLogInMemory()
         given = {"backbone": "scripted", "limits": limits or Limits(), "seed": seed, "reference": "API", "versions": {}}
-        self.notebook.append("started", start(question, task, UNIT, **given))
+        self.run_log.append("started", start(question, task, UNIT, **given))
 
     def play(self):
-        while play_round(self.notebook, self.backbone, self.run_program, self.memory.load):
+        while play_round(self.run_log, self.backbone, self.run_program, self.memory.load):
             pass
         return self
 
@@ -120,7 +121,7 @@ class Run:
         return Outcome(result, tuple(tools.entries), tools.exemplar_mean, best=tools.best, measured=tools.measured)
 
     def of(self, kind):
-        return [event.payload for event in self.notebook.events() if event.kind == kind]
+        return [event.payload for event in self.run_log.events() if event.kind == kind]
 
     @property
     def codes(self):
@@ -128,7 +129,7 @@ class Run:
 
     @property
     def end(self):
-        return self.notebook.events()[-1]
+        return self.run_log.events()[-1]
 
     @property
     def conclusion(self):

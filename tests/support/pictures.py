@@ -7,8 +7,9 @@ from typing import Any
 from PIL import Image
 
 from workers.jobs.images import ImagesInDatabase
-from workers.protocols import LogEntry, Observation, Provenance
+from workers.protocols import Provenance
 from workers.record.events import ExperimentEnded
+from workers.record.experiments import LogEntry, Observation
 
 
 def stored(colour: str, **known: Any) -> str:

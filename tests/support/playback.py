@@ -8,10 +8,13 @@ from typing import Any
 from PIL import Image
 
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.memory import NotebookInMemory
+from workers.agent.run_log import RunLogInMemory
 from workers.errors import MachineryError
-from workers.protocols import ExperimentResult, LogEntry, Observation, Reply, SystemSpec, Usage
-from workers.record.events import Conclusion, Limits
+from workers.protocols import ExperimentResult, Reply
+from workers.record.experiments import LogEntry, Observation
+from workers.record.limits import Limits, Usage
+from workers.record.replies import Conclusion
+from workers.record.systems import SystemSpec
 
 UNIT = SystemSpec("unit", "toybox", "layer4", 7)
 PROGRAM = "[HYPOTHESIS LIST]:\nHypothesis_1: red balls\n\n[CODE]:\n```python\nprogram {}\n```"
@@ -75,20 +78,20 @@ def begin(**changes):
     return start("What drives it?", task, UNIT, **given | changes)
 
 
-def new_notebook(**changes):
-    notebook = NotebookInMemory()
-    notebook.append("started", begin(**changes))
-    return notebook
+def new_run_log(**changes):
+    run_log = RunLogInMemory()
+    run_log.append("started", begin(**changes))
+    return run_log
 
 
-def play(backbone, lab=None, notebook=None, tries=0):
-    """Play a run to its end; return its notebook. Trouble is tried again `tries` times."""
-    notebook = notebook or new_notebook()
+def play(backbone, lab=None, run_log=None, tries=0):
+    """Play a run to its end; return its run log. Trouble is tried again `tries` times."""
+    run_log = run_log or new_run_log()
     lab = lab or Lab()
     while True:
         try:
-            if not play_round(notebook, backbone, lab, load):
-                return notebook
+            if not play_round(run_log, backbone, lab, load):
+                return run_log
         except MachineryError:
             if not tries:
                 raise
@@ -99,16 +102,16 @@ def load(key):
     return Image.new("RGB", (8, 8))
 
 
-def kinds(notebook):
-    return [event.kind for event in notebook.events()]
+def kinds(run_log):
+    return [event.kind for event in run_log.events()]
 
 
-def notes(notebook):
-    return [event.payload.reason for event in notebook.events() if event.kind == "note"]
+def notes(run_log):
+    return [event.payload.reason for event in run_log.events() if event.kind == "reminder"]
 
 
-def end(notebook):
-    return notebook.events()[-1].payload
+def end(run_log):
+    return run_log.events()[-1].payload
 
 
 def programs(count):

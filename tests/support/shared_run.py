@@ -15,18 +15,8 @@ from tests.conftest import member
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
-from workers.record.events import (
-    Forked,
-    Halted,
-    Handed,
-    Limits,
-    Paused,
-    Payload,
-    Relimited,
-    Remarked,
-    Resumed,
-    Troubled,
-)
+from workers.record.events import Blocked, Forked, HandedOver, LimitsChanged, Note, Paused, Payload, Resumed, Retrying
+from workers.record.limits import Limits
 
 OPENLY = {"show_names": True, "show_comments": True}
 NAMES = ("Owner", "Fullname", "owner-login")
@@ -58,17 +48,17 @@ def eventful_run() -> Run:
         ("reply", replied(author="gpt-4o", prose="I expect red.")),
         ("experiment", experiment()),
         ("result", result(images=(picture(1), picture(2)))),
-        ("trouble", Troubled(1, 1, "no route to host gpu.internal")),
-        ("halted", Halted(1, "Put a key into /etc/secret")),
+        ("retrying", Retrying(1, 1, "no route to host gpu.internal")),
+        ("blocked", Blocked(1, "Put a key into /etc/secret")),
         ("resumed", Resumed(1, who)),
         ("paused", Paused(1, "owner-login")),
         ("resumed", Resumed(1, "owner-login")),
-        ("remark", Remarked(1, who, "Look at <b>blue</b>.")),
-        ("limits", Relimited(1, who, "more time", Limits(rounds=30), Limits())),
-        ("handed", Handed(1, who, "person", label="a person")),
+        ("note", Note(1, who, "Look at <b>blue</b>.")),
+        ("limits", LimitsChanged(1, who, "more time", Limits(rounds=30), Limits())),
+        ("handover", HandedOver(1, who, "person", label="a person")),
         ("reply", replied(2, author=who, prose="I looked myself.")),
         ("forked", Forked(2, who, 999, {"seed": "7"})),
-        ("handed", Handed(2, who, "openai", label="gpt-4o")),
+        ("handover", HandedOver(2, who, "openai", label="gpt-4o")),
         ("reply", replied(3, author="owner-login", prose="Sent before it was handed over.")),
     )
     return run

@@ -17,7 +17,8 @@ from workers.lab.imaging import refused_picture
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
-from workers.protocols import LayerInfo, Picture, SystemSpec, no_progress
+from workers.protocols import LayerInfo, Picture, no_progress
+from workers.record.systems import SystemSpec
 from workers.systems.unit import Unit
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (51, 51, 51), "black": (0, 0, 0)}

@@ -21,7 +21,8 @@ from workers.jobs import laboratory as place
 from workers.jobs import lease
 from workers.lab import describing
 from workers.lab.describing import OBSERVER
-from workers.protocols import Reply, Usage
+from workers.protocols import Reply
+from workers.record.limits import Usage
 
 PROGRAM = "[HYPOTHESIS LIST]:\nHypothesis_1: crimson hunch\n\n[CODE]:\n```python\n{}\n```"
 CONCLUSION = "[DESCRIPTION]: It responds to red squares.\n[LABEL]: red squares"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.memory import NotebookInMemory
+from workers.agent.run_log import RunLogInMemory
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import build_reference
-from workers.protocols import Bounds, LogEntry, Sandbox, SystemSpec
-from workers.record.events import Event, ExperimentEnded, Limits, Task
+from workers.protocols import Bounds, Sandbox
+from workers.record.events import Event, ExperimentEnded
+from workers.record.experiments import LogEntry
+from workers.record.limits import Limits
+from workers.record.systems import SystemSpec
 from workers.sandbox.program import program_style
 
 QUESTION = "What does this unit respond to?"
@@ -22,13 +25,13 @@ def play(
     spec: SystemSpec,
     *,
     seed: int,
-    task: Task = "describe",
+    task: str = "describe",
     question: str = QUESTION,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Sequence[Event]:
     """Play a run to its end and return its events."""
-    notebook, memory = NotebookInMemory(), ImagesInMemory()
-    notebook.append(
+    run_log, memory = RunLogInMemory(), ImagesInMemory()
+    run_log.append(
         "started",
         start(
             question,
@@ -43,7 +46,7 @@ def play(
     )
 
     def run_program(code: str, number: int, state: bytes) -> Outcome:
-        context = laboratory.experiment_context(spec, memory, seed, earlier=logged(notebook.events()))
+        context = laboratory.experiment_context(spec, memory, seed, earlier=logged(run_log.events()))
         facts = {**context.facts, "experiment.seed": seed + number}
         result = sandbox.run(code, context.calls(program_style(code)), facts, bounds=Bounds(), state=state)
         return Outcome(
@@ -55,9 +58,9 @@ def play(
         )
 
     backbone = laboratory.backbone("scripted")
-    while play_round(notebook, backbone, run_program, memory.load):
+    while play_round(run_log, backbone, run_program, memory.load):
         pass
-    return notebook.events()
+    return run_log.events()
 
 
 def logged(events: Sequence[Event]) -> list[LogEntry]:

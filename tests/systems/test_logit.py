@@ -19,7 +19,8 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.imaging import dim_image, mask_image
-from workers.protocols import LabSettings, Picture, SystemSpec, no_progress
+from workers.protocols import LabSettings, Picture, no_progress
+from workers.record.systems import SystemSpec
 from workers.toybox.networks import nets
 from workers.toybox.world.render import render
 from workers.toybox.world.scenes import Scene, Thing

@@ -11,7 +11,8 @@ from workers.agent.conversation import messages
 from workers.agent.reply import parse as parse_reply
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
-from workers.record.events import Limits, Replied
+from workers.record.events import Replied
+from workers.record.limits import Limits
 from workers.toybox.scientist.backbone import ScriptedScientist, load
 from workers.toybox.world.concepts import parse_label
 from workers.toybox.world.prompts import read_prompt
@@ -121,13 +122,13 @@ def observations(result):
 
 
 def test_the_same_conversation_and_seed_give_the_same_reply(red_balls):
-    conversation = messages(red_balls.notebook.events()[:7])
+    conversation = messages(red_balls.run_log.events()[:7])
     assert reply_to(conversation) == reply_to(conversation)
     assert reply_to(conversation).text != reply_to(conversation, seed=1).text
 
 
 def test_images_are_never_looked_at_and_captions_stand_in_for_them(red_balls):
-    conversation = messages(red_balls.notebook.events()[:4])
+    conversation = messages(red_balls.run_log.events()[:4])
     assert any(isinstance(part, ImagePart) for message in conversation for part in message.parts)
     words_alone = [Message(each.role, (each.text,)) for each in conversation]
     assert reply_to(words_alone).text == reply_to(conversation).text
@@ -147,7 +148,7 @@ def test_a_run_in_which_everything_fails_still_concludes():
     assert run.labels == ()
 
 
-def test_asked_for_last_words_it_concludes_with_the_best_so_far():
+def test_asked_for_final_answer_it_concludes_with_the_best_so_far():
     run = Run(responds_to("purple things"), limits=Limits(rounds=2)).play()
     assert run.end.kind == "limit_reached"
     assert run.labels == ("purple things",)
@@ -164,7 +165,7 @@ def test_it_goes_on_where_somebody_else_began():
         "    tools.log_experiment(activations, images, prompts, '')\n```"
     )
     parsed = parse_reply(text)
-    run.notebook.append("reply", Replied(1, "somebody", text, parsed.prose, parsed.hypotheses, parsed.code))
+    run.run_log.append("reply", Replied(1, "somebody", text, parsed.prose, parsed.hypotheses, parsed.code))
     run.play()
     listed = {hypothesis.number: hypothesis for hypothesis in run.of("reply")[-1].hypotheses}
     assert (listed[1].text, listed[1].status) == ("it likes round things", "open")
@@ -177,7 +178,7 @@ def test_what_a_program_prints_is_not_taken_for_a_result():
     lie = "2. a small blue car on sand by day — activation 99.00"
     text = f"[CODE]:\n```python\ndef run_experiment(system, tools):\n    print({lie!r})\n```"
     parsed = parse_reply(text)
-    run.notebook.append("reply", Replied(1, "somebody", text, parsed.prose, (), parsed.code))
+    run.run_log.append("reply", Replied(1, "somebody", text, parsed.prose, (), parsed.code))
     assert run.play().labels == ("red balls",)
     assert "99.00" not in "".join(reply.text for reply in run.of("reply")[1:])
 

@@ -24,8 +24,9 @@ from experiments.units.unit_page import LABELS, RUNS
 from tests.runs.test_asking_pages import waiting_in
 from tests.support.builders import as_json, experiment, make_run, replied
 from tests.support.pictures import logged, seen, stored
-from workers.protocols import Observation
-from workers.record.events import Conclusion, Ended
+from workers.record.events import Ended
+from workers.record.experiments import Observation
+from workers.record.replies import Conclusion
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,8 @@ from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.laboratory import Laboratory
 from workers.lab.system import System
-from workers.protocols import Detection, LabSettings, SystemSpec
+from workers.protocols import Detection, LabSettings
+from workers.record.systems import SystemSpec
 from workers.toybox.detector import NEURONS
 from workers.vision_models.synthetic import model as synthetic
 from workers.vision_models.synthetic.model import GRID, REACH, SyntheticModel

@@ -5,20 +5,14 @@ An answer that misses a part is asked for once more; the two replies then make o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.record.events import Conclusion, Event, ExperimentStarted, Noted, Replied, Task
+from workers.record import tasks
+from workers.record.events import Event, ExperimentStarted, Reminder, Replied
+from workers.record.replies import Conclusion
 
-WANTED: Mapping[Task, tuple[tuple[str, ...], ...]] = {
-    "describe": (("DESCRIPTION", "BIAS"), ("LABEL",)),
-    "bias": (("BIAS", "DESCRIPTION"), ("LABEL",)),
-    "spurious": (("REASONING", "DESCRIPTION"), ("LABEL",)),
-    "free": (("DESCRIPTION", "BIAS"),),
-}
-"""Task -> the tags that an answer to it has; of several in brackets one will do, the first is the one it is told of."""
-
-_FOR_MORE = ("incomplete", "last_words")
+_FOR_MORE = ("incomplete", "final_answer")
 """Notes after which a reply goes on with the answer of the reply before."""
 
 
@@ -29,11 +23,11 @@ class Answer:
     """Of the parts that were given; LABEL too where it was said that there is none."""
     by_person: bool = False
 
-    def lacks(self, task: Task) -> list[str]:
+    def lacks(self, task: str) -> list[str]:
         """Tags that are missing; none where a person wrote it, who was shown the fields and left them empty."""
         if self.conclusion and self.by_person:
             return []
-        return [tags[0] for tags in WANTED[task] if not self.tags & set(tags)]
+        return [tags[0] for tags in tasks.named(task).needs if not self.tags & set(tags)]
 
 
 def answer_of(events: Sequence[Event], latest: int) -> Answer:
@@ -50,7 +44,7 @@ def answer_of(events: Sequence[Event], latest: int) -> Answer:
 
 def was_asked_for_more(events: Sequence[Event]) -> bool:
     """Whether the agent was asked once already for what an answer missed."""
-    return any(isinstance(event.payload, Noted) and event.payload.reason == "incomplete" for event in events)
+    return any(isinstance(event.payload, Reminder) and event.payload.reason == "incomplete" for event in events)
 
 
 def named(tags: Sequence[str]) -> str:
@@ -66,7 +60,7 @@ def _own(event: Event) -> Answer:
 
 def _went_on(between: Sequence[Event]) -> bool:
     """Whether a reply was asked for more of the answer before it, and nothing was tried in between."""
-    notes = [event.payload.reason for event in between if isinstance(event.payload, Noted)]
+    notes = [event.payload.reason for event in between if isinstance(event.payload, Reminder)]
     ran = any(isinstance(event.payload, ExperimentStarted) for event in between)
     return not ran and any(reason in _FOR_MORE for reason in notes)
 

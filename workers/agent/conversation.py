@@ -11,19 +11,21 @@ from collections.abc import Iterator, Sequence
 
 from workers.agent import measurements
 from workers.agent.instructions import quoted, rounds_told
-from workers.protocols import ExperimentStatus, ImagePart, LogEntry, Message, Observation, format_activation
+from workers.protocols import ImagePart, Message
 from workers.record.events import (
     Event,
     ExperimentEnded,
     Forked,
-    Limits,
-    Noted,
+    LimitsChanged,
+    Note,
     Payload,
-    Relimited,
-    Remarked,
+    Reminder,
     Replied,
     Started,
 )
+from workers.record.experiments import ExperimentStatus, LogEntry, Observation
+from workers.record.figures import format_activation
+from workers.record.limits import Limits
 
 Part = str | ImagePart
 
@@ -43,7 +45,7 @@ _SILENT = (
     "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
     "tools.log_experiment(activations, images, titles, text), or display or print what you want to know."
 )
-_REMARK = "A remark from a person who follows this investigation. Take it into account:"
+_NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
 _CUT = "[The output was cut here. Print less.]"
 
@@ -113,11 +115,11 @@ def _turns(payload: Payload) -> Iterator[Message]:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
             yield Message("user", result_parts(payload))
-        case Noted():
+        case Reminder():
             yield Message("user", (payload.text,))
-        case Remarked():
-            yield Message("user", (f"{_REMARK}\n{quoted(payload.text)}",))
-        case Relimited():
+        case Note():
+            yield Message("user", (f"{_NOTE}\n{quoted(payload.text)}",))
+        case LimitsChanged():
             yield Message("user", (_limits(payload.limits),))
 
 
@@ -125,7 +127,7 @@ def _said_meanwhile(events: Sequence[Event], reply: Event) -> list[Event]:
     """What people said between the last event that the author of a reply knew and the reply itself."""
     assert isinstance(reply.payload, Replied)
     heard = reply.payload.heard or reply.seq
-    said = (event for event in events[heard : reply.seq - 1] if isinstance(event.payload, Remarked | Relimited))
+    said = (event for event in events[heard : reply.seq - 1] if isinstance(event.payload, Note | LimitsChanged))
     return list(said)
 
 
@@ -134,7 +136,7 @@ def _said_before(events: Sequence[Event]) -> dict[int, list[Event]]:
     begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
     if Started not in begun:
         return {}
-    early = [event for event in events[: begun[Started].seq] if isinstance(event.payload, Remarked | Relimited)]
+    early = [event for event in events[: begun[Started].seq] if isinstance(event.payload, Note | LimitsChanged)]
     return {begun.get(Forked, begun[Started]).seq: early}
 
 

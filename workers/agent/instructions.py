@@ -12,10 +12,9 @@ from string import Template
 
 from workers import registry
 from workers.errors import RequestError
-from workers.protocols import SystemSpec
-from workers.record.events import Limits, Task
+from workers.record.limits import QUESTION_CHARS, Limits
+from workers.record.systems import SystemSpec
 
-MOST_QUESTION_CHARS = 4_000
 MOST_NAME_CHARS = 200
 
 _FOLDER = Path(__file__).parent / "prompts"
@@ -48,7 +47,7 @@ def _template(name: str) -> Template:
     return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
-def assignment(task: Task, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:
+def assignment(task: str, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:
     """The first user message. Raises RequestError if the question is empty or too long."""
     name = system_name(system, known.class_name)
     budget = "\n\n".join(words for words in (_budget(limits), known.scale) if words)
@@ -73,9 +72,9 @@ def _question(question: str) -> str:
     words = question.strip()
     if not words:
         raise RequestError("The question is empty. Write what you want to know about the system.")
-    if len(words) > MOST_QUESTION_CHARS:
+    if len(words) > QUESTION_CHARS:
         raise RequestError(
-            f"The question has {len(words):,} characters, and at most {MOST_QUESTION_CHARS:,} are allowed. Shorten it."
+            f"The question has {len(words):,} characters, and at most {QUESTION_CHARS:,} are allowed. Shorten it."
         )
     return quoted(words)
 

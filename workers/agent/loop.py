@@ -1,6 +1,6 @@
 """The agent's loop: ask, parse, run, record. One call plays one round.
 
-What is to do next is for `rules` to say; this module does it and writes it down in the notebook, step by step, so that
+What is to do next is for `rules` to say; this module does it and writes it down in the run log, step by step, so that
 a run killed anywhere continues at the first step not recorded. It knows no database, no model and no sandbox.
 Called by `workers.jobs` and by the command line.
 """
@@ -35,6 +35,7 @@ from workers.agent.rules import (
     threshold,
     time_left,
 )
+from workers.agent.run_log import RunLog
 from workers.errors import (
     AwaitsPerson,
     BackboneRefused,
@@ -47,32 +48,22 @@ from workers.errors import (
     TimeIsUp,
     UnknownName,
 )
-from workers.protocols import (
-    Backbone,
-    ExperimentResult,
-    LogEntry,
-    OrdinaryActivations,
-    StatusNote,
-    SystemSpec,
-    Usage,
-    usage_of,
-)
+from workers.protocols import Backbone, ExperimentResult, StatusNote, usage_of
 from workers.record.events import (
-    Awaited,
+    Blocked,
     Ended,
     Event,
     ExperimentEnded,
-    Halted,
-    Limits,
-    Notebook,
     Paused,
     Replied,
+    Retrying,
     Started,
-    Task,
-    Troubled,
+    WaitingForPerson,
 )
-from workers.record.limits import check, without_price
-from workers.registry import TASKS
+from workers.record.experiments import LogEntry
+from workers.record.limits import Limits, Usage, check, without_price
+from workers.record.systems import OrdinaryActivations, SystemSpec
+from workers.record.tasks import TASKS
 
 log = logging.getLogger(__name__)
 
@@ -110,10 +101,10 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Workplace:
+class RoundContext:
     """What a round is played with."""
 
-    notebook: Notebook
+    run_log: RunLog
     backbone: Backbone
     run_program: Runner
     load: Callable[[str], Image]
@@ -122,7 +113,7 @@ class Workplace:
 
 def start(
     question: str,
-    task: Task,
+    task: str,
     system: SystemSpec,
     *,
     backbone: str,
@@ -153,26 +144,26 @@ def start(
     )
 
 
-def play_round(notebook: Notebook, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
+def play_round(run_log: RunLog, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
     """Play on until the next reply is to be asked for. True while the run goes on, False once it stands still.
 
     Raises MachineryError if a step failed and should be tried again later, LeaseLost.
     """
-    place = Workplace(notebook, backbone, run_program, load)
+    context = RoundContext(run_log, backbone, run_program, load)
     moved = False
-    while step := next_step(notebook.events(), notebook.seconds()):
+    while step := next_step(run_log.events(), run_log.seconds()):
         if isinstance(step, Ask):
             if moved:
                 return True
-            if who := notebook.pausing():
-                notebook.append("paused", Paused(step.round - 1, who))
+            if who := run_log.pausing():
+                run_log.append("paused", Paused(step.round - 1, who))
                 return False
-        attempt(notebook, round_of(step), partial(take, step, place))
+        attempt(run_log, round_of(step), partial(take, step, context))
         moved = True
     return False
 
 
-def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T | None:
+def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | None:
     """Do a piece of the run's work. None if it could not be done: why, and what follows, is then written down.
 
     Raises MachineryError if it should be tried again later, LeaseLost.
@@ -182,51 +173,54 @@ def attempt(notebook: Notebook, round_number: int, work: Callable[[], T]) -> T |
     except LeaseLost:
         raise
     except Cancelled as error:
-        notebook.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
+        run_log.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
     except TimeIsUp as error:
-        step = out_of_time(notebook.events(), notebook.seconds(), usage_of(error))
-        notebook.append(step.kind, step.payload)
+        step = out_of_time(run_log.events(), run_log.seconds(), usage_of(error))
+        run_log.append(step.kind, step.payload)
     except AwaitsPerson:
-        notebook.append("awaited", Awaited(round_number))
+        run_log.append("waiting_for_person", WaitingForPerson(round_number))
     except (BackboneRefused, BackboneUnavailable, MissingPart) as error:
-        notebook.append("halted", Halted(round_number, str(error), usage_of(error)))
+        run_log.append("blocked", Blocked(round_number, str(error), usage_of(error)))
     except RequestError as error:
-        notebook.append("failed", Ended(f"{error} Put this right, then start the run again."))
+        run_log.append("failed", Ended(f"{error} Put this right, then start the run again."))
     except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
-        record_trouble(notebook, round_number, error)
+        record_trouble(run_log, round_number, error)
     return None
 
 
-def take(step: Step, place: Workplace) -> Event:
+def take(step: Step, context: RoundContext) -> Event:
     """Take one step and record it."""
-    if place.notebook.cancelled():
+    if context.run_log.cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
         case Ask():
-            return ask(step, place)
+            return ask(step, context)
         case Run():
-            return run(step, place)
+            return run(step, context)
         case Record():
-            return place.notebook.append(step.kind, step.payload)
+            return context.run_log.append(step.kind, step.payload)
 
 
-def ask(step: Ask, place: Workplace) -> Event:
+def ask(step: Ask, context: RoundContext) -> Event:
     """Ask the backbone, show the words as they come, and record the reply."""
-    notebook, events = place.notebook, place.notebook.events()
-    if problem := without_price(limits(events), place.backbone.label, place.backbone.price_known):
+    run_log, events = context.run_log, context.run_log.events()
+    if problem := without_price(limits(events), context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
     began = time.monotonic()
     try:
-        reply = place.backbone.reply(
-            messages(events), place.load, Draft(notebook, time_left(events, notebook.seconds())), started(events).seed
+        reply = context.backbone.reply(
+            messages(events),
+            context.load,
+            StreamedReply(run_log, time_left(events, run_log.seconds())),
+            started(events).seed,
         )
         text = storable(reply.text)
         parsed = parse(text)
-        return notebook.append(
+        return run_log.append(
             "reply",
             Replied(
                 round=step.round,
-                author=place.backbone.label,
+                author=context.backbone.label,
                 text=text,
                 prose=parsed.prose,
                 hypotheses=parsed.hypotheses,
@@ -244,14 +238,14 @@ def ask(step: Ask, place: Workplace) -> Event:
             ),
         )
     finally:
-        notebook.draft("")
+        run_log.draft("")
 
 
-def run(step: Run, place: Workplace) -> Event:
+def run(step: Run, context: RoundContext) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
-    notebook, experiment = place.notebook, step.experiment
-    state, events = notebook.state(), notebook.events()
-    outcome = place.run_program(experiment.code, experiment.number, state)
+    run_log, experiment = context.run_log, step.experiment
+    state, events = run_log.state(), run_log.events()
+    outcome = context.run_program(experiment.code, experiment.number, state)
     known, result = outcome.threshold, outcome.result
     ended = ExperimentEnded(
         round=experiment.round,
@@ -273,20 +267,20 @@ def run(step: Run, place: Workplace) -> Event:
         rounds=limits(events).rounds,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.
-    return notebook.append("result", ended, state=result.state or state)
+    return run_log.append("result", ended, state=result.state or state)
 
 
-def record_trouble(notebook: Notebook, round_number: int, error: Exception) -> None:
+def record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
-    tries = attempts(notebook.events()) + 1
+    tries = attempts(run_log.events()) + 1
     log.error("Attempt %d of %d failed.", tries, ATTEMPTS, exc_info=error)
-    notebook.append("trouble", Troubled(round_number, tries, what))
+    run_log.append("retrying", Retrying(round_number, tries, what))
     if tries < ATTEMPTS:
         raise MachineryError(what) from error
-    follows = next_step(notebook.events(), notebook.seconds())
+    follows = next_step(run_log.events(), run_log.seconds())
     assert isinstance(follows, Record)
-    notebook.append(follows.kind, follows.payload)
+    run_log.append(follows.kind, follows.payload)
 
 
 def round_of(step: Step) -> int:
@@ -300,15 +294,15 @@ def round_of(step: Step) -> int:
             return getattr(step.payload, "round", 0)
 
 
-class Draft:
+class StreamedReply:
     """The reply under way: collects its pieces, shows them, and stops when a person stops the run.
 
     It also stops once the run's time is up, unless words are coming.
     """
 
-    def __init__(self, notebook: Notebook, seconds: float = math.inf) -> None:
+    def __init__(self, run_log: RunLog, seconds: float = math.inf) -> None:
         """`seconds` are left for the reply to come about."""
-        self.notebook = notebook
+        self.run_log = run_log
         self.text = ""
         self.until = time.monotonic() + seconds
         self.aside = False
@@ -316,27 +310,27 @@ class Draft:
     def __call__(self, piece: str | StatusNote | None) -> None:
         """The next piece. None: what came so far is void, and the reply starts over."""
         if isinstance(piece, StatusNote):
-            self.notebook.progress(piece.what, piece.done, piece.total)
+            self.run_log.progress(piece.what, piece.done, piece.total)
             self.aside = True
         elif piece or piece is None:
             self._take(piece)
-        if self.notebook.cancelled():
+        if self.run_log.cancelled():
             raise Cancelled("A person stopped the run.")
         if time.monotonic() >= self.until:
             raise TimeIsUp("The time is up.")
 
     def _take(self, piece: str | None) -> None:
         self.text = "" if piece is None else self.text + piece
-        self.notebook.draft(self.text)
+        self.run_log.draft(self.text)
         if piece:
             self.until = max(self.until, time.monotonic() + LULL)
             if self.aside:
-                self.notebook.progress("", 0, 0)
+                self.run_log.progress("", 0, 0)
                 self.aside = False
 
     def watched(self) -> bool:
         """Whether anybody reads along."""
-        return self.notebook.watched()
+        return self.run_log.watched()
 
 
 def storable(text: str) -> str:

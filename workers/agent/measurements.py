@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
-from workers.protocols import LogEntry, Observation, format_activation
 from workers.record.events import ExperimentEnded
+from workers.record.experiments import LogEntry, Observation
+from workers.record.figures import format_activation
 
 MOST_ROWS = 20
 MOST_MARKED = 5
@@ -65,7 +66,7 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
     if ordinary := result.ordinary:
         median, high, top = (format_activation(each) for each in (ordinary.median, ordinary.q90, ordinary.q99))
         yield (
-            f"Ordinary images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
+            f"OrdinaryActivations images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
             f"0.99 quantile {top}"
         )
     elif result.threshold is not None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from workers.agent.blocks import CONCLUDING, THINKING, cut
 from workers.agent.programs import find_program
-from workers.record.events import Conclusion, Hypothesis, HypothesisStatus
+from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20

@@ -12,7 +12,7 @@
   again.
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
   stopped may go on too.
-- A remark that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
+- A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.
 """
@@ -25,34 +25,30 @@ from dataclasses import dataclass
 
 from workers.agent.answers import answer_of, named, was_asked_for_more
 from workers.agent.instructions import render, rounds_told
-from workers.protocols import Usage, format_activation
 from workers.record.events import (
-    ENDS,
-    Awaited,
-    Conclusion,
     Ended,
     Event,
     ExperimentEnded,
     ExperimentStarted,
-    Halted,
-    Limits,
-    Noted,
-    Paused,
+    LimitsChanged,
+    Note,
     Payload,
-    Relimited,
-    Remarked,
+    Reminder,
     Replied,
     Resumed,
+    Retrying,
     Started,
-    Troubled,
+    kind_of,
 )
-from workers.record.limits import exceeded
+from workers.record.figures import format_activation
+from workers.record.limits import Limits, Usage, exceeded
+from workers.record.replies import Conclusion
 
 ATTEMPTS = 3
 """How often a step is tried before trouble ends the run."""
 
 GRACE = 60.0
-"""Seconds that last words may take to begin, once the time is up."""
+"""Seconds that final answer may take to begin, once the time is up."""
 
 NEAR = 0.1
 """By how much of the mean of the exemplars the best activation may lie below it, and still be near."""
@@ -94,7 +90,7 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
     if stands_still(events):
         return None
     if attempts(events) >= ATTEMPTS:
-        return _given_up(next(event.payload for event in reversed(events) if isinstance(event.payload, Troubled)))
+        return _given_up(next(event.payload for event in reversed(events) if isinstance(event.payload, Retrying)))
     latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
@@ -106,7 +102,7 @@ def stands_still(events: Sequence[Event]) -> bool:
     for event in reversed(events):
         if isinstance(event.payload, Resumed):
             return False
-        if event.kind in ENDS or isinstance(event.payload, Halted | Paused | Awaited):
+        if kind_of(event.kind).ends or kind_of(event.kind).stills:
             return True
     return False
 
@@ -115,25 +111,25 @@ def attempts(events: Sequence[Event]) -> int:
     """How often the step to do next has failed already. What people do meanwhile changes nothing, but for going on."""
     count = 0
     for event in reversed(events):
-        if isinstance(event.payload, Troubled):
+        if isinstance(event.payload, Retrying):
             count += 1
-        elif not isinstance(event.payload, Remarked | Relimited):
+        elif not isinstance(event.payload, Note | LimitsChanged):
             break
     return count
 
 
 def limits(events: Sequence[Event]) -> Limits:
     """The limits that hold: the latest that a person set, else those the run started with."""
-    latest = next((event.payload for event in reversed(events) if isinstance(event.payload, Relimited)), None)
+    latest = next((event.payload for event in reversed(events) if isinstance(event.payload, LimitsChanged)), None)
     return latest.limits if latest else started(events).limits
 
 
 def unheard(events: Sequence[Event], latest: int) -> bool:
-    """Whether a person remarked something that the author of the reply at place `latest` did not know."""
+    """Whether a person said something that the author of the reply at place `latest` did not know."""
     reply = events[latest].payload
     assert isinstance(reply, Replied)
     heard = reply.heard or events[latest].seq
-    return any(isinstance(event.payload, Remarked) and event.seq > heard for event in events)
+    return any(isinstance(event.payload, Note) and event.seq > heard for event in events)
 
 
 def started(events: Sequence[Event]) -> Started:
@@ -168,8 +164,8 @@ def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     reply = events[latest].payload
     assert isinstance(reply, Replied)
     since = [event.payload for event in events[latest + 1 :]]
-    if notes := _last_words(events, latest):
-        return _after_last_words(events, latest, notes, seconds)
+    if notes := _final_answer(events, latest):
+        return _after_final_answer(events, latest, notes, seconds)
     if reply.code is not None:
         return _unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
     answer = answer_of(events, latest)
@@ -181,16 +177,16 @@ def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
     return _between_rounds(events, latest, seconds)
 
 
-def _after_last_words(events: Sequence[Event], latest: int, notes: Sequence[int], seconds: float) -> Step:
+def _after_final_answer(events: Sequence[Event], latest: int, notes: Sequence[int], seconds: float) -> Step:
     """The end; after the first reply that concludes nothing or half, one more. `notes`: where it was asked for."""
     reply, answer = events[latest].payload, answer_of(events, latest)
     assert isinstance(reply, Replied)
     missing = answer.lacks(started(events).task)
     if missing and len(notes) == 1:
-        if any(_asks_for_last_words(event.payload) for event in events[latest + 1 :]):
+        if any(_asks_for_final_answer(event.payload) for event in events[latest + 1 :]):
             return Ask(reply.round + 1)
-        again = render("last_words_again", missing=named(missing))
-        return Record("note", Noted(reply.round, "last_words", again))
+        again = render("final_answer_again", missing=named(missing))
+        return Record("reminder", Reminder(reply.round, "final_answer", again))
     before = events[: notes[0]]
     reason = exceeded(limits(before), before, seconds) or "A limit of the run is reached."
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
@@ -213,39 +209,39 @@ def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Ste
     reply = events[latest].payload
     assert isinstance(reply, Replied)
     since = [event.payload for event in events[latest + 1 :]]
-    told = {payload.reason for payload in since if isinstance(payload, Noted)}
-    if "last_words" in told:
+    told = {payload.reason for payload in since if isinstance(payload, Reminder)}
+    if "final_answer" in told:
         return Ask(reply.round + 1)
     if reached := exceeded(limits(events), events, seconds):
-        return Record("note", Noted(reply.round, "last_words", render("last_words", reached=reached)))
+        return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
     result = next((payload for payload in since if isinstance(payload, ExperimentEnded)), None)
     note = _reading_note(events, latest) if result is None else _note(reply, result, best(events))
     if note is None or note.reason in told:
         return Ask(reply.round + 1)
-    return Record("note", note)
+    return Record("reminder", note)
 
 
-def _reading_note(events: Sequence[Event], latest: int) -> Noted:
+def _reading_note(events: Sequence[Event], latest: int) -> Reminder:
     """What the agent should hear of a reply that ran nothing and did not end the run."""
     reply, answer = events[latest].payload, answer_of(events, latest)
     assert isinstance(reply, Replied)
     rounds = rounds_told(reply.round, limits(events))
     if answer.conclusion is None:
-        return Noted(reply.round, "reminder", render("reminder", rounds=rounds))
+        return Reminder(reply.round, "format", render("format", rounds=rounds))
     if unheard(events, latest):
-        return Noted(reply.round, "set_aside", render("set_aside", rounds=rounds))
+        return Reminder(reply.round, "set_aside", render("set_aside", rounds=rounds))
     missing = named(answer.lacks(started(events).task))
-    return Noted(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
+    return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 
-def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Noted | None:
+def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
     """What the agent should hear of a result. One thing at most: two would contradict each other."""
     if reply.conclusion is not None:
-        return Noted(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
+        return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     is_new = result.own or (not result.measured and bool(_own(result)))
     if is_new and reached is not None and result.threshold is not None and _is_far(reached, result.threshold):
         words = render("continue", best=format_activation(reached), threshold=format_activation(result.threshold))
-        return Noted(reply.round, "continue", words)
+        return Reminder(reply.round, "continue", words)
     return None
 
 
@@ -254,34 +250,34 @@ def _is_far(reached: float, threshold: float) -> bool:
     return reached < threshold - NEAR * abs(threshold)
 
 
-def _last_words(events: Sequence[Event], latest: int) -> list[int]:
-    """Where the agent was asked for its last words before the reply at place `latest`, since limits last changed."""
-    changed = max((place for place, event in enumerate(events) if isinstance(event.payload, Relimited)), default=-1)
-    return [place for place in range(changed + 1, latest) if _asks_for_last_words(events[place].payload)]
+def _final_answer(events: Sequence[Event], latest: int) -> list[int]:
+    """Where the agent was asked for its final answer before the reply at place `latest`, since limits last changed."""
+    changed = max((place for place, event in enumerate(events) if isinstance(event.payload, LimitsChanged)), default=-1)
+    return [place for place in range(changed + 1, latest) if _asks_for_final_answer(events[place].payload)]
 
 
 def time_left(events: Sequence[Event], seconds: float) -> float:
     """Seconds in which the next reply has to begin; inf where there is no limit of time.
 
-    `seconds` is the work on the run so far. Last words, and a reply that a person had begin later still, get `GRACE`
+    `seconds` is the work on the run so far. Final answer, and a reply that a person had begin later still, get `GRACE`
     beyond the limit; in a short run less.
     """
     limit = limits(events).seconds
     if limit is None:
         return math.inf
-    late = seconds >= limit or _has_asked_for_last_words(events)
+    late = seconds >= limit or _has_asked_for_final_answer(events)
     return min(GRACE, limit) if late else limit - seconds
 
 
 def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record:
-    """What follows when the time is up before a reply came: it is asked for its last words; without those, the end."""
+    """What follows when the time is up before a reply came: it is asked for its final answer; without one, the end."""
     reached = exceeded(limits(events), events, seconds) or "The limit of time is reached."
-    if _has_asked_for_last_words(events):
-        words = f"{reached} No last words came: the agent was silent."
+    if _has_asked_for_final_answer(events):
+        words = f"{reached} No final answer came: the agent was silent."
         return Record("limit_reached", Ended(words, _half_answer(events) or Conclusion(), usage=spent))
     rounds = [event.payload.round for event in events if isinstance(event.payload, Replied)]
-    text = render("last_words", reached=reached)
-    return Record("note", Noted(max(rounds, default=0), "last_words", text, spent))
+    text = render("final_answer", reached=reached)
+    return Record("reminder", Reminder(max(rounds, default=0), "final_answer", text, spent))
 
 
 def _half_answer(events: Sequence[Event]) -> Conclusion | None:
@@ -292,18 +288,18 @@ def _half_answer(events: Sequence[Event]) -> Conclusion | None:
     return answer_of(events, latest).conclusion
 
 
-def _has_asked_for_last_words(events: Sequence[Event]) -> bool:
-    """Whether the last words were asked for, and neither came nor were put off since."""
+def _has_asked_for_final_answer(events: Sequence[Event]) -> bool:
+    """Whether the final answer were asked for, and neither came nor were put off since."""
     for event in reversed(events):
-        if isinstance(event.payload, Replied | Relimited | Resumed):
+        if isinstance(event.payload, Replied | LimitsChanged | Resumed):
             return False
-        if _asks_for_last_words(event.payload):
+        if _asks_for_final_answer(event.payload):
             return True
     return False
 
 
-def _asks_for_last_words(payload: Payload) -> bool:
-    return isinstance(payload, Noted) and payload.reason == "last_words"
+def _asks_for_final_answer(payload: Payload) -> bool:
+    return isinstance(payload, Reminder) and payload.reason == "final_answer"
 
 
 def _empty_replies(events: Sequence[Event]) -> int:
@@ -320,9 +316,7 @@ def _empty_replies(events: Sequence[Event]) -> int:
 
 
 def _given_up(trouble: Payload) -> Record:
-    assert isinstance(trouble, Troubled)
-    if trouble.provider:  # as earlier versions recorded it
-        return Record("halted", Halted(trouble.round, trouble.what))
+    assert isinstance(trouble, Retrying)
     return Record(
         "failed",
         Ended(

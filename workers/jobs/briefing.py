@@ -14,7 +14,8 @@ from workers.agent.measurements import ORDINARY_UNKNOWN
 from workers.errors import MissingPart
 from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import layer_of, name_of
-from workers.protocols import SystemSpec, format_activation
+from workers.record.figures import format_activation
+from workers.record.systems import SystemSpec
 
 
 def vocabulary_of(run: Run) -> str:

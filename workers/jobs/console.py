@@ -9,35 +9,36 @@ from threading import Event as Flag
 from typing import TextIO
 
 from experiments.models import Run
-from experiments.runs import limits
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.run_log import DatabaseNotebook
-from workers.protocols import Observation, format_activation
+from workers.jobs.run_log import DatabaseRunLog
+from workers.record import limits
 from workers.record.events import (
-    Awaited,
+    Blocked,
     Ended,
     Event,
     ExperimentEnded,
     ExperimentStarted,
     Forked,
-    Halted,
-    Handed,
-    Noted,
+    HandedOver,
+    LimitsChanged,
+    Note,
     Paused,
     Payload,
-    Relimited,
-    Remarked,
+    Reminder,
     Replied,
     Resumed,
+    Retrying,
     Started,
-    Troubled,
+    WaitingForPerson,
 )
+from workers.record.experiments import Observation
+from workers.record.figures import format_activation
 
 WIDTH = 100
 
 
-class ConsoleNotebook(DatabaseNotebook):
-    """The notebook in the database, which also shows each step as it is recorded."""
+class ConsoleRunLog(DatabaseRunLog):
+    """The run log in the database, which also shows each step as it is recorded."""
 
     def __init__(self, run: Run, images: ImagesInDatabase, lost: Flag, console: Console) -> None:
         super().__init__(run, images, lost)
@@ -50,7 +51,7 @@ class ConsoleNotebook(DatabaseNotebook):
 
     def begun(self) -> None:
         for event in self.events():
-            if isinstance(event.payload, Started | Forked | Remarked):
+            if isinstance(event.payload, Started | Forked | Note):
                 self.console.show(event)
 
     def draft(self, text: str) -> None:
@@ -91,10 +92,10 @@ def in_words(payload: Payload, kind: str) -> str:
             return f"Experiment {payload.number} runs …"
         case ExperimentEnded():
             return result_in_words(payload)
-        case Noted() | Troubled():
-            words = payload.text if isinstance(payload, Noted) else payload.what
+        case Reminder() | Retrying():
+            words = payload.text if isinstance(payload, Reminder) else payload.what
             return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
-        case Halted():
+        case Blocked():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case Ended():
             return heading(kind.replace("_", " ").capitalize(), payload.reason) + conclusion_in_words(payload)
@@ -109,15 +110,15 @@ def steering_in_words(payload: Payload) -> str:
             return heading("Paused", payload.who)
         case Resumed():
             return f"{payload.who} has the run go on.\n"
-        case Remarked():
-            return heading("Remark", payload.who) + textwrap.indent(payload.text, "  | ") + "\n"
-        case Relimited():
+        case Note():
+            return heading("Note", payload.who) + textwrap.indent(payload.text, "  | ") + "\n"
+        case LimitsChanged():
             return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
-        case Handed():
+        case HandedOver():
             return f"{payload.who} handed the run to {payload.label or payload.backbone}.\n"
         case Forked():
             return f"Forked from run {payload.run} after round {payload.round}.\n"
-        case Awaited():
+        case WaitingForPerson():
             return f"Round {payload.round} is a person's to write, on the run's page.\n"
     return ""
 

@@ -176,13 +176,14 @@ def payload(kind: str, data: Any) -> dict[str, Any]:
     """The payload of an event with all its fields. Raises ValueError."""
     import msgspec
 
-    from workers.record.events import PAYLOADS, from_json
+    from workers.record.decoding import decode
+    from workers.record.events import KINDS
 
-    if kind not in PAYLOADS:
+    if kind not in KINDS:
         raise ValueError("there is no such kind of event")
     try:
         # `asdict` rather than `to_json`: fields left to their defaults count too.
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(asdict(from_json(kind, data))))
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(asdict(decode(kind, data))))
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
     return data if found == data else found  # 3600 stays 3600 where 3600.0 is the same

@@ -7,7 +7,8 @@ from typing import Any
 
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.lab.memory import ImagesInMemory
-from workers.protocols import Bounds, SystemSpec
+from workers.protocols import Bounds
+from workers.record.systems import SystemSpec
 
 
 def run_program(

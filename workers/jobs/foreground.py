@@ -16,7 +16,7 @@ from experiments.core.display_name import person
 from experiments.models import Dataset, Run, VisionModelRow
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
-from workers.jobs.console import Console, ConsoleNotebook
+from workers.jobs.console import Console, ConsoleRunLog
 
 RETRY_SECONDS = 1.0
 
@@ -80,7 +80,7 @@ def play_on(claimed: Run, lost: Flag, console: Console) -> bool:
 
     try:
         current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
-        return play(current, lost, partial(ConsoleNotebook, console=console), any_model=True)
-    except MachineryError:  # the notebook has shown it
+        return play(current, lost, partial(ConsoleRunLog, console=console), any_model=True)
+    except MachineryError:  # the run log has shown it
         time.sleep(RETRY_SECONDS)
         return True

@@ -1,6 +1,6 @@
 """The beginning of a fork: what its parent did up to a round, copied in one transaction.
 
-Copied are replies, experiments, results, our notes and people's remarks, with the images by key and the state that
+Copied are replies, experiments, results, our reminders and people's notes, with the images by key and the state that
 experiments left. Usage is not: it is counted in the parent. The copies bear the time of their being made; the event
 `forked` that follows them says where the originals are.
 """
@@ -17,13 +17,14 @@ from experiments.core import transcript
 from experiments.core.transcript import Step
 from experiments.models import Event, Run
 from workers.errors import LeaseLost, RequestError
-from workers.jobs.run_log import DatabaseNotebook
-from workers.record.events import Forked, Payload, Remarked, Started, to_json
+from workers.jobs.run_log import DatabaseRunLog
+from workers.record.decoding import encode
+from workers.record.events import Forked, Note, Payload, Started
 
-COPIED = ("reply", "experiment", "result", "note", "remark")
+COPIED = ("reply", "experiment", "result", "reminder", "note")
 
 
-def begin(run: Run, notebook: DatabaseNotebook, first: Started) -> None:
+def begin(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
     """Record the beginning of a fork, whole or not at all; `run` is brought in step with it.
 
     Raises RequestError if the run it comes from is gone, LeaseLost.
@@ -37,7 +38,7 @@ def begin(run: Run, notebook: DatabaseNotebook, first: Started) -> None:
         row.claims = 0
         transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
-    notebook.begun()
+    run_log.begun()
 
 
 def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
@@ -47,12 +48,12 @@ def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
     yield from copies(parent, plan["upto"], run.last_seq)
     who, changes = plan["who"], plan.get("changes", {})
     yield step("forked", Forked(number, who, parent.pk, changes))
-    if text := plan.get("remark"):
-        yield step("remark", Remarked(number, who, text))
+    if text := plan.get("note"):
+        yield step("note", Note(number, who, text))
 
 
 def step(kind: str, payload: Payload) -> Step:
-    data = to_json(payload)
+    data = encode(payload)
     assert isinstance(data, dict)
     return Step(kind, data, timezone.now())
 
@@ -62,7 +63,7 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
     for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
-        if event.payload.get("reason") == "last_words":  # its own limits hold for the fork
+        if event.payload.get("reason") == "final_answer":  # its own limits hold for the fork
             continue
         last += 1
         heard[event.seq] = last

@@ -14,6 +14,7 @@ from experiments.core.display_name import person
 from experiments.models import HumanReply, Run
 from experiments.models.human_reply import What
 from workers.protocols import Backbone
+from workers.record import tasks
 
 KEY = "person"
 """Of the backbone, in the registry."""
@@ -99,7 +100,7 @@ def problems(turn: HumanReply) -> dict[str, str]:
     if turn.what == What.EXPERIMENT and not reply.program:
         return {"program": NO_PROGRAM}
     if turn.what == What.CONCLUSION and not (reply.description or reply.bias or reply.labels):
-        return {"labels" if turn.run.task == "spurious" else "description": NO_CONCLUSION}
+        return {"description" if "description" in tasks.named(turn.run.task).answer[:1] else "labels": NO_CONCLUSION}
     if comes_back(reply):
         return {}
     return {name: MISREAD for name in parts(reply) if not stands_alone(reply, name)} or {"prose": MISREAD}

@@ -19,6 +19,7 @@ from experiments.models import Image
 from workers.jobs import thumbnails
 from workers.lab.imaging import encode_png, image_key
 from workers.protocols import Provenance
+from workers.record.origins import Origin
 
 REMEMBERED = ("origin", "prompt", "seed", "scene", "raw", "original")
 """Columns of what is known of an image."""
@@ -38,7 +39,7 @@ class ImagesInDatabase:
     def remember(self, image: Pillow.Image, provenance: Provenance, key: str = "") -> str:
         key = key or image_key(image)
         before = self.recall(key)
-        if before and (before.origin != "uploaded" or provenance.origin == "uploaded"):
+        if before and (before.origin != Origin.EXTERNAL or provenance.origin == Origin.EXTERNAL):
             provenance = before
         elif before != provenance:
             self.unsaved.add(key)
@@ -83,10 +84,10 @@ class ImagesInDatabase:
             future.result()
         self.writing.clear()
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
-        # Another worker may have stored the same pixels meanwhile: only "uploaded" gives way.
-        known = [row for row in rows if row.origin != "uploaded"]
+        # Another worker may have stored the same pixels meanwhile: only "external" gives way.
+        known = [row for row in rows if row.origin != Origin.EXTERNAL]
         Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
-        Image.objects.bulk_create([row for row in rows if row.origin == "uploaded"], ignore_conflicts=True)
+        Image.objects.bulk_create([row for row in rows if row.origin == Origin.EXTERNAL], ignore_conflicts=True)
         self.unsaved.clear()
 
 
@@ -123,7 +124,7 @@ def write(key: str, image: Pillow.Image, data: bytes) -> bytes:
 
 def provenance_of(origin: Any, prompt: str, seed: int | None, scene: Any, raw: str, original: str) -> Provenance:
     """From the columns of `REMEMBERED`."""
-    return Provenance(origin, prompt, seed, scene, raw or None, original or None)
+    return Provenance(Origin(origin), prompt, seed, scene, raw or None, original or None)
 
 
 def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:

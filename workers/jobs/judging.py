@@ -20,7 +20,8 @@ from workers.errors import ContentRefused, RequestError
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
 from workers.metrics import two_way
-from workers.protocols import Backbone, Emit, Message, Progress, Reply, StatusNote, Usage, usage_of
+from workers.protocols import Backbone, Emit, Message, Progress, Reply, StatusNote, usage_of
+from workers.record.limits import Usage
 
 ATTEMPTS = 2
 """Replies to one pair, the first included, until one can be read."""

@@ -19,8 +19,8 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from experiments.models import Run
-from experiments.models.run import ACTIVE, Status
 from workers.jobs.routine import Routine
+from workers.record.statuses import ACTIVE, Status
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from experiments.core.queue import enqueue, row_of
 from experiments.models import Run
-from experiments.models.run import ACTIVE
 from workers.jobs import exchange, jail, job_runner, thumbnails
+from workers.record.statuses import ACTIVE
 
 log = logging.getLogger(__name__)
 

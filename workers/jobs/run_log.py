@@ -1,6 +1,6 @@
-"""The notebook in the database: every step of a run, recorded under the claim of one worker.
+"""The run log in the database: every step of a run, recorded under the claim of one worker.
 
-A `Notebook` (agent/events.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
+A `RunLog` (agent/events.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
-from workers.protocols import LogEntry
-from workers.record.events import Event, ExperimentEnded, Payload, Remarked, from_json, to_json
+from workers.record.decoding import decode, encode
+from workers.record.events import Event, ExperimentEnded, Note, Payload
+from workers.record.experiments import LogEntry
 
 DRAFT_EVERY = 0.1
 """Seconds between two pieces of a reply under way."""
@@ -30,7 +31,7 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at whether the run was stopped, and whether somebody watches it."""
 
 
-class DatabaseNotebook:
+class DatabaseRunLog:
     """For one claim of one run; used by one thread."""
 
     def __init__(self, run: Run, images: ImagesInDatabase, lost: threading.Event) -> None:
@@ -45,14 +46,14 @@ class DatabaseNotebook:
 
     def events(self) -> Sequence[Event]:
         while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
-            self.known += [Event(row.seq, row.kind, from_json(row.kind, row.payload)) for row in rows]
+            self.known += [Event(row.seq, row.kind, decode(row.kind, row.payload)) for row in rows]
         return self.known
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
         with transaction.atomic():
-            if kind == "concluded" and (remark := self.overheard()):
-                return remark
+            if kind == "concluded" and (note := self.overheard()):
+                return note
             row = self.record(kind, payload, state)
         self.show("", 0, 0)
         return Event(row.seq, kind, payload)
@@ -63,16 +64,16 @@ class DatabaseNotebook:
     def record(self, kind: str, payload: Payload, state: bytes) -> Row:
         try:
             return transcript.append(
-                self.run.pk, kind, to_json(payload), fence=self.run.fence, seconds=self.seconds(), state=state
+                self.run.pk, kind, encode(payload), fence=self.run.fence, seconds=self.seconds(), state=state
             )
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
 
     def overheard(self) -> Event | None:
-        """A remark made since the events were last looked at: it keeps the run from concluding. Locks the run."""
+        """A note made since the events were last looked at: it keeps the run from concluding. Locks the run."""
         Run.objects.select_for_update().get(pk=self.run.pk)
         known = len(self.known)
-        return next((event for event in self.events()[known:] if isinstance(event.payload, Remarked)), None)
+        return next((event for event in self.events()[known:] if isinstance(event.payload, Note)), None)
 
     def entries(self) -> list[LogEntry]:
         """Everything logged in the run so far."""

@@ -24,13 +24,14 @@ from workers.jobs import briefing, forking, human_backbone, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
-from workers.jobs.run_log import DatabaseNotebook
+from workers.jobs.run_log import DatabaseRunLog
 from workers.jobs.stop_button import StopButton
 from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import build_reference
-from workers.protocols import Backbone, Bounds, Progress, SystemSpec, Usage
-from workers.record.events import Ended, Limits, Started, Task
-from workers.record.limits import without_price
+from workers.protocols import Backbone, Bounds, Progress
+from workers.record.events import Ended, Started
+from workers.record.limits import Limits, Usage, without_price
+from workers.record.systems import SystemSpec
 from workers.sandbox.program import program_style
 
 POISON = (
@@ -38,34 +39,34 @@ POISON = (
     "too little memory is the usual reason. What was recorded before is kept."
 )
 
-NotebookOf = Callable[[Run, ImagesInDatabase, Event], DatabaseNotebook]
+RunLogOf = Callable[[Run, ImagesInDatabase, Event], DatabaseRunLog]
 
 
-def play(run: Run, lost: Event, notebook_of: NotebookOf = DatabaseNotebook, *, any_model: bool = False) -> bool:
+def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_model: bool = False) -> bool:
     """Play one round; `any_model` lets it ask its backbone for a model of the provider that is not on offer.
 
     True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
     """
     images = ImagesInDatabase()
-    notebook = notebook_of(run, images, lost)
+    run_log = run_log_of(run, images, lost)
     if run.claims > MOST_CLAIMS:
-        notebook.append("failed", Ended(POISON.format(claims=run.claims - 1)))
+        run_log.append("failed", Ended(POISON.format(claims=run.claims - 1)))
         return False
-    backbone = attempt(notebook, run.rounds, partial(prepare, run, notebook, any_model))
+    backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))
     if backbone is None:
         return False
-    return play_round(notebook, backbone, Runner(run, notebook, images, backbone), images.load)
+    return play_round(run_log, backbone, Runner(run, run_log, images, backbone), images.load)
 
 
-def prepare(run: Run, notebook: DatabaseNotebook, any_model: bool) -> Backbone:
+def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
     refuse_unknown(run, any_model)
     if run.started is None:
         first = first_event(run)
         if run.fork_round:
-            forking.begin(run, notebook, first)
+            forking.begin(run, run_log, first)
         else:
-            notebook.append("started", first)
+            run_log.append("started", first)
     backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
     return human_backbone.with_reply(backbone, run) if run.backbone == human_backbone.KEY else backbone
 
@@ -89,7 +90,7 @@ def first_event(run: Run) -> Started:
     made_with = parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
-        task_of(run),
+        run.task,
         spec,
         backbone=run.backbone,
         limits=limits_of(run),
@@ -103,22 +104,22 @@ def first_event(run: Run) -> Started:
 class Runner:
     """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
 
-    def __init__(self, run: Run, notebook: DatabaseNotebook, images: ImagesInDatabase, backbone: Backbone) -> None:
+    def __init__(self, run: Run, run_log: DatabaseRunLog, images: ImagesInDatabase, backbone: Backbone) -> None:
         self.run = run
-        self.notebook = notebook
+        self.run_log = run_log
         self.images = images
         self.backbone = backbone
 
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
         describer = self.describer(number) if self.backbone.sees else None
-        stop = StopButton(self.run, number, self.notebook)
+        stop = StopButton(self.run, number, self.run_log)
         context = laboratory().experiment_context(
             spec_of(self.run),
             self.images,
             seed=self.run.seed,
             toolset=self.run.toolset,
             describer=describer,
-            earlier=self.notebook.entries(),
+            earlier=self.run_log.entries(),
             progress=stop.progress,
         )
         try:
@@ -151,11 +152,11 @@ class Runner:
         return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.while_there_is_time())
 
     def while_there_is_time(self) -> Progress:
-        """The notebook's progress, which also ends what a tool waits for once the run's time is well past."""
-        until = time.monotonic() + time_left(self.notebook.events(), self.notebook.seconds()) + GRACE
+        """The run log's progress, which also ends what a tool waits for once the run's time is well past."""
+        until = time.monotonic() + time_left(self.run_log.events(), self.run_log.seconds()) + GRACE
 
         def progress(what: str, done: int, total: int) -> None:
-            self.notebook.progress(what, done, total)
+            self.run_log.progress(what, done, total)
             if time.monotonic() >= until:
                 raise ToolRefused("The time of this investigation is up. Nothing more is described: conclude.")
 
@@ -164,12 +165,6 @@ class Runner:
 
 def spec_of(run: Run) -> SystemSpec:
     return SystemSpec(run.system_kind, run.model, run.layer, run.unit, run.options)
-
-
-def task_of(run: Run) -> Task:
-    """The task as it was saved; `start` refuses one that does not exist."""
-    task: Task = run.task  # type: ignore[assignment]
-    return task
 
 
 def limits_of(run: Run) -> Limits:

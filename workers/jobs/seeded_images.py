@@ -10,6 +10,7 @@ from PIL import ImageDraw, ImageEnhance
 from experiments.models import Image
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
+from workers.record.origins import Origin
 
 SIDE = 224
 COLOURS = ("crimson", "forestgreen", "royalblue", "gold", "purple", "whitesmoke", "dimgray", "darkorange", "hotpink")
@@ -25,8 +26,8 @@ def draw_images() -> Sequence[tuple[Image, str]]:
         for colour in COLOURS:
             for shape in SHAPES:
                 image, masked = drawn(ground, colour, shape)
-                key = memory.remember(image, Provenance("generated", f"a {colour} {shape}", 0))
-                keys.append((key, memory.remember(masked, Provenance("generated", raw=key))))
+                key = memory.remember(image, Provenance(Origin.GENERATED, f"a {colour} {shape}", 0))
+                keys.append((key, memory.remember(masked, Provenance(Origin.GENERATED, raw=key))))
     memory.flush()
     rows = Image.objects.in_bulk([key for key, _ in keys])
     return [(rows[key], masked) for key, masked in keys]

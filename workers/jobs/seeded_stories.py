@@ -10,22 +10,15 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from experiments.models import Event, Experiment, Observation, Run, Unit
-from experiments.models.run import Status
 from experiments.models.search_text import Kind
-from workers.protocols import ExperimentStatus, LogEntry, SystemSpec, ToolCall
-from workers.protocols import Observation as Logged
-from workers.record.events import (
-    Conclusion,
-    Ended,
-    ExperimentEnded,
-    ExperimentStarted,
-    Hypothesis,
-    Limits,
-    Payload,
-    Replied,
-    Started,
-    to_json,
-)
+from workers.record.decoding import encode
+from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Payload, Replied, Started
+from workers.record.experiments import ExperimentStatus, LogEntry, ToolCall
+from workers.record.experiments import Observation as Logged
+from workers.record.limits import Limits
+from workers.record.replies import Conclusion, Hypothesis
+from workers.record.statuses import Status
+from workers.record.systems import SystemSpec
 
 TOLD = 100
 """Runs, the newest, that have a transcript."""
@@ -90,7 +83,7 @@ def tell(runs: Sequence[Run]) -> None:
         seqs: dict[int, int] = {}
         events = []
         for seq, (kind, payload) in enumerate(story(run), 1):
-            events.append(Event(run=run, seq=seq, kind=kind, payload=to_json(payload), time=run.created))
+            events.append(Event(run=run, seq=seq, kind=kind, payload=encode(payload), time=run.created))
             if isinstance(payload, ExperimentEnded):
                 seqs[payload.number] = seq
         Event.objects.bulk_create(events)

@@ -6,28 +6,28 @@ import time
 
 from experiments.models import Run
 from workers.errors import Cancelled
-from workers.jobs.run_log import LOOK_EVERY, DatabaseNotebook
+from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.protocols import ExperimentResult
 
 
 class StopButton:
     """Of one experiment; nobody can press that of an agent's."""
 
-    def __init__(self, run: Run, number: int, notebook: DatabaseNotebook) -> None:
+    def __init__(self, run: Run, number: int, run_log: DatabaseRunLog) -> None:
         round_number = run.experiments.filter(number=number).values("round")[:1]
         self.turn = run.human_replies.filter(sent__isnull=False, round=round_number).first()
-        self.notebook = notebook
+        self.run_log = run_log
         self.who = ""
         """Who stopped it; empty while nobody has."""
         self.began = self.looked = time.monotonic()
 
     def pressed(self) -> bool:
         """Whether the program is to end, be it alone or with its run. Cheap to call often. Raises LeaseLost."""
-        return self.notebook.cancelled() or self.seen()
+        return self.run_log.cancelled() or self.seen()
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show what a tool does. Raises Cancelled if it is to end."""
-        self.notebook.progress(what, done, total)
+        self.run_log.progress(what, done, total)
         if self.seen():
             raise Cancelled("A person stopped the program.")
 

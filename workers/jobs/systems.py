@@ -8,7 +8,8 @@ from workers import registry
 from workers.errors import RequestError, UnknownName
 from workers.jobs import plugin_keys
 from workers.jobs.laboratory import laboratory
-from workers.protocols import LayerInfo, SystemSpec
+from workers.protocols import LayerInfo
+from workers.record.systems import SystemSpec
 
 
 def system_named(model: str, layer: str, unit: str, dataset: str = "") -> SystemSpec:

@@ -13,7 +13,9 @@ from experiments.models import Dataset, Exemplar, Layer, LayerIndex, Run, Unit, 
 from workers import registry
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
-from workers.protocols import Progress, Provenance, SystemSpec
+from workers.protocols import Progress, Provenance
+from workers.record.origins import Origin
+from workers.record.systems import SystemSpec
 
 if TYPE_CHECKING:
     from workers.lab.index_files import UnitStatistics
@@ -26,8 +28,8 @@ def write(profile: UnitProfile, progress: Progress) -> None:
     images = ImagesInDatabase()
     rows = []
     for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):
-        raw = images.remember(exemplar.picture.image, Provenance("exemplar", scene=exemplar.picture.scene))
-        masked = images.remember(exemplar.masked, Provenance("exemplar", raw=raw))
+        raw = images.remember(exemplar.picture.image, Provenance(Origin.EXEMPLAR, scene=exemplar.picture.scene))
+        masked = images.remember(exemplar.masked, Provenance(Origin.EXEMPLAR, raw=raw))
         rows.append(
             Exemplar(profile=profile, rank=rank, activation=exemplar.activation, image_id=raw, masked_id=masked)
         )

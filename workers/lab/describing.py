@@ -19,7 +19,8 @@ from PIL.Image import Image
 
 from workers.errors import Cancelled, ContentRefused, MaiaError, ToolRefused
 from workers.lab.imaging import image_key
-from workers.protocols import Backbone, ImagePart, Message, Progress, Reply, StatusNote, Usage, no_progress, usage_of
+from workers.protocols import Backbone, ImagePart, Message, Progress, Reply, StatusNote, no_progress, usage_of
+from workers.record.limits import Usage
 
 OBSERVER = """\
 You look at images for a study of a vision network and put them into words. You are told nothing else of the study, so

@@ -12,7 +12,9 @@ from typing import Any
 from workers.errors import ToolMisuse
 from workers.lab.memory import StoredImage, encode_text, find_raw
 from workers.lab.system import System
-from workers.protocols import ImageMemory, LogEntry, Observation, differs
+from workers.protocols import ImageMemory
+from workers.record.experiments import LogEntry, Observation
+from workers.record.figures import differs
 
 MOST_OBSERVATIONS = 256
 """Images one experiment may log."""

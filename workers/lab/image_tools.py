@@ -12,18 +12,9 @@ from dataclasses import dataclass, replace
 from workers.errors import ToolRefused
 from workers.lab.imaging import refused_picture
 from workers.lab.memory import StoredImage, is_made, raw_key, store_images
-from workers.protocols import (
-    Describer,
-    ImageEditor,
-    ImageGenerator,
-    ImageMemory,
-    Json,
-    LogEntry,
-    Origin,
-    Picture,
-    Progress,
-    Provenance,
-)
+from workers.protocols import Describer, ImageEditor, ImageGenerator, ImageMemory, Json, Picture, Progress, Provenance
+from workers.record.experiments import LogEntry
+from workers.record.origins import Origin
 
 _SHOWN = 200
 """Characters of a prompt or a remark that are shown again."""
@@ -87,7 +78,7 @@ class ImageTools:
         generator = self._backends.generator()
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
-        self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != "original")
+        self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != Origin.ORIGINAL)
         made = zip(pictures, prompts, seeds, strict=True)
         return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
@@ -103,7 +94,7 @@ class ImageTools:
         ]
         edited = self._edited(originals, instructions, seeds)
         made = zip(edited, instructions, seeds, originals, strict=True)
-        known = [Provenance("edited", words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
+        known = [Provenance(Origin.EDITED, words, seed, each.scene, None, kept.key) for each, words, seed, kept in made]
         found = self._keep(edited, known)
         for kept, words, original in zip(found, instructions, originals, strict=True):
             if kept.key == original.key and is_made(kept):

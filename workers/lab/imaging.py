@@ -22,7 +22,8 @@ from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
-from workers.protocols import WHOLE_IMAGE, Box, LabSettings, Picture, Surroundings, SystemSpec
+from workers.protocols import WHOLE_IMAGE, Box, LabSettings, Picture, Surroundings
+from workers.record.systems import SystemSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,8 @@ import numpy as np
 
 from workers.errors import MachineryError
 from workers.lab.running_stats import IMAGE_BINS, RunningStats
-from workers.protocols import OrdinaryActivations, PublishedLayer
+from workers.protocols import PublishedLayer
+from workers.record.systems import OrdinaryActivations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

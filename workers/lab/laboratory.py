@@ -29,13 +29,13 @@ from workers.protocols import (
     Json,
     LabSettings,
     LayerInfo,
-    LogEntry,
     Progress,
     Subject,
-    SystemSpec,
     VisionModel,
     no_progress,
 )
+from workers.record.experiments import LogEntry
+from workers.record.systems import SystemSpec
 
 MOST_SUBJECTS = 32
 """Subjects kept at a time: each holds its exemplars, a few MB."""

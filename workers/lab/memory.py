@@ -19,6 +19,7 @@ from PIL.Image import Image
 
 from workers.lab.imaging import as_image, encode_png, image_key, placeholder
 from workers.protocols import ImageMemory, Provenance
+from workers.record.origins import Origin
 
 MOST_TEXTS = 20_000
 """Texts of images that are known again without decoding them, a hundred bytes each."""
@@ -37,7 +38,7 @@ class ImagesInMemory:
         with self._lock:
             self._images.setdefault(key, image.copy())
             known = self._known.get(key)
-            if known is None or known.origin == "uploaded":
+            if known is None or known.origin == Origin.EXTERNAL:
                 self._known[key] = provenance
         return key
 
@@ -120,7 +121,7 @@ def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]
 
 
 def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
-    """The image a program passed; pixels never seen before are kept as "uploaded".
+    """The image a program passed; pixels never seen before are kept as "external".
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
@@ -132,8 +133,8 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
     key = image_key(image)
     known = memory.recall(key)
     if known is None:
-        memory.remember(image, Provenance("uploaded"), key)
-    return StoredImage(key, image, known or Provenance("uploaded"))
+        memory.remember(image, Provenance(Origin.EXTERNAL), key)
+    return StoredImage(key, image, known or Provenance(Origin.EXTERNAL))
 
 
 def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
@@ -141,7 +142,7 @@ def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
     raw = kept.provenance.raw
     if raw is None:
         return kept
-    return StoredImage(raw, memory.load(raw), memory.recall(raw) or Provenance("uploaded"))
+    return StoredImage(raw, memory.load(raw), memory.recall(raw) or Provenance(Origin.EXTERNAL))
 
 
 def raw_key(kept: StoredImage) -> str:

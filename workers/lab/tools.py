@@ -19,7 +19,10 @@ from workers.lab.image_tools import ImageTools
 from workers.lab.imaging import image_from_text
 from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, raw_key, store_images
 from workers.lab.system import System
-from workers.protocols import Exemplar, ImageMemory, LogEntry, OrdinaryActivations, Progress, Provenance, no_progress
+from workers.protocols import Exemplar, ImageMemory, Progress, Provenance, no_progress
+from workers.record.experiments import LogEntry
+from workers.record.origins import Origin
+from workers.record.systems import OrdinaryActivations
 
 MOST_REMARKS = 20
 _NOT_MADE = " (not made"
@@ -83,7 +86,7 @@ class Tools:
         """
         return [
             kept.image
-            for kept in self._image_tools.generate(arguments.check_texts(prompt_list, "prompt_list"), "generated")
+            for kept in self._image_tools.generate(arguments.check_texts(prompt_list, "prompt_list"), Origin.GENERATED)
         ]
 
     def edit_images(
@@ -250,7 +253,9 @@ class Tools:
 
     def _raw(self, exemplars: Sequence[Exemplar]) -> list[StoredImage]:
         pictures = [exemplar.picture for exemplar in exemplars]
-        return store_images(self._memory, [(each.image, Provenance("exemplar", scene=each.scene)) for each in pictures])
+        return store_images(
+            self._memory, [(each.image, Provenance(Origin.EXEMPLAR, scene=each.scene)) for each in pictures]
+        )
 
     def _originals(self, given: Sequence[Any]) -> list[StoredImage]:
         """The raw images to edit; those given as prompts are drawn."""
@@ -262,7 +267,7 @@ class Tools:
             else:
                 found[at] = find_raw(self._memory, look_up(self._memory, value, f"prompts_or_images[{at}]"))
         wanted = list(dict.fromkeys(prompts.values()))
-        drawn = dict(zip(wanted, self._image_tools.generate(wanted, "original"), strict=True))
+        drawn = dict(zip(wanted, self._image_tools.generate(wanted, Origin.ORIGINAL), strict=True))
         return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
 
     def _noted(self, kept: StoredImage, title: str = "") -> str:

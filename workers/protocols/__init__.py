@@ -3,23 +3,13 @@
 Plug-ins implement these. Images are `PIL.Image.Image` in mode RGB everywhere, unless said otherwise.
 """
 
-from workers.protocols.conversation import (
-    Backbone,
-    Emit,
-    ImagePart,
-    Message,
-    Reply,
-    StatusNote,
-    Usage,
-    usage_of,
-)
+from workers.protocols.conversation import Backbone, Emit, ImagePart, Message, Reply, StatusNote, usage_of
 from workers.protocols.images import (
     Describer,
     ImageEditor,
     ImageGenerator,
     ImageMemory,
     Json,
-    Origin,
     Picture,
     Progress,
     Provenance,
@@ -42,32 +32,14 @@ from workers.protocols.models import (
     probabilities,
     visible_part,
 )
-from workers.protocols.sandbox import (
-    Bounds,
-    ExperimentResult,
-    ExperimentStatus,
-    Sandbox,
-    ToolCall,
-)
+from workers.protocols.sandbox import Bounds, ExperimentResult, Sandbox
 from workers.protocols.settings import (
     LabSettings,
     Precision,
     Provider,
     Surroundings,
 )
-from workers.protocols.systems import (
-    Exemplar,
-    LogEntry,
-    Observation,
-    OrdinaryActivations,
-    Response,
-    Subject,
-    SystemSpec,
-    UnitIndex,
-    UnitRecord,
-    differs,
-    format_activation,
-)
+from workers.protocols.systems import Exemplar, Response, Subject, UnitIndex, UnitRecord
 
 __all__ = [
     "WHOLE_IMAGE",
@@ -84,7 +56,6 @@ __all__ = [
     "Emit",
     "Exemplar",
     "ExperimentResult",
-    "ExperimentStatus",
     "ImageEditor",
     "ImageGenerator",
     "ImageMemory",
@@ -92,11 +63,7 @@ __all__ = [
     "Json",
     "LabSettings",
     "LayerInfo",
-    "LogEntry",
     "Message",
-    "Observation",
-    "OrdinaryActivations",
-    "Origin",
     "Picture",
     "Precision",
     "Progress",
@@ -111,14 +78,9 @@ __all__ = [
     "StatusNote",
     "Subject",
     "Surroundings",
-    "SystemSpec",
-    "ToolCall",
     "UnitIndex",
     "UnitRecord",
-    "Usage",
     "VisionModel",
-    "differs",
-    "format_activation",
     "no_progress",
     "probabilities",
     "usage_of",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.errors import MaiaError
+from workers.record.limits import Usage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -33,17 +34,6 @@ class Message:
         return "\n".join(part for part in self.parts if isinstance(part, str))
 
 
-@dataclass(frozen=True)
-class Usage:
-    """What a reply took. Tokens as the provider counts them; cost in US dollars."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    priced: bool = True
-    """Whether `cost` is all of it: False where a price is not known."""
-
-
 def usage_of(error: MaiaError) -> Usage:
     """What a reply took that did not come about, for the reason that the error gives."""
     return error.spent if isinstance(error.spent, Usage) else Usage()
@@ -52,7 +42,7 @@ def usage_of(error: MaiaError) -> Usage:
 @dataclass(frozen=True)
 class Reply:
     text: str
-    usage: Usage = Usage()
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     captions: int = 0
     """Images of the conversation that had to give way to their captions, for want of room in the context window."""
     by_person: bool = False

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workers.record.origins import Origin
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Json = Any
 """Whatever `json.dumps` takes. Only at the edge: rows, the wire, files."""
-
-Origin = Literal["exemplar", "generated", "edited", "original", "uploaded"]
-"""Where an image came from. An original is an image generated to be edited."""
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)` between steps of long work. May raise `Cancelled`."""
@@ -53,7 +52,7 @@ class Provenance:
 class ImageMemory(Protocol):
     """Remembers images by key (`lab.imaging.image_key`) across rounds and workers.
 
-    What is known of a key is kept; only "uploaded" gives way to something better known.
+    What is known of a key is kept; only "external" gives way to something better known.
     """
 
     def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from workers.protocols.images import Json
-
-ExperimentStatus = Literal["ok", "program_error", "tool_error", "timeout", "memory", "killed"]
+from workers.record.experiments import ExperimentStatus, ToolCall
 
 
 @dataclass(frozen=True)
@@ -27,15 +26,6 @@ class Bounds:
     calls: int = 1_000
     pixels: int = 4096 * 4096
     """Pixels of one image."""
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One call that a program made; `arguments` is a short, readable summary."""
-
-    name: str
-    arguments: str
-    seconds: float
 
 
 @dataclass(frozen=True)

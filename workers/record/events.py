@@ -1,66 +1,38 @@
 """The events of a run: what happened, in order, and nothing else. Everything shown or counted derives from them.
 
-A run's events are a list of `Event`, each with a payload of one class below. Payloads travel as plain JSON
-(`to_json`, `from_json`); images appear as keys only. Who reads them: `conversation` (for the backbone), `loop` (for
-the next step), and the web's templates (as JSON; field names are therefore part of the contract).
+  started ─► reply ─► experiment ─► result ─► [reminder] ─► reply ─► … ─► concluded | limit_reached | cancelled | failed
+                └─► blocked | paused | waiting_for_person ─► resumed | reply ─► (the step that was due)
 
-    started ─► reply ─► experiment ─► result ─► [note] ─► reply ─► … ─► concluded | limit_reached | cancelled | failed
-                  └─► halted | paused | awaited ─► resumed | reply ─► (the step that was due)
-
-A person's remark, new limits and a new author of the replies may come at any place.
+A person's note, new limits and a new author of the replies may come at any place. A kind of event is a class here and
+its row of `KINDS`; payloads travel as plain JSON (`decoding`), images appear as keys only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from enum import StrEnum
+from typing import Literal
 
-import msgspec
-
-from workers.protocols import ExperimentStatus, Json, LogEntry, OrdinaryActivations, SystemSpec, ToolCall, Usage
-
-HypothesisStatus = Literal["open", "supported", "refuted"]
-Task = Literal["describe", "bias", "spurious", "free"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a run may use before it is asked for its best conclusion. None means no limit."""
-
-    rounds: int | None = 25
-    tokens: int | None = 1_000_000
-    cost: float | None = 5.0
-    """US dollars."""
-    seconds: float | None = 3600.0
-    """Seconds of work, not counting waits between rounds."""
+from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
+from workers.record.limits import Limits, Usage
+from workers.record.replies import Conclusion, Hypothesis
+from workers.record.statuses import ENDED, STILL, Status
+from workers.record.systems import OrdinaryActivations, SystemSpec
 
 
 @dataclass(frozen=True)
-class Hypothesis:
-    number: int
-    text: str
-    status: HypothesisStatus = "open"
-    reason: str = ""
-    """The figure that decides it, in the agent's words."""
+class Payload:
+    """What an event says. Every class of payloads is one of these."""
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """What the agent says in the end. Which fields are filled depends on the task."""
-
-    description: str = ""
-    labels: tuple[str, ...] = ()
-    reasoning: str = ""
-    bias: str = ""
-
-
-@dataclass(frozen=True)
-class Started:
+class Started(Payload):
     """The first event: everything the agent was told, so that a run can be read without the code of its day."""
 
     question: str
-    task: Task
+    task: str
+    """A key of `tasks.TASKS`."""
     system: SystemSpec
     backbone: str
     limits: Limits
@@ -75,7 +47,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Replied:
+class Replied(Payload):
     """A reply of the backbone, parsed when it was recorded."""
 
     round: int
@@ -93,7 +65,7 @@ class Replied:
     captions: int = 0
     """Images that gave way to their captions because the conversation outgrew the context window."""
     heard: int = 0
-    """The last event that its author knew; remarks made while it was written come after it."""
+    """The last event that its author knew; notes made while it was written come after it."""
     by_person: bool = False
     """Whether a person wrote it."""
     setbacks: tuple[str, ...] = ()
@@ -107,7 +79,7 @@ class Replied:
 
 
 @dataclass(frozen=True)
-class ExperimentStarted:
+class ExperimentStarted(Payload):
     round: int
     number: int
     """Counts the run's experiments from 1."""
@@ -115,7 +87,7 @@ class ExperimentStarted:
 
 
 @dataclass(frozen=True)
-class ExperimentEnded:
+class ExperimentEnded(Payload):
     """`threshold` is the mean activation of the exemplars, once known; activations below it are weak."""
 
     round: int
@@ -126,10 +98,11 @@ class ExperimentEnded:
     output_truncated: bool = False
     error: str = ""
     seconds: float = 0.0
+    """The program's own time."""
     tool_seconds: float = 0.0
     calls: tuple[ToolCall, ...] = ()
     threshold: float | None = None
-    usage: Usage = Usage()  # noqa: RUF009
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What describing images took, where a language model does it."""
     measured: int = 0
     """Images the system measured in this experiment, logged or not."""
@@ -142,42 +115,52 @@ class ExperimentEnded:
     rounds: int | None = None
     """How many rounds the run could have at this time."""
 
+    @property
+    def observations(self) -> list[Observation]:
+        """All that was logged, in order."""
+        return [each for entry in self.entries for each in entry.observations]
+
 
 @dataclass(frozen=True)
-class Noted:
+class Reminder(Payload):
     """Our words to the agent between rounds. `reason` is the name of the prompt they came from."""
 
     round: int
-    reason: Literal["continue", "reminder", "conclude_again", "incomplete", "set_aside", "last_words"]
+    reason: Literal["continue", "format", "conclude_again", "incomplete", "set_aside", "final_answer"]
     text: str
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about, where that is why it is said."""
 
 
 @dataclass(frozen=True)
-class Troubled:
+class Retrying(Payload):
     """Our machinery broke and the step will be tried again. Shown to people, never to the agent."""
 
     round: int
     attempt: int
     what: str
-    provider: bool = False
-    """Whether the backbone's provider is behind it: the last attempt then leaves the run waiting, not failed."""
 
 
 @dataclass(frozen=True)
-class Halted:
+class Blocked(Payload):
     """The run waits for a person: a provider refuses or stays away, or a part is missing. Nothing is lost by it."""
 
     round: int
     reason: str
     """What is wrong and how to put it right."""
-    usage: Usage = Usage()  # noqa: RUF009
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What the reply took that did not come about."""
 
 
 @dataclass(frozen=True)
-class Paused:
+class WaitingForPerson(Payload):
+    """A person writes the reply of this round, and it is not there yet."""
+
+    round: int
+
+
+@dataclass(frozen=True)
+class Paused(Payload):
     """A person paused the run between two rounds. `round` is the last one played."""
 
     round: int
@@ -185,15 +168,15 @@ class Paused:
 
 
 @dataclass(frozen=True)
-class Resumed:
-    """A person had a run go on that was paused, waited, failed or was stopped. Attempts are counted anew from here."""
+class Resumed(Payload):
+    """A person resumed a run that was paused, waited, failed or was stopped. Attempts are counted anew from here."""
 
     round: int
     who: str
 
 
 @dataclass(frozen=True)
-class Remarked:
+class Note(Payload):
     """What a person tells the agent. The backbone reads it as part of its next message, without the name."""
 
     round: int
@@ -202,7 +185,7 @@ class Remarked:
 
 
 @dataclass(frozen=True)
-class Relimited:
+class LimitsChanged(Payload):
     """A person changed the limits: from here on these hold."""
 
     round: int
@@ -214,7 +197,7 @@ class Relimited:
 
 
 @dataclass(frozen=True)
-class Handed:
+class HandedOver(Payload):
     """From the next reply on another backbone writes: an agent in a person's stead, or the other way round."""
 
     round: int
@@ -227,14 +210,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Awaited:
-    """A person writes the reply of this round, and it is not there yet."""
-
-    round: int
-
-
-@dataclass(frozen=True)
-class Forked:
+class Forked(Payload):
     """Everything before was copied from another run, up to the end of `round`; from here on this run is its own."""
 
     round: int
@@ -246,57 +222,85 @@ class Forked:
 
 
 @dataclass(frozen=True)
-class Ended:
+class Ended(Payload):
     """The end. `reason` is a sentence a person can act on; `conclusion` is empty unless the agent gave one."""
 
     reason: str = ""
-    conclusion: Conclusion = Conclusion()
+    conclusion: Conclusion = Conclusion()  # noqa: RUF009
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about."""
 
 
-Payload = (
-    Started
-    | Replied
-    | ExperimentStarted
-    | ExperimentEnded
-    | Noted
-    | Troubled
-    | Halted
-    | Paused
-    | Resumed
-    | Remarked
-    | Relimited
-    | Handed
-    | Awaited
-    | Forked
-    | Ended
-)
+@dataclass(frozen=True)
+class Unreadable(Payload):
+    """Stands for an event of a kind that is not known here."""
 
-PAYLOADS: Mapping[str, type[Payload]] = {
-    "started": Started,
-    "reply": Replied,
-    "experiment": ExperimentStarted,
-    "result": ExperimentEnded,
-    "note": Noted,
-    "trouble": Troubled,
-    "halted": Halted,
-    "paused": Paused,
-    "resumed": Resumed,
-    "remark": Remarked,
-    "limits": Relimited,
-    "handed": Handed,
-    "awaited": Awaited,
-    "forked": Forked,
-    "concluded": Ended,
-    "limit_reached": Ended,
-    "cancelled": Ended,
-    "failed": Ended,
+
+class Audience(StrEnum):
+    """Who is shown an event: a member, whoever follows a link, whoever opens an exported file."""
+
+    TEAM = "team"
+    LINK = "link"
+    FILE = "file"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of the table of events."""
+
+    payload: type[Payload]
+    template: str
+    """In templates/display/events."""
+    writer: Literal["agent", "worker", "person"]
+    status: Status | None = None
+    """How the run stands from then on, where the event changes that."""
+    people: tuple[str, ...] = ()
+    """Fields that name people: under a link only where whoever made it chose so."""
+    hidden: Mapping[Audience, tuple[str, ...]] = field(default_factory=dict)
+    """Fields that are emptied for an audience: what broke on our side may name folders and hosts."""
+
+    @property
+    def ends(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def stills(self) -> bool:
+        """Whether no worker holds the run from then on, although it has not ended."""
+        return self.status in STILL
+
+
+def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:
+    return {Audience.LINK: names}
+
+
+KINDS: Mapping[str, Kind] = {
+    "started": Kind(Started, "started", "worker"),
+    "reply": Kind(Replied, "reply", "agent", people=("author",)),
+    "experiment": Kind(ExperimentStarted, "experiment", "worker"),
+    "result": Kind(ExperimentEnded, "experiment", "worker"),
+    "reminder": Kind(Reminder, "reminder", "worker"),
+    "retrying": Kind(Retrying, "retrying", "worker", hidden=_internal("what")),
+    "blocked": Kind(Blocked, "blocked", "worker", Status.WAITING, hidden=_internal("reason")),
+    "waiting_for_person": Kind(WaitingForPerson, "waiting_for_person", "worker", Status.WAITING),
+    "paused": Kind(Paused, "paused", "person", Status.PAUSED, people=("who",)),
+    "resumed": Kind(Resumed, "resumed", "person", Status.QUEUED, people=("who",)),
+    "note": Kind(Note, "note", "person", people=("who",)),
+    "limits": Kind(LimitsChanged, "limits", "person", people=("who",)),
+    "handover": Kind(HandedOver, "handover", "person", people=("who",)),
+    "forked": Kind(Forked, "forked", "person", people=("who",)),
+    "concluded": Kind(Ended, "end", "agent", Status.CONCLUDED),
+    "limit_reached": Kind(Ended, "end", "worker", Status.LIMIT_REACHED),
+    "cancelled": Kind(Ended, "end", "person", Status.CANCELLED, people=("reason",)),
+    "failed": Kind(Ended, "end", "worker", Status.FAILED, hidden=_internal("reason")),
 }
-"""Kind of event -> class of its payload."""
+"""Kind of event -> everything that holds for it everywhere."""
 
-ENDS = frozenset({"concluded", "limit_reached", "cancelled", "failed"})
-"""Kinds that end a run; each is also the run's status from then on."""
+UNKNOWN = Kind(Unreadable, "unreadable", "worker")
+
+
+def kind_of(name: str) -> Kind:
+    """The row of a kind; of one that is not known here, a row that says so."""
+    return KINDS.get(name, UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -306,59 +310,3 @@ class Event:
     seq: int
     kind: str
     payload: Payload
-
-
-def to_json(payload: Payload) -> Json:
-    """Plain JSON of a payload."""
-    return msgspec.to_builtins(payload)
-
-
-def from_json(kind: str, data: Json) -> Payload:
-    """The payload of an event of this kind. Raises msgspec.ValidationError if it is not one."""
-    return msgspec.convert(data, PAYLOADS[kind])
-
-
-class Notebook(Protocol):
-    """Where a run is written down, step by step. The loop's only way to the outside.
-
-    The database is one (`jobs.notebook`), a list in memory another (`agent.memory`).
-    """
-
-    def events(self) -> Sequence[Event]:
-        """All events so far, in order."""
-        ...
-
-    def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
-        """Record one step, whole or not at all. `state` is what an experiment leaves to the next.
-
-        Raises LeaseLost if another worker holds the run by now.
-        """
-        ...
-
-    def state(self) -> bytes:
-        """What the last recorded experiment left."""
-        ...
-
-    def seconds(self) -> float:
-        """Seconds of work on this run so far, the present round included."""
-        ...
-
-    def draft(self, text: str) -> None:
-        """Show the reply under way, whole so far; empty clears it. Cheap to call for every word."""
-        ...
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        """Show what long work is doing. Raises Cancelled if the run was stopped."""
-        ...
-
-    def cancelled(self) -> bool:
-        """Whether a person stopped the run. Cheap to call often."""
-        ...
-
-    def watched(self) -> bool:
-        """Whether anybody reads the draft as it grows. Cheap to call often."""
-        ...
-
-    def pausing(self) -> str:
-        """Who wants the run paused before its next round, "" if nobody does."""
-        ...

@@ -1,25 +1,64 @@
-"""The limits of a run: whether they make sense, and whether one is reached. The only place that compares them.
+"""The limits of a run: whether they make sense, whether one is reached, and how they are said. The only place for it.
 
-It ends nothing; `loop` asks between rounds. `check` is for whoever takes limits from a person.
+It ends nothing; `agent.rules` asks between rounds. `check` is for whoever takes limits from a person.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from workers.errors import RequestError
-from workers.record.events import Event, Limits, Replied
+
+if TYPE_CHECKING:
+    from workers.record.events import Event
+
+QUESTION_CHARS = 4_000
+"""Longest question that the agent takes."""
+
+NAMES = {"rounds": "rounds", "tokens": "tokens", "cost": "cost", "seconds": "seconds of work"}
+_UNITS = {"rounds": "rounds", "tokens": "tokens", "cost": "US dollars", "seconds": "seconds"}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a reply took. Tokens as the provider counts them; cost in US dollars."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    priced: bool = True
+    """Whether `cost` is all of it: False where a price is not known."""
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use before it is asked for its best conclusion. None means no limit."""
+
+    rounds: int | None = 25
+    tokens: int | None = 1_000_000
+    cost: float | None = 5.0
+    """US dollars."""
+    seconds: float | None = 3600.0
+    """Seconds of work, not counting waits between rounds."""
+
+
+USUAL: dict[str, int | float] = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
+"""What a run may use unless its owner says otherwise: `Limits()` as plain JSON."""
 
 
 def check(limits: Limits) -> None:
     """Raises RequestError if a limit is not a positive, finite number."""
-    for each in fields(limits):
-        value = getattr(limits, each.name)
+    for name, value in asdict(limits).items():
         if value is not None and not 0 < value < math.inf:
             raise RequestError(
-                f"A limit of {value:g} {_UNITS[each.name]} lets a run do nothing. "
+                f"A limit of {value:g} {_UNITS[name]} lets a run do nothing. "
                 "Give a number above 0, or leave the field empty for no limit."
             )
 
@@ -29,10 +68,17 @@ def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | N
 
     `seconds` is the work on the run so far.
     """
-    for name, used in _used(events, seconds).items():
+    taken = [usage for event in events if isinstance(usage := getattr(event.payload, "usage", None), Usage)]
+    used = {
+        "rounds": sum(event.kind == "reply" for event in events),
+        "tokens": sum(each.tokens for each in taken),
+        "cost": sum(each.cost for each in taken),
+        "seconds": seconds,
+    }
+    for name, amount in used.items():
         limit = getattr(limits, name)
-        if limit is not None and used >= limit:
-            return f"The limit of {_figure(name, limit)} is reached: {_figure(name, used)} used."
+        if limit is not None and amount >= limit:
+            return f"The limit of {_figure(name, limit)} is reached: {_figure(name, amount)} used."
     return None
 
 
@@ -46,19 +92,39 @@ def without_price(limits: Limits, label: str, price_known: bool) -> str:
     )
 
 
-def _used(events: Sequence[Event], seconds: float) -> dict[str, float]:
-    usages = [usage for event in events if (usage := getattr(event.payload, "usage", None))]
-    return {
-        "rounds": sum(isinstance(event.payload, Replied) for event in events),
-        "tokens": sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
-        "cost": sum(usage.cost for usage in usages),
-        "seconds": seconds,
-    }
-
-
-_UNITS = {"rounds": "rounds", "tokens": "tokens", "cost": "US dollars", "seconds": "seconds"}
-
-
 def _figure(name: str, value: float) -> str:
     number = f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{number} {_UNITS[name]}"
+
+
+# --- in words, for pages: limits as plain JSON, name -> value ---
+
+
+def written(name: str, value: float | None) -> str:
+    """One limit as a page says it."""
+    if value is None:
+        return "no limit"
+    return f"${value:,.2f}" if name == "cost" else f"{value:,.0f}"
+
+
+def in_words(limits: Mapping[str, Any]) -> str:
+    """All of them in a line."""
+    return ", ".join(f"{NAMES[name]} {written(name, limits.get(name))}" for name in NAMES)
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Those that differ: name, what held before, what holds now."""
+    return [
+        (NAMES[name], written(name, before.get(name)), written(name, after.get(name)))
+        for name in NAMES
+        if before.get(name) != after.get(name)
+    ]
+
+
+def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
+    """The first limit that is used up, in a few words; "" if there is room."""
+    for name in NAMES:
+        limit = limits.get(name)
+        if limit is not None and used[name] >= limit:
+            return f"{NAMES[name]}: {written(name, used[name])} used of {written(name, limit)}"
+    return ""

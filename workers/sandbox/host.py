@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from workers.protocols import Bounds, ExperimentResult, ExperimentStatus, Json
+from workers.protocols import Bounds, ExperimentResult, Json
+from workers.record.experiments import ExperimentStatus
 from workers.sandbox import wire
 from workers.sandbox.launcher import ChildProcess, Launcher
 from workers.sandbox.program import PROGRAM_CHARS

@@ -16,7 +16,8 @@ from typing import Any
 from PIL import Image
 
 from workers.errors import Cancelled, SandboxBroke, ToolError, ToolMisuse
-from workers.protocols import Bounds, ExperimentStatus, ToolCall
+from workers.protocols import Bounds
+from workers.record.experiments import ExperimentStatus, ToolCall
 from workers.sandbox import values, wire
 from workers.sandbox.launcher import ChildProcess
 

@@ -20,17 +20,16 @@ from workers.protocols import (
     Classifier,
     Exemplar,
     LabSettings,
-    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
-    SystemSpec,
     UnitIndex,
     UnitRecord,
     VisionModel,
     no_progress,
     visible_part,
 )
+from workers.record.systems import OrdinaryActivations, SystemSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

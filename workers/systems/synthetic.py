@@ -18,15 +18,14 @@ from workers.protocols import (
     ConceptModel,
     Exemplar,
     LabSettings,
-    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
-    SystemSpec,
     UnitIndex,
     VisionModel,
     no_progress,
 )
+from workers.record.systems import OrdinaryActivations, SystemSpec
 
 
 class SyntheticNeuron:

@@ -18,17 +18,16 @@ from workers.protocols import (
     Box,
     Exemplar,
     LabSettings,
-    OrdinaryActivations,
     Progress,
     Response,
     Surroundings,
-    SystemSpec,
     UnitIndex,
     UnitRecord,
     VisionModel,
     no_progress,
     visible_part,
 )
+from workers.record.systems import OrdinaryActivations, SystemSpec
 
 if TYPE_CHECKING:
     import numpy as np

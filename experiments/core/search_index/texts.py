@@ -112,8 +112,8 @@ def texts_of(kind: str, payload: Payload) -> Iterator[Text]:
     elif kind == "result":
         said = [payload["output"], payload["error"], *(entry["text"] for entry in payload["entries"])]
         yield from ((Kind.OUTPUT, payload["number"], text) for text in said)
-    elif kind == "remark":
-        yield Kind.REMARK, payload["round"], payload["text"]
+    elif kind == "note":
+        yield Kind.NOTE, payload["round"], payload["text"]
     elif conclusion := payload.get("conclusion"):
         yield from ((Kind.DESCRIPTION, None, conclusion.get(part, "")) for part in ("description", "bias", "reasoning"))
         yield from ((Kind.LABEL, None, label) for label in conclusion.get("labels", ()))

@@ -16,9 +16,9 @@ from django.utils.safestring import SafeString
 from experiments.display import help_text
 from experiments.display import prose as words
 from experiments.display.image_cards import draw_bar, draw_card, draw_claim, draw_pair
-from experiments.display.number_format import change, figure
 from experiments.models import Run
 from workers import registry
+from workers.record.figures import change, figure
 
 register = template.Library()
 

@@ -10,11 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
-from experiments.display.number_format import figure
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import Cancelled, MaiaError
+from workers.record.figures import figure
 
 FAILED = 3
 """Exit status where the program itself failed: its result is printed all the same."""

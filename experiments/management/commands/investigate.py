@@ -17,13 +17,14 @@ from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Run
-from experiments.models.run import LIMITS, Status
-from experiments.runs.asking import form as forms
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
 from workers import registry
 from workers.errors import MaiaError
+from workers.record import tasks
+from workers.record.limits import USUAL
+from workers.record.statuses import Status
 
 
 class Command(FetchingCommand):
@@ -32,7 +33,7 @@ class Command(FetchingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         choices.add_system(parser)
-        parser.add_argument("--task", choices=registry.TASKS, default="describe")
+        parser.add_argument("--task", choices=tasks.TASKS, default=tasks.USUAL)
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: the one that the New query page suggests")
@@ -41,7 +42,7 @@ class Command(FetchingCommand):
             action="store_true",
             help="run though no price of the model is known: the limit of the cost is then left out",
         )
-        for name, most in LIMITS.items():
+        for name, most in USUAL.items():
             kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
@@ -57,7 +58,7 @@ class Command(FetchingCommand):
         parser.add_argument(
             "--round", type=int, metavar="N", help="the last round that a fork copies; default: the last"
         )
-        parser.add_argument("--remark", default="", metavar="WORDS", help="what the agent of a fork is told")
+        parser.add_argument("--note", default="", metavar="WORDS", help="what the agent of a fork is told")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs import foreground
@@ -107,10 +108,10 @@ def forked(options: dict[str, Any]) -> Run:
     foreground.look_at(source)
     defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
     given = {name: options[name] for name, value in defaults.items() if options[name] != value}
-    given |= {name: options[f"max_{name}"] for name, value in LIMITS.items() if options[f"max_{name}"] != value}
+    given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
     number = relatives.latest(source) if options["round"] is None else options["round"]
     try:
-        form = ForkForm(source, relatives.cut(source, number), given | {"remark": options["remark"]})
+        form = ForkForm(source, relatives.cut(source, number), given | {"note": options["note"]})
     except actions.Refused as refused:
         raise CommandError(str(refused)) from refused
     if not form.is_valid():
@@ -151,7 +152,7 @@ def limits_of(options: dict[str, Any]) -> dict[str, Any]:
     """The limits that were given; none of the cost where that is not to be known. Raises RequestError."""
     from workers.jobs.laboratory import laboratory
 
-    limits = {name: options[f"max_{name}"] for name in LIMITS}
+    limits = {name: options[f"max_{name}"] for name in USUAL}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
     return limits
@@ -161,7 +162,7 @@ def suggested(spec: Any, task: str) -> str:
     """The question that the New query page suggests for a `SystemSpec`. Raises UnknownName."""
     from workers.jobs.systems import layer_of, name_of
 
-    return forms.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
+    return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 
 def existing(run_id: int) -> Run:

@@ -10,6 +10,7 @@ from experiments.core.queue import enqueue
 from experiments.models import Member, Run
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Role
+from workers.record import tasks
 
 EXAMPLE = ("toybox", "layer4", 87)
 """Model, layer and unit that the first query asks about."""
@@ -41,7 +42,7 @@ def ask_example(user: User) -> Run:
         run = Run.objects.create(
             owner=user,
             question=f"What does unit {unit} of {layer} in {model} respond to?",
-            task="describe",
+            task=tasks.USUAL,
             model=model,
             layer=layer,
             unit=unit,

@@ -19,9 +19,10 @@ from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
-from experiments.models.run import LIMITS, QUESTION_CHARS
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.asking import form as forms
+from workers.record import tasks
+from workers.record.limits import QUESTION_CHARS, USUAL
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
@@ -29,10 +30,10 @@ Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 class Limits(Body):
     """What a run may use; null for no limit."""
 
-    rounds: int | None = int(LIMITS["rounds"])
-    tokens: int | None = int(LIMITS["tokens"])
-    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(LIMITS["cost"])
-    seconds: int | None = int(LIMITS["seconds"])
+    rounds: int | None = int(USUAL["rounds"])
+    tokens: int | None = int(USUAL["tokens"])
+    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(USUAL["cost"])
+    seconds: int | None = int(USUAL["seconds"])
 
 
 class RunIn(Body):
@@ -44,7 +45,7 @@ class RunIn(Body):
     model: Text = Field(examples=["toybox"])
     layer: Text = Field(examples=["layer4"])
     unit: Annotated[int, Field(ge=0)] | Text = Field(description="number or name", examples=[7])
-    task: Literal["describe", "bias", "spurious", "free"] = "describe"
+    task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark"] = Field(
         "", description="look of masked images outside the bright region; empty for that of the settings"
@@ -80,7 +81,7 @@ def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[Run
 
 def wrong(errors: Mapping[str, Any]) -> list[FieldError]:
     """The form's errors; those of limits under the name they have here."""
-    named = {name: f"limits.{name}" for name in LIMITS}
+    named = {name: f"limits.{name}" for name in USUAL}
     return [
         FieldError(field=named.get(name, name), message=str(message))
         for name, messages in errors.items()

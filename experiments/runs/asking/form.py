@@ -17,38 +17,15 @@ from django.core.exceptions import ValidationError
 from experiments.core import catalogue, compatibility, unit_names
 from experiments.core.catalogue import listed
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
-from experiments.models.run import LIMITS, QUESTION_CHARS
 from workers import registry
 from workers.errors import UnknownName
+from workers.record import tasks
+from workers.record.limits import QUESTION_CHARS, USUAL
 
-TASK_LINES = {
-    "describe": "What makes the unit fire? Ends in a description and one or more labels.",
-    "bias": "In which contexts does the model treat a class differently? Ends in a description of the bias.",
-    "spurious": "Does the unit rely on the object itself or on what is usually around it? Ends in a verdict.",
-    "free": "Your own question, put to the agent as you write it.",
-}
-SUGGESTIONS = {
-    "describe": "What does unit {unit} of {layer} in {model} respond to?",
-    "bias": "Is there a bias in what unit {unit} of {layer} in {model} responds to?",
-    "spurious": "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
-    "free": "Which change to an image lowers unit {unit} of {layer} in {model} the most?",
-}
-OF_A_CLASS = {
-    "describe": "What does {model} need to see to call an image “{name}” (unit {unit} of {layer})?",
-    "bias": "In which contexts does {model} find “{name}” (unit {unit} of {layer}) more or less probable?",
-    "spurious": "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
-}
-OF_A_CONCEPT = {
-    "describe": "What does this neuron respond to?",
-    "bias": "Is there a bias in what this neuron responds to?",
-    "spurious": "Does this neuron rely on a spurious feature?",
-    "free": "Which change to an image lowers this neuron's activation the most?",
-}
-"""For synthetic neurons: their layers and names would tell the agent what to find."""
 OPTIONS = ("dataset", "surroundings")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
-    "task": "describe",
+    "task": tasks.USUAL,
     "dataset": settings.LAB_DATASET,
     "toolset": compatibility.TOYBOX,
     "backbone": compatibility.SCRIPTED,
@@ -75,7 +52,7 @@ class QueryForm(forms.Form):
             "max_length": "This question has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it.",
         },
     )
-    task = forms.ChoiceField(choices=list(registry.TASKS.items()), widget=forms.RadioSelect, initial="describe")
+    task = forms.ChoiceField(choices=tasks.choices(), widget=forms.RadioSelect, initial=tasks.USUAL)
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
     unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
@@ -83,10 +60,10 @@ class QueryForm(forms.Form):
     toolset = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
     backbone_model = forms.CharField(max_length=200, required=False)
-    rounds = forms.IntegerField(required=False, initial=LIMITS["rounds"], max_value=10**6)
-    tokens = forms.IntegerField(required=False, initial=LIMITS["tokens"], max_value=10**12)
-    cost = forms.FloatField(required=False, initial=LIMITS["cost"], max_value=10**6)
-    seconds = forms.IntegerField(required=False, initial=int(LIMITS["seconds"]), max_value=10**8)
+    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6)
+    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12)
+    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6)
+    seconds = forms.IntegerField(required=False, initial=int(USUAL["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
     unpriced = forms.BooleanField(required=False)
@@ -180,7 +157,7 @@ class QueryForm(forms.Form):
             system_kind=self.system_kind,
             options={name: data[name] for name in OPTIONS if data[name]},
             parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
-            limits={name: data[name] for name in LIMITS},
+            limits={name: data[name] for name in USUAL},
             **{name: data[name] for name in known},
         )
 
@@ -216,19 +193,8 @@ def find_unit(layer: Layer, written: str) -> int:
 
 
 def suggestions(layer: Layer, unit: int) -> dict[str, str]:
-    """A sensible question for each task; see `questions`."""
-    return questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
-
-
-def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> dict[str, str]:
-    """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
-
-    It names the class of a logit, and tells nothing of a synthetic neuron.
-    """
-    if kind == "concept":
-        return dict(OF_A_CONCEPT)
-    texts = SUGGESTIONS | (OF_A_CLASS if name and kind == "logit" else {})
-    return {task: text.format(model=model, layer=layer, unit=unit, name=name) for task, text in texts.items()}
+    """A sensible question for each task; see `tasks.questions`."""
+    return tasks.questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
 
 
 NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
@@ -261,7 +227,7 @@ def first_choice(model: str = "") -> dict[str, Any]:
 def like(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
     names = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
-    limits = {name: run.limits.get(name) for name in LIMITS}
+    limits = {name: run.limits.get(name) for name in USUAL}
     return {name: getattr(run, name) for name in names} | limits | {name: run.options.get(name, "") for name in OPTIONS}
 
 
@@ -275,7 +241,7 @@ def command_line(values: dict[str, Any]) -> str:
         value = str(values.get(name) or default)
         if value != default or (not toy and name in ("dataset", "toolset")):
             words += [f"--{name.replace('_', '-')}", value]
-    for name, limit in LIMITS.items():
+    for name, limit in USUAL.items():
         value = values.get(name, limit)
         if str(value) != str(limit):
             words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]

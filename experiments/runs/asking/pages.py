@@ -21,6 +21,7 @@ from experiments.models.member import Role
 from experiments.runs.asking import form as forms
 from experiments.runs.asking.request_body import request_body
 from experiments.runs.forks import relatives
+from workers.record import tasks
 
 EARLIER = 3
 """Runs on the same unit that are shown beside its exemplars."""
@@ -56,7 +57,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
-        task = values.get("task") if values.get("task") in forms.SUGGESTIONS else "describe"
+        task = values.get("task") if values.get("task") in tasks.TASKS else tasks.USUAL
         values["question"] = suggested(values).get(str(task), "")
     return values
 
@@ -114,7 +115,7 @@ def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str
     told = {name: values.get(name) for name in form.fields if name in values}
     return {
         "form": form,
-        "lines": forms.TASK_LINES,
+        "lines": {task.key: task.line for task in tasks.TASKS.values()},
         **commanded(request, told),
         **differing(values, names),
         **picked(told, names),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.models.run import LIMITS
 from experiments.runs.asking.form import COMMAND_DEFAULTS
+from workers.record.limits import USUAL
 
 
 def request_body(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def request_body(values: Mapping[str, Any]) -> dict[str, Any]:
         if value != default:
             body[name] = number(value) if name == "seed" else value
     changed = {
-        name: number(values[name]) for name, usual in LIMITS.items() if str(values.get(name, usual)) != str(usual)
+        name: number(values[name]) for name, usual in USUAL.items() if str(values.get(name, usual)) != str(usual)
     }
     body |= {"unpriced": True} if values.get("unpriced") else {}
     return body | ({"limits": changed} if changed else {})

@@ -17,12 +17,13 @@ from django.db.models import Max, Min
 from experiments.core.system_names import Names
 from experiments.display import events, outline, verdicts
 from experiments.display.image_cards import ImageCard
-from experiments.display.number_format import MINUS, figure
 from experiments.display.plots import Scale
 from experiments.display.tags.maia import compact, dollars, took
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.runs.page.experiments import Listed, listed
 from workers import registry
+from workers.record import tasks
+from workers.record.figures import MINUS, figure
 
 Json = Mapping[str, Any]
 ROUNDS = 8
@@ -56,7 +57,7 @@ class Line:
 
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
-    ("Task", "text", lambda run: registry.TASKS.get(run.task, run.task)),
+    ("Task", "text", lambda run: tasks.label(run.task)),
     ("Agent", "text", lambda run: run.versions.get("agent") or events.agent_of(run)),
     ("Tools", "text", lambda run: registry.TOOLSETS.get(run.toolset, (run.toolset,))[0]),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),

@@ -6,6 +6,7 @@ Waiting is done by `waiting`, outside of Django: here each question is answered 
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -19,17 +20,15 @@ from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
 from experiments.runs.events.waiting import AFTER, LONGEST_WAIT, RUN
+from workers.record import events
 
 router = Router(tags=["Events"])
 
 MOST, USUAL = 500, 100
-KINDS = (
-    "`started`, `reply`, `experiment`, `result`, `note` (ours to the agent), `trouble`, `halted` (waits for a person); "
-    "`concluded`, `limit_reached`, `cancelled`, `failed`. What people do: `paused` and `resumed` {round, who}, "
-    "`remark` {round, who, text}, `limits` {round, who, why, limits, before}, "
-    "`handed` {round, who, backbone, backbone_model, label}, `awaited` {round} (a person writes that round), "
-    "`forked` {round, who, run, changes} (what stands before it was copied from that run)."
+KINDS = "one of: " + ", ".join(
+    f"`{kind}` {{{', '.join(each.name for each in fields(row.payload))}}}" for kind, row in events.KINDS.items()
 )
+"""Each kind with the fields of its payload."""
 
 
 class EventOut(Schema):

@@ -25,8 +25,8 @@ from experiments.core.sockets import NOT_YOURS, OVER, Listener
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.models import Run
-from experiments.models.run import REOPENED
 from experiments.runs.steering import actions
+from workers.record.statuses import REOPENABLE
 
 BATCH = 25
 """Events read and sent at once."""
@@ -67,7 +67,7 @@ def state(run: Run) -> dict[str, Any]:
 
 def is_final(run: Run) -> bool:
     """Whether nothing can follow: one that failed or was stopped may yet be had go on."""
-    return run.has_ended and run.status not in REOPENED
+    return run.has_ended and run.status not in REOPENABLE
 
 
 class RunConsumer(Listener):

@@ -17,12 +17,12 @@ from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
-from experiments.models.run import QUESTION_CHARS
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.asking.api import Limits, Text, wrong
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering.actions import MOST_CHARS, Refused
+from workers.record.limits import QUESTION_CHARS
 
 Words = Annotated[str, Field(max_length=QUESTION_CHARS, pattern=NO_NUL)]
 
@@ -31,7 +31,7 @@ class ForkIn(Body):
     """Where to leave the run, and what changes; what is left out stays as it is there."""
 
     round: int = Field(ge=1, le=2**31 - 1, description="the last round that is copied", examples=[3])
-    remark: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL)
+    note: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL)
     question: Words = ""
     backbone: Text = ""
     backbone_model: Text = ""
@@ -69,4 +69,4 @@ def given(wanted: ForkIn) -> dict[str, Any]:
     values = {name: value for name, value in named.items() if value not in ("", None)}
     if wanted.backbone or wanted.backbone_model:
         values["backbone_model"] = wanted.backbone_model
-    return values | {"remark": wanted.remark} | (wanted.limits.model_dump() if wanted.limits else {})
+    return values | {"note": wanted.note} | (wanted.limits.model_dump() if wanted.limits else {})

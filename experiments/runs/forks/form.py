@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
 from experiments.models import Run
-from experiments.models.run import LIMITS
 from experiments.runs.asking.form import QueryForm, like
 from experiments.runs.forks import relatives
 from experiments.runs.steering.actions import MOST_CHARS
+from workers.record.limits import USUAL
 
-MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *LIMITS)
+MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *USUAL)
 GONE = ("model", "layer", "unit", "dataset", "surroundings", "toolset", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
@@ -24,12 +24,12 @@ GONE = ("model", "layer", "unit", "dataset", "surroundings", "toolset", "task")
 class ForkForm(QueryForm):
     """Bound where `given` is; what it leaves out stays as it is in the parent."""
 
-    remark = forms.CharField(
+    note = forms.CharField(
         required=False,
         max_length=MOST_CHARS,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it look at, or do otherwise?"}),
         error_messages={
-            "max_length": "The remark has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it."
+            "max_length": "The note has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it."
         },
     )
 
@@ -39,7 +39,7 @@ class ForkForm(QueryForm):
         if given is None:
             super().__init__(initial=same)
             return
-        own = {name: given[name] for name in (*MAY_CHANGE, "remark") if name in given}
+        own = {name: given[name] for name in (*MAY_CHANGE, "note") if name in given}
         super().__init__({**same, **own})
 
     def clean_rounds(self) -> int | None:
@@ -50,8 +50,8 @@ class ForkForm(QueryForm):
             )
         return most
 
-    def clean_remark(self) -> str:
-        text = str(self.cleaned_data["remark"]).replace("\r\n", "\n").strip()
+    def clean_note(self) -> str:
+        text = str(self.cleaned_data["note"]).replace("\r\n", "\n").strip()
         if self.at.concluded and not text:
             raise forms.ValidationError(
                 f"The agent concluded in round {self.at.round}. "
@@ -72,12 +72,12 @@ class ForkForm(QueryForm):
             owner=owner,
             parent=parent,
             fork_round=self.at.round,
-            limits={name: data[name] for name in LIMITS},
+            limits={name: data[name] for name in USUAL},
             **{name: getattr(parent, name) for name in kept},
-            **{name: data[name] for name in MAY_CHANGE if name not in {*LIMITS, "unpriced"}},
+            **{name: data[name] for name in MAY_CHANGE if name not in {*USUAL, "unpriced"}},
         )
         run.fork_plan = relatives.planned(
-            person(owner), self.at, data["remark"], relatives.changes(parent, run, Names(owner))
+            person(owner), self.at, data["note"], relatives.changes(parent, run, Names(owner))
         )
         run.save()
         return run

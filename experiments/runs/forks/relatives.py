@@ -12,9 +12,9 @@ from typing import Any
 
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
-from experiments.runs import limits
 from experiments.runs.steering.actions import Refused
 from workers import registry
+from workers.record import limits, tasks
 
 NAMES = {
     "question": "question",
@@ -44,7 +44,7 @@ class Cut:
     upto: int
     """`seq` of the last event that is copied at most."""
     concluded: bool
-    """Whether the round's reply was a conclusion: then only a remark has the agent go on."""
+    """Whether the round's reply was a conclusion: then only a note has the agent go on."""
 
 
 def cut(run: Run, number: int) -> Cut:
@@ -92,7 +92,7 @@ def changes(before: Run, after: Run, names: Names) -> dict[str, str]:
     """What `after` was asked otherwise than `before`, in words: name -> its own value."""
     told = {
         "question": (before.question, after.question),
-        "task": (registry.TASKS.get(before.task, before.task), registry.TASKS.get(after.task, after.task)),
+        "task": (tasks.label(before.task), tasks.label(after.task)),
         "system": (names.of(before), names.of(after)),
         "agent": (agent(before), agent(after)),
         "tools": (before.toolset, after.toolset),
@@ -100,8 +100,8 @@ def changes(before: Run, after: Run, names: Names) -> dict[str, str]:
         "seed": (str(before.seed), str(after.seed)),
     }
     found = {name: new or "none" for name, (old, new) in told.items() if old != new}
-    if limits.changed(before.limits, after.limits):
-        found["limits"] = ", ".join(f"{name} {new}" for name, _, new in limits.changed(before.limits, after.limits))
+    if limits.changes(before.limits, after.limits):
+        found["limits"] = ", ".join(f"{name} {new}" for name, _, new in limits.changes(before.limits, after.limits))
     return found
 
 
@@ -137,6 +137,6 @@ def went_into(child: Run) -> str:
     return f"Forked after round {child.fork_round} into" if child.fork_round else "Asked again in"
 
 
-def planned(by: str, at: Cut, remark: str, differing: dict[str, Any]) -> dict[str, Any]:
+def planned(by: str, at: Cut, note: str, differing: dict[str, Any]) -> dict[str, Any]:
     """What the worker needs to begin a fork (`Run.fork_plan`)."""
-    return {"who": by, "upto": at.upto, "remark": remark, "changes": differing}
+    return {"who": by, "upto": at.upto, "note": note, "changes": differing}

@@ -24,7 +24,7 @@ from experiments.models.member import Role
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.human import content, drafts, handover, sending
 from experiments.runs.human.drafts import Refused, Unfit
-from experiments.runs.human.handover import REMARK_CHARS
+from experiments.runs.human.handover import NOTE_CHARS
 
 Long = Annotated[str, Field(max_length=20_000, pattern=NO_NUL)]
 HypothesisStatus = Literal["open", "supported", "refuted"]
@@ -83,7 +83,7 @@ class HandIn(Body):
 
     backbone: Annotated[str, Field(max_length=40, pattern=NO_NUL)] = Field(examples=["person", "scripted"])
     backbone_model: Annotated[str, Field(max_length=200, pattern=NO_NUL)] = ""
-    remark: str = Field("", max_length=REMARK_CHARS, pattern=NO_NUL)
+    note: str = Field("", max_length=NOTE_CHARS, pattern=NO_NUL)
 
 
 def turn_out(run: Run, turn: HumanReply) -> TurnOut:
@@ -158,13 +158,13 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
 
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandIn) -> RunOut:
-    """To a person (`person`), or to an agent, with a remark. From the next reply on they write."""
+    """To a person (`person`), or to an agent, with a note. From the next reply on they write."""
     user: User = allow(request, Role.RESEARCHER, Scope.RUN)
     run = find(Run.objects.all(), pk=pk)
     with transaction.atomic(), refused():
         author = handover.author(run, wanted.backbone, wanted.backbone_model)
-        handover.hand(run.pk, user, author, wanted.remark)
+        handover.hand(run.pk, user, author, wanted.note)
         audit.record(
-            request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, remark=bool(wanted.remark)
+            request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, note=bool(wanted.note)
         )
         return read(pk, user)

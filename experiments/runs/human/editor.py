@@ -17,15 +17,9 @@ from experiments.runs.human import content, drafts, examples, reference, sending
 from experiments.runs.human.content import Values
 from experiments.runs.human.drafts import Refused, Stale, Unfit
 from workers.jobs import human_backbone
+from workers.record import tasks
 
 LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
-PARTS = {
-    "describe": ("description", "labels"),
-    "bias": ("bias", "labels"),
-    "spurious": ("reasoning", "description", "labels"),
-    "free": ("description", "labels"),
-}
-"""Task -> what its conclusion consists of, in the order in which it is asked for."""
 NAMES = {
     "description": ("Description", "What the unit responds to, what it does not, and the figures behind both."),
     "labels": ("Labels, one a line", "A short phrase for each concept; “none” if there is none."),
@@ -67,7 +61,7 @@ class Desk:
     """Who was first, where this person's draft was not sent."""
     left_over: HumanReply | None = None
     """A draft of an earlier round that can still be taken up."""
-    last_words: bool = False
+    final_answer: bool = False
     failure: Failure | None = None
     assignment: str = ""
     entries: Sequence[reference.Entry] = ()
@@ -90,7 +84,7 @@ class Desk:
     @property
     def parts(self) -> list[Part]:
         """The conclusion: what the task asks for, then whatever else has been written."""
-        asked = PARTS.get(self.run.task, PARTS["free"])
+        asked = tasks.named(self.run.task).answer
         more = [name for name in NAMES if name not in asked and getattr(self.turn, name)]
         return [
             Part(name, *NAMES[name], getattr(self.turn, name), self.problems.get(name, "")) for name in (*asked, *more)
@@ -117,7 +111,7 @@ def of(run: Run, user: User | AnonymousUser) -> Desk | None:
         turn=drafts.current(run, user),
         late=late(run, user),
         left_over=drafts.left_over(run, user),
-        last_words=sending.last_words(run),
+        final_answer=sending.final_answer(run),
         failure=failure(run),
         assignment=told.get("assignment", ""),
         entries=reference.entries(told.get("reference", "")),

@@ -12,12 +12,12 @@ from django.db import transaction
 from experiments.core import compatibility, queue, transcript
 from experiments.core.display_name import person
 from experiments.models import Backbone, Run
-from experiments.models.run import REOPENED, Status
 from experiments.runs.human.drafts import Refused
 from workers import registry
 from workers.jobs import human_backbone
+from workers.record.statuses import REOPENABLE, Status
 
-REMARK_CHARS = 4_000
+NOTE_CHARS = 4_000
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def author(run: Run, key: str, model: str) -> Author:
 
 def may_change_hands(run: Run) -> bool:
     """Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over."""
-    return not run.has_ended or run.status in REOPENED
+    return not run.has_ended or run.status in REOPENABLE
 
 
-def hand(run_id: int, user: User, author: Author, remark: str = "") -> None:
-    """From the next reply on `author` writes; a `remark` is put to them first. Raises Refused."""
-    if len(remark) > REMARK_CHARS:
-        raise Refused(f"The remark has {len(remark):,} characters; at most {REMARK_CHARS:,} are taken. Shorten it.")
+def hand(run_id: int, user: User, author: Author, note: str = "") -> None:
+    """From the next reply on `author` writes; a `note` is put to them first. Raises Refused."""
+    if len(note) > NOTE_CHARS:
+        raise Refused(f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it.")
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if not may_change_hands(run):
@@ -75,10 +75,10 @@ def hand(run_id: int, user: User, author: Author, remark: str = "") -> None:
         who, awaited = person(user), transcript.awaits_reply(run)
         reopened = run.has_ended and transcript.resume(run.pk, who)
         told = {"backbone": author.backbone, "backbone_model": author.model, "label": author.label}
-        transcript.append(run.pk, "handed", {"round": run.rounds, "who": who, **told})
-        if remark.strip():
-            transcript.append(run.pk, "remark", {"round": run.rounds, "who": who, "text": remark.strip()})
+        transcript.append(run.pk, "handover", {"round": run.rounds, "who": who, **told})
+        if note.strip():
+            transcript.append(run.pk, "note", {"round": run.rounds, "who": who, "text": note.strip()})
         if reopened or (
-            run.status in {*REOPENED, Status.WAITING} and transcript.resume(run.pk, who, with_reply=awaited)
+            run.status in {*REOPENABLE, Status.WAITING} and transcript.resume(run.pk, who, with_reply=awaited)
         ):
             queue.enqueue(run.pk)

@@ -99,7 +99,7 @@ def take_over(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose who writes from the next reply on: another agent, with a remark to it, or a person."""
+    """Choose who writes from the next reply on: another agent, with a note to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     if request.method != "POST":
         return render(request, "runs/human/hand_over.html", {"run": run, "agents": handover.agents()})
@@ -109,22 +109,22 @@ def hand_over(request: HttpRequest, pk: int) -> HttpResponse:
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect("run-hand-over", run.pk)
-    return handed(request, run, author, request.POST.get("remark", ""))
+    return handed(request, run, author, request.POST.get("note", ""))
 
 
-def handed(request: HttpRequest, run: Run, author: handover.Author, remark: str = "") -> HttpResponse:
+def handed(request: HttpRequest, run: Run, author: handover.Author, note: str = "") -> HttpResponse:
     """Hand the run to the author, and go back to it with what became of that."""
     assert isinstance(request.user, User)
     try:
-        hand(request, run, author, remark)
+        hand(request, run, author, note)
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect(run)
 
 
-def hand(request: HttpRequest, run: Run, author: handover.Author, remark: str = "") -> None:
+def hand(request: HttpRequest, run: Run, author: handover.Author, note: str = "") -> None:
     """Hand the run over, and record who did. Raises Refused."""
     assert isinstance(request.user, User)
     with transaction.atomic():
-        handover.hand(run.pk, request.user, author, remark)
-        audit.record(request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, remark=bool(remark))
+        handover.hand(run.pk, request.user, author, note)
+        audit.record(request, Verb.RUN_HANDED, run, backbone=author.backbone, model=author.model, note=bool(note))

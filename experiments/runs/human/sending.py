@@ -10,9 +10,9 @@ from experiments.core import queue, transcript
 from experiments.core.display_name import person
 from experiments.models import HumanReply, Run
 from experiments.models.human_reply import What
-from experiments.models.run import ACTIVE
 from experiments.runs.human.drafts import Refused, Unfit
 from workers.jobs import human_backbone
+from workers.record.statuses import ACTIVE
 
 
 class Late(Refused):
@@ -36,7 +36,7 @@ def send(turn: HumanReply) -> None:
         if turn.round != run.rounds + 1 or not transcript.awaits_reply(run):
             raise NotDue(f"{why_not(run)} Your draft is kept.")
         problems = human_backbone.problems(turn)
-        if not problems and turn.what == What.EXPERIMENT and last_words(run):
+        if not problems and turn.what == What.EXPERIMENT and final_answer(run):
             problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
         if problems:
             raise Unfit(problems)
@@ -65,9 +65,9 @@ def stop(run: Run, user: User) -> HumanReply:
     return turn
 
 
-def last_words(run: Run) -> bool:
+def final_answer(run: Run) -> bool:
     """Whether the author of the next reply was told that no program is run any more."""
-    notes = run.events.filter(kind="note", payload__reason="last_words")
+    notes = run.events.filter(kind="reminder", payload__reason="final_answer")
     return notes.filter(seq__gt=run.events.filter(kind="reply").order_by("-seq").values("seq")[:1]).exists()
 
 

@@ -14,7 +14,7 @@ from experiments.display.rounds import Step, steps
 from experiments.display.window import number
 from experiments.models import Observation, Run
 from experiments.runs.page import dots
-from experiments.runs.page.images import ORIGINS
+from workers.record.origins import Origin
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "rows": rows,
         "count": sum(row.count for row in rows),
         "reached": sum(row.reached for row in rows),
-        "origins": [(key, ORIGINS[key]) for key in ORIGINS if any(group.origin == key for group in groups)],
+        "origins": [(key, words) for key, words in Origin.choices() if any(group.origin == key for group in groups)],
         **drawn(run, plot, chosen, groups, rows),
     }
 

@@ -35,7 +35,7 @@ MEASURES = (
     Measure("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
     Measure("Time", "seconds", 5, ("replies", "programs", "tools"), took),
 )
-WITHOUT_REPLY = ("note", "halted", "limit_reached", "cancelled")
+WITHOUT_REPLY = ("reminder", "blocked", "limit_reached", "cancelled")
 """Kinds of events that tell what a reply took which did not come about."""
 PARTS = sum(len(measure.parts) for measure in MEASURES)
 

@@ -11,11 +11,11 @@ from typing import Protocol
 from django.db.models import QuerySet
 
 from experiments.display.axes import Plot
-from experiments.display.number_format import figure
 from experiments.display.plots import spread
 from experiments.display.rounds import Step
 from experiments.models import Observation
-from experiments.runs.page.images import ORIGINS
+from workers.record.figures import figure
+from workers.record.origins import Origin
 
 MOST = 1_200
 """Images up to which each has a dot."""
@@ -82,7 +82,7 @@ def places(columns: Sequence[Step]) -> dict[int, int]:
 
 def marks(plot: Plot, groups: Sequence[Counted], columns: Sequence[Step]) -> list[Mark]:
     """A mark for each origin in each step, side by side."""
-    present = [origin for origin in ORIGINS if any(group.origin == origin for group in groups)]
+    present = [origin.value for origin in Origin if any(group.origin == origin for group in groups)]
     return [
         mark(plot, columns[place], origin, together, plot.x(place + (present.index(origin) + 0.5) / len(present)))
         for place, origin, together in by_column(groups, places(columns))

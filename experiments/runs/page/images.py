@@ -11,21 +11,15 @@ from experiments.display import events
 from experiments.display.image_cards import LoggedImage
 from experiments.display.tab_pages import Page
 from experiments.models import Observation, Run
+from workers.record.origins import Origin
 
 PER_PAGE = 60
 
-ORIGINS = {
-    "exemplar": "Exemplars",
-    "generated": "Generated",
-    "original": "Originals of edits",
-    "edited": "Edited",
-    "uploaded": "Uploaded",
-}
 ORDERS = {"logged": "As logged", "strongest": "Strongest first", "weakest": "Weakest first"}
 
 
 def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    origin = params.get("origin", "") if params.get("origin") in ORIGINS else ""
+    origin = params.get("origin", "") if params.get("origin") in set(Origin) else ""
     order = params.get("order", "") if params.get("order") in ORDERS else "logged"
     rows = run.observations.all()
     chosen = rows.filter(origin=origin) if origin else rows
@@ -37,7 +31,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "origin": origin,
         "order": order,
         "orders": ORDERS.items(),
-        "origins": [(name, label, counts[name]) for name, label in ORIGINS.items() if name in counts],
+        "origins": [(name, label, counts[name]) for name, label in Origin.choices() if name in counts],
         "all": sum(counts.values()),
         "logged": [LoggedImage.from_row(row) for row in arranged(chosen, order)[page.start : page.end]],
         "scale": events.scale_of(run),

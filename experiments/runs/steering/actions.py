@@ -1,4 +1,4 @@
-"""What people do to a run under way: pause it, have it go on, remark, change its limits, stop it.
+"""What people do to a run under way: pause it, have it go on, send it a note, change its limits, stop it.
 
 The one place for it: the run's page, the list of runs, the API and the command line all call this. Each step is one
 transaction with the run's row locked, since a worker may append at the same moment; it is audited in there, and
@@ -20,11 +20,12 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.models import Event, Run
 from experiments.models.member import Role
-from experiments.models.run import ACTIVE, LIMITS, REOPENED, Status
-from experiments.runs import limits as words_of
+from workers.record import limits as words_of
+from workers.record.limits import USUAL
+from workers.record.statuses import ACTIVE, REOPENABLE, Status
 
 MOST_CHARS = 4_000
-"""Longest remark."""
+"""Longest note."""
 
 Limits = Mapping[str, int | float | None]
 
@@ -78,7 +79,7 @@ def go_on(by: Actor, run_id: int) -> bool:
     with at_hand(by, run_id) as run:
         if run.status in ACTIVE and not run.pause_requested:
             return False
-        if run.has_ended and run.status not in REOPENED:
+        if run.has_ended and run.status not in REOPENABLE:
             raise Refused(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
         if unknown := catalogue.find_unknown(run):
             raise Refused(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
@@ -92,48 +93,48 @@ def go_on(by: Actor, run_id: int) -> bool:
     return True
 
 
-def remark(by: Actor, run_id: int, text: str) -> Event:
+def send_note(by: Actor, run_id: int, text: str) -> Event:
     """Tell the agent something: it reads it as part of its next message. Sent twice in a row, it is said once.
 
     Raises Refused.
     """
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise Refused("There are no words yet: write the remark first.")
+        raise Refused("There are no words yet: write the note first.")
     if len(text) > MOST_CHARS:
-        raise Refused(f"The remark has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it.")
+        raise Refused(f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it.")
     with at_hand(by, run_id) as run:
         if deaf := cannot_hear(run):
             raise Refused(deaf)
         payload = transcript.storable({"round": run.rounds, "who": by.name, "text": text})
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
-        if last is not None and last.kind == "remark" and last.payload == payload:
+        if last is not None and last.kind == "note" and last.payload == payload:
             return last
-        event = transcript.append(run.pk, "remark", payload)
-        audit.record(by, Verb.RUN_REMARKED, run, event=event.seq)
+        event = transcript.append(run.pk, "note", payload)
+        audit.record(by, Verb.RUN_NOTED, run, event=event.seq)
     return event
 
 
 def cannot_hear(run: Run) -> str:
-    """Why the run's agent would not hear a remark, and what to do instead; "" if it would."""
-    if run.status in REOPENED - {Status.PAUSED}:
-        return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this remark."
+    """Why the run's agent would not hear a note, and what to do instead; "" if it would."""
+    if run.status in REOPENABLE - {Status.PAUSED}:
+        return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this note."
     if run.has_ended:
-        return f"{has_ended(run)} Nobody would hear this. Fork it from one of its rounds with this remark."
+        return f"{has_ended(run)} Nobody would hear this. Fork it from one of its rounds with this note."
     if run.cancel_requested:
-        return f"Run {run.pk} is being stopped. Nobody would hear this. Fork it with this remark once it has stopped."
-    if says_last_words(run):
+        return f"Run {run.pk} is being stopped. Nobody would hear this. Fork it with this note once it has stopped."
+    if says_final_answer(run):
         return (
-            f"A limit of run {run.pk} is reached, and the agent is giving its last words: it would not hear this. "
-            "Raise the limit and send it then, or fork the run with this remark."
+            f"A limit of run {run.pk} is reached, and the agent is giving its final answer: it would not hear this. "
+            "Raise the limit and send it then, or fork the run with this note."
         )
     return ""
 
 
-def says_last_words(run: Run) -> bool:
+def says_final_answer(run: Run) -> bool:
     """Whether the agent was asked for its best conclusion, and no limit has been changed since."""
-    last = run.events.filter(kind__in=("note", "limits")).order_by("-seq").first()
-    return last is not None and last.payload.get("reason") == "last_words"
+    last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
+    return last is not None and last.payload.get("reason") == "final_answer"
 
 
 def limit(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
@@ -141,14 +142,14 @@ def limit(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | 
 
     `seen` are those that whoever changes them knew. Raises Changed if others hold by now, Refused.
     """
-    after = {name: wanted.get(name) for name in LIMITS}
+    after = {name: wanted.get(name) for name in USUAL}
     with at_hand(by, run_id) as run:
-        before = {name: run.limits.get(name) for name in LIMITS}
+        before = {name: run.limits.get(name) for name in USUAL}
         if run.has_ended:
             raise Refused(f"{has_ended(run)} Its limits hold no more; fork it with others.")
         if before == after:
             return False
-        if seen is not None and before != {name: seen.get(name) for name in LIMITS}:
+        if seen is not None and before != {name: seen.get(name) for name in USUAL}:
             raise Changed(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
         payload = {"round": run.rounds, "who": by.name, "why": why.strip(), "limits": after, "before": before}
         transcript.append(run.pk, "limits", payload)
@@ -187,10 +188,10 @@ def used(run: Run) -> dict[str, Any]:
 def moves(run: Run) -> list[str]:
     """What a researcher may do to the run as it is now, in the words of the page's controls."""
     if run.has_ended:
-        return ["retry"] if run.status in REOPENED else []
+        return ["retry"] if run.status in REOPENABLE else []
     if run.cancel_requested:
         return []
-    always = ["remark", "limits", "stop"]
+    always = ["note", "limits", "stop"]
     if run.status in ACTIVE:
         return ["keep-going" if run.is_pausing else "pause", *always]
     if run.status == Status.PAUSED:

@@ -1,4 +1,4 @@
-"""What people do to a run under way, as on its page: pause, resume, remark, limits, stop."""
+"""What people do to a run under way, as on its page: pause, resume, notes, limits, stop."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
-from experiments.models.run import LIMITS
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
 from experiments.runs.steering.actions import Refused
+from workers.record.limits import USUAL
 
 WHY_CHARS = 500
 
 
-class RemarkIn(Body):
+class NoteIn(Body):
     """What the agent is to hear."""
 
     text: str = Field(min_length=1, max_length=actions.MOST_CHARS, pattern=NO_NUL, examples=["Test it on snow, too."])
@@ -106,12 +106,12 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     return read(pk, user)
 
 
-@router.post("/runs/{pk}/remarks", response={201: EventOut}, summary="Tell the agent something")
-def remark_on_run(request: HttpRequest, pk: Id, said: RemarkIn) -> Status[EventOut]:
+@router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Tell the agent something")
+def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
     user = allow(request, Role.RESEARCHER, Scope.RUN)
     with conflict():
-        said_now = actions.remark(steerer(request, pk), pk, said.text)
+        said_now = actions.send_note(steerer(request, pk), pk, said.text)
         return Status(201, event_out(said_now, Names(user)))
 
 
@@ -123,7 +123,7 @@ def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
 
 @router.patch("/runs/{pk}/limits", response=LimitsOut, summary="Change the limits of a run")
 def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
-    """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its last words next."""
+    """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
     allow(request, Role.RESEARCHER, Scope.RUN)
     told = wanted.model_dump(exclude_unset=True, exclude={"why"})
     if wrong := [FieldError(field=name, message=ABOVE_ZERO) for name, value in told.items() if too_low(value)]:
@@ -144,4 +144,4 @@ def too_low(value: float | None) -> bool:
 
 
 def limits_of(run: Run) -> LimitsOut:
-    return LimitsOut(**{name: run.limits.get(name) for name in LIMITS})
+    return LimitsOut(**{name: run.limits.get(name) for name in USUAL})

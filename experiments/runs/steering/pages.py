@@ -1,4 +1,4 @@
-"""What people do to one run from its page: pause, go on, remark, change limits, stop. `../steering.py` does it."""
+"""What people do to one run from its page: pause, go on, send a note, change limits, stop."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.models.run import LIMITS
-from experiments.runs import limits
 from experiments.runs.asking.form import ABOVE_ZERO
 from experiments.runs.steering import actions
 from experiments.runs.steering.actions import Refused
+from workers.record import limits
+from workers.record.limits import USUAL
 
 WHY_CHARS = 500
 
@@ -65,19 +65,17 @@ def told(request: HttpRequest, run: Run, words: str, kind: str, status: int = 20
 
 
 @require_POST
-def remark(request: HttpRequest, pk: int) -> HttpResponse:
+def note(request: HttpRequest, pk: int) -> HttpResponse:
     """Tell the agent something. Where nobody would hear it, the words stay where they were written."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     text = request.POST.get("text", "")
     try:
-        actions.remark(Actor.of(request, Role.RESEARCHER), run.pk, text)
+        actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
     except Refused as refused:
         run.refresh_from_db()
         part = "HX-Request" in request.headers
         context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
-        return render(
-            request, "runs/steering/refused.html" if part else "runs/steering/remark.html", context, status=409
-        )
+        return render(request, "runs/steering/refused.html" if part else "runs/steering/note.html", context, status=409)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
 
 
@@ -93,7 +91,7 @@ class LimitsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
-        for name in LIMITS:
+        for name in USUAL:
             if data.get(name) is not None and not data[name] > 0:
                 self.add_error(name, ABOVE_ZERO)
         if not isinstance(data.get("seen"), dict | None):
@@ -105,11 +103,11 @@ class LimitsForm(forms.Form):
 def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
     """The form, and what comes of it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    now = {name: run.limits.get(name) for name in LIMITS}
+    now = {name: run.limits.get(name) for name in USUAL}
     form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)
     if not form.is_bound or not form.is_valid():
         return shown(request, run, form, 200 if not form.is_bound else 422)
-    wanted = {name: form.cleaned_data[name] for name in LIMITS}
+    wanted = {name: form.cleaned_data[name] for name in USUAL}
     try:
         changed = actions.limit(
             Actor.of(request, Role.RESEARCHER), run.pk, wanted, form.cleaned_data["why"], form.cleaned_data["seen"]
@@ -123,20 +121,18 @@ def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
 
 def after_change(run: Run, wanted: actions.Limits) -> str:
     """What new limits lead to."""
-    over = limits.reached(wanted, actions.used(run))
+    over = limits.used_up(wanted, actions.used(run))
     if not over:
         return "The new limits hold from now on."
-    return f"The new limits hold. One is reached already, {over}: the agent is asked for its last words next."
+    return f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
 
 
 def shown(request: HttpRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
     part = "HX-Request" in request.headers
     spent = actions.used(run) | {"cost": run.known_cost}
-    lines = [(form[name], spent[name]) for name in LIMITS]
-    seen = (
-        request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in LIMITS})
-    )
+    lines = [(form[name], spent[name]) for name in USUAL]
+    seen = request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in USUAL})
     context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": part}
     return render(
         request, "runs/steering/limits_form.html" if part else "runs/steering/limits.html", context, status=status

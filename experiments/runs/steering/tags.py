@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from experiments.runs import limits
+from workers.record import limits
 
 register = template.Library()
 
@@ -15,4 +15,4 @@ register = template.Library()
 @register.filter
 def limits_changed(payload: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Of an event "limits": name, what held before, what holds now."""
-    return limits.changed(payload.get("before") or {}, payload["limits"])
+    return limits.changes(payload.get("before") or {}, payload["limits"])

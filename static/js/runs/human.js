@@ -3,8 +3,8 @@
 import { SavedDraft } from "./saved_draft.js";
 import { CodeEditor } from "./code_editor.js";
 
-const BEGINS = new Set(["awaited", "experiment", "result"]); // kinds of events that bring something to an empty section
-const ENDS = new Set(["resumed", "handed", "concluded", "limit_reached", "cancelled", "failed"]); // that end a turn
+const BEGINS = new Set(["waiting_for_person", "experiment", "result"]); // kinds of events that bring something to an empty section
+const ENDS = new Set(["resumed", "handover", "concluded", "limit_reached", "cancelled", "failed"]); // that end a turn
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
 let editor = null;
@@ -136,7 +136,7 @@ function leftOver(words) {
 // Runs of agents have no editor, and ask for none.
 document.addEventListener("run:event", ({ detail: kind }) => {
   const people = byId("run").dataset.backbone === "person";
-  if (kind === "handed" || (ENDS.has(kind) && (editor || people))) fetchAgain();
+  if (kind === "handover" || (ENDS.has(kind) && (editor || people))) fetchAgain();
   else if (BEGINS.has(kind) && people) fetchAgain(false);
 });
 document.addEventListener("htmx:beforeSwap", (event) => {

@@ -62,7 +62,7 @@ document.addEventListener("click", ({ target }) => {
 });
 byId("steer-form")?.addEventListener("htmx:afterSwap", () => { if (!byId("steer").open) byId("steer").showModal(); });
 
-// A fork that was sent takes the remark with it.
+// A fork that was sent takes the note with it.
 document.addEventListener("submit", ({ target }) => {
   if (target.matches(".fork")) for (const field of target.querySelectorAll("[data-keep]")) { try { localStorage.removeItem(own(field)); } catch { /* it was not kept */ } }
 });

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from workers.protocols import Usage
+from workers.record.limits import Usage
 
 _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d{3}|latest|preview)")

@@ -24,7 +24,8 @@ from workers.backbones.openai_chat.provider_errors import (
 from workers.backbones.openai_chat.retry import RetryPolicy, wait
 from workers.backbones.openai_chat.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
-from workers.protocols import Emit, Message, Provider, Reply, StatusNote, Usage
+from workers.protocols import Emit, Message, Provider, Reply, StatusNote
+from workers.record.limits import Usage
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
@@ -104,9 +105,9 @@ class ReplyRequest:
             return setback
         finally:
             self._account(heard)
-        return ReplyRepeated() if heard.reply.strip() == self._last_words() and not self.insisted else None
+        return ReplyRepeated() if heard.reply.strip() == self._final_answer() and not self.insisted else None
 
-    def _last_words(self) -> str:
+    def _final_answer(self) -> str:
         return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
 
     def _optional(self, seed: int) -> dict[str, Any]:

@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.protocols import Emit, LabSettings, Message, Reply, Usage
+from workers.protocols import Emit, LabSettings, Message, Reply
+from workers.record.limits import Usage
 from workers.toybox.scientist import bias, describing, spurious
 from workers.toybox.scientist.reading import read_conversation
 from workers.toybox.scientist.replies import PlannedReply, format_reply
 from workers.toybox.scientist.view import ScientistView
 
 _PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {
-    "describe": describing.plan_reply,
-    "free": describing.plan_reply,
     "bias": bias.plan_reply,
     "spurious": spurious.plan_reply,
 }
+"""Tasks that have a plan of their own; any other is played as a description."""
 
 _SHORTEST_SLEEP = 0.05
 """Pieces are gathered until they are worth a sleep, in seconds."""
@@ -46,7 +46,7 @@ class ScriptedScientist:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
         case = read_conversation(messages)
-        text = format_reply(_PLANS[case.task](ScientistView(case, seed)))
+        text = format_reply(_PLANS.get(case.task, describing.plan_reply)(ScientistView(case, seed)))
         self._write(text, emit)
         heard = sum(len(message.text.split()) for message in messages)
         return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))

@@ -67,7 +67,7 @@ class ConversationState:
     hypotheses: tuple[ListedHypothesis, ...] = ()
     """As last written by any author, refuted ones included."""
     must_conclude: bool = False
-    """The last message asks for the last words."""
+    """The last message asks for the final answer."""
 
     def tried(self, step: str) -> int:
         """How many experiments of this step were run, failed ones included."""

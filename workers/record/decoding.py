@@ -1,0 +1,64 @@
+"""Payloads as plain JSON and back. Whatever a database holds is decoded here, once, where it enters."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from workers.record.events import KINDS, Payload, Unreadable
+
+
+def encode(payload: Payload) -> dict[str, Any]:
+    """Plain JSON of a payload, every field of it."""
+    told: dict[str, Any] = msgspec.to_builtins(payload)
+    return told
+
+
+def decode(kind: str, data: Any) -> Payload:
+    """The payload of an event of this kind. Raises msgspec.ValidationError if it is not one, KeyError for no kind."""
+    return msgspec.convert(data, KINDS[kind].payload)
+
+
+def read(kind: str, data: Any) -> tuple[Payload, bool]:
+    """What can be read of a payload that was stored, and whether that is all of it.
+
+    A field of another type, or a missing one that must be there, is empty. For pages, which open whatever is stored.
+    """
+    if kind not in KINDS:
+        return Unreadable(), False
+    try:
+        return decode(kind, data), True
+    except msgspec.ValidationError:
+        payload = KINDS[kind].payload
+        types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
+        sound = {name: each for name, each in known.items() if name in types and _is_of(each, types[name])}
+        return decode(kind, _blank(payload) | sound), False
+
+
+def _blank(payload: Any) -> dict[str, Any]:
+    """What stands for the fields that every payload of this class must have."""
+    types = get_type_hints(payload)
+    return {each.name: _empty(types[each.name]) for each in fields(payload) if _is_needed(each)}
+
+
+def _is_needed(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _empty(wanted: Any) -> Any:
+    """Plain JSON that stands for a missing value of this type."""
+    if get_origin(wanted) is Literal:
+        return get_args(wanted)[0]
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        return _blank(wanted)
+    return {int: 0, float: 0.0, str: "", bool: False}.get(wanted)
+
+
+def _is_of(value: Any, wanted: Any) -> bool:
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        return False
+    return True

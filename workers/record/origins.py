@@ -1,0 +1,15 @@
+"""Where an image came from."""
+
+from __future__ import annotations
+
+from workers.record.labelled import Labelled
+
+
+class Origin(Labelled):
+    """An original is an image generated to be edited; what nobody remembers is external."""
+
+    EXEMPLAR = "exemplar", "Exemplars"
+    GENERATED = "generated", "Generated"
+    EDITED = "edited", "Edited"
+    ORIGINAL = "original", "Originals of edits"
+    EXTERNAL = "external", "External"

@@ -1,0 +1,27 @@
+"""What is read in a reply: hypotheses and a conclusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+HypothesisStatus = Literal["open", "supported", "refuted"]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    number: int
+    text: str
+    status: HypothesisStatus = "open"
+    reason: str = ""
+    """The figure that decides it, in the agent's words."""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the agent says in the end. Which fields are filled depends on the task."""
+
+    description: str = ""
+    labels: tuple[str, ...] = ()
+    reasoning: str = ""
+    bias: str = ""

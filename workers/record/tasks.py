@@ -1,0 +1,104 @@
+"""The research tasks: a row each, from which forms, pages, the agent's rules and the API take what they need.
+
+A task's prompt is `workers/agent/prompts/<key>.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Task:
+    key: str
+    label: str
+    """What people call it."""
+    line: str
+    """What it is about and how it ends, in a line."""
+    question: str
+    """What is asked of a unit, unless the person writes something else."""
+    question_of_class: str
+    """The same of a class, which has a name; "" where that makes no difference."""
+    question_of_neuron: str
+    """The same of a synthetic neuron, whose layer and name would tell the agent what to find."""
+    answer: tuple[str, ...]
+    """What its conclusion consists of, in the order in which a person is asked for it."""
+    needs: tuple[tuple[str, ...], ...]
+    """Tags that an answer has; of several in brackets one will do, the first is the one that the agent is told of."""
+    tells_units: bool = False
+    """Whether its labels say what a unit responds to, rather than give a verdict."""
+
+
+_ROWS = (
+    Task(
+        "describe",
+        "Describe a neuron",
+        "What makes the unit fire? Ends in a description and one or more labels.",
+        "What does unit {unit} of {layer} in {model} respond to?",
+        "What does {model} need to see to call an image “{name}” (unit {unit} of {layer})?",
+        "What does this neuron respond to?",
+        ("description", "labels"),
+        (("DESCRIPTION", "BIAS"), ("LABEL",)),
+        tells_units=True,
+    ),
+    Task(
+        "bias",
+        "Find a bias",
+        "In which contexts does the model treat a class differently? Ends in a description of the bias.",
+        "Is there a bias in what unit {unit} of {layer} in {model} responds to?",
+        "In which contexts does {model} find “{name}” (unit {unit} of {layer}) more or less probable?",
+        "Is there a bias in what this neuron responds to?",
+        ("bias", "labels"),
+        (("BIAS", "DESCRIPTION"), ("LABEL",)),
+    ),
+    Task(
+        "spurious",
+        "Find spurious reliance",
+        "Does the unit rely on the object itself or on what is usually around it? Ends in a verdict.",
+        "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
+        "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
+        "Does this neuron rely on a spurious feature?",
+        ("reasoning", "description", "labels"),
+        (("REASONING", "DESCRIPTION"), ("LABEL",)),
+    ),
+    Task(
+        "free",
+        "Free question",
+        "Your own question, put to the agent as you write it.",
+        "Which change to an image lowers unit {unit} of {layer} in {model} the most?",
+        "",
+        "Which change to an image lowers this neuron's activation the most?",
+        ("description", "labels"),
+        (("DESCRIPTION", "BIAS"),),
+    ),
+)
+TASKS: Mapping[str, Task] = {row.key: row for row in _ROWS}
+USUAL = "describe"
+
+
+def choices() -> list[tuple[str, str]]:
+    """Key and label of each, for a form."""
+    return [(task.key, task.label) for task in _ROWS]
+
+
+def label(key: str) -> str:
+    """What people call a task; the key itself where it is not known here."""
+    return TASKS[key].label if key in TASKS else key
+
+
+def named(key: str) -> Task:
+    """The task; one that is not known here is a free question."""
+    return TASKS.get(key, TASKS["free"])
+
+
+def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> dict[str, str]:
+    """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
+
+    It names the class of a logit, and tells nothing of a synthetic neuron.
+    """
+    if kind == "concept":
+        return {task.key: task.question_of_neuron for task in _ROWS}
+    is_class = bool(name) and kind == "logit"
+    templates = {task.key: (task.question_of_class if is_class else "") or task.question for task in _ROWS}
+    return {key: text.format(model=model, layer=layer, unit=unit, name=name) for key, text in templates.items()}
