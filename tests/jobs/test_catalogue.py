@@ -18,7 +18,7 @@ from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.jobs import catalogue, lease, long, registration
 from workers.jobs import laboratory as place
-from workers.vision_models.torchvision_resnet.network import _BasicBlock
+from workers.vision_models.torchvision_resnet.network import BasicBlock
 
 pytestmark = pytest.mark.usefixtures("laboratory")
 
@@ -59,7 +59,7 @@ def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others()
 
 
 def test_a_model_says_which_weights_it_has(tmp_path: Path) -> None:
-    path = torchvision.saved(torchvision.random_weights(_BasicBlock, (1, 1, 1, 1)), tmp_path / "resnet.pth")
+    path = torchvision.saved(torchvision.random_weights(BasicBlock, (1, 1, 1, 1)), tmp_path / "resnet.pth")
     row = catalogue.look_at_model(f"torchvision:{path}")
     assert row.weights == "in a file that torchvision did not publish, by its hash"
 

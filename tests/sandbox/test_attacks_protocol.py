@@ -57,7 +57,7 @@ attempt("settings", __import__, "maia_web.settings")
 
 REACH = """
 link = type(tools).text2image.__closure__
-link = next(cell.cell_contents for cell in link if type(cell.cell_contents).__name__ == "Link")
+link = next(cell.cell_contents for cell in link if type(cell.cell_contents).__name__ == "HostLink")
 """
 
 

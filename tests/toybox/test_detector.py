@@ -10,23 +10,24 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from workers.toybox.neurons import TOYS
 
 from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.errors import MachineryError, UnknownName
 from workers.protocols import Detector, LabSettings
-from workers.toybox.detector import ToyboxDetector
+from workers.toybox.detector import NEURONS, ToyboxDetector
 from workers.toybox.networks import nets
 from workers.toybox.world import render
 from workers.toybox.world.concepts import Concept
 from workers.toybox.world.scenes import NOUNS, Scene, Thing
 from workers.vision_models.synthetic.model import SyntheticModel
+from workers.vision_models.synthetic.neuron import build_table
 
 SETTINGS = LabSettings(Path("unused"))
 PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")
 TWO_BALLS = Scene((PAIR.things[0], Thing("ball", "blue", "large", 1.2, 0.0)), "sand", "day")
-BALL = TOYS["mono"].index(next(neuron for neuron in TOYS["mono"] if neuron.name == "ball"))
+TOYS = build_table(**NEURONS)
+BALL = [neuron.name for neuron in TOYS["mono"]].index("ball")
 
 
 @pytest.fixture(scope="module")

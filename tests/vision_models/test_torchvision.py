@@ -21,7 +21,7 @@ from workers.errors import MissingPart, UnknownName
 from workers.protocols import LabSettings
 from workers.vision_models.torchvision_resnet import model as torchvision_resnet
 from workers.vision_models.torchvision_resnet import weights as files
-from workers.vision_models.torchvision_resnet.network import ResNet, _BasicBlock, _Bottleneck
+from workers.vision_models.torchvision_resnet.network import BasicBlock, ResNet, ResNetBottleneck
 
 pytestmark = pytest.mark.usefixtures(one_thread.__name__)
 STAGES = ("layer1", "layer2", "layer3", "layer4")
@@ -29,7 +29,7 @@ LAYERS = ["conv1", *STAGES, "logits"]
 BASIC, DEEP = (2, 1, 1, 1), (1, 2, 1, 1)
 
 
-def random_weights(block: type[_BasicBlock | _Bottleneck], depths: tuple[int, ...]) -> dict[str, Tensor]:
+def random_weights(block: type[BasicBlock | ResNetBottleneck], depths: tuple[int, ...]) -> dict[str, Tensor]:
     """Of a network 8 units wide with 5 classes; its batch norms shift and turn signs, as trained ones do."""
     torch.manual_seed(5)
     network = ResNet(block, 8, dict(zip(STAGES, depths, strict=True)), 5)
@@ -82,7 +82,7 @@ def prepared(image: Image.Image) -> Tensor:
 
 @pytest.fixture(scope="module")
 def deep() -> dict[str, Tensor]:
-    return random_weights(_Bottleneck, DEEP)
+    return random_weights(ResNetBottleneck, DEEP)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def load(name: object, **settings: object):
     return registry.load(registry.VISION_MODELS, f"torchvision:{name}")(LabSettings(Path("unused"), **settings))
 
 
-@pytest.mark.parametrize(("block", "depths"), [(_BasicBlock, BASIC), (_Bottleneck, DEEP)])
+@pytest.mark.parametrize(("block", "depths"), [(BasicBlock, BASIC), (ResNetBottleneck, DEEP)])
 def test_every_layer_gives_what_torchvision_computes(block, depths, tmp_path) -> None:
     weights = random_weights(block, depths)
     model = load(saved(weights, tmp_path / "resnet.pth"))
@@ -119,11 +119,11 @@ def test_every_layer_gives_what_torchvision_computes(block, depths, tmp_path) ->
 def test_the_true_networks_have_as_many_weights_as_the_published_ones() -> None:
     """Counts of the published resnet18, 34, 50, 101, 152."""
     published = (
-        (_BasicBlock, (2, 2, 2, 2), 11_689_512),
-        (_BasicBlock, (3, 4, 6, 3), 21_797_672),
-        (_Bottleneck, (3, 4, 6, 3), 25_557_032),
-        (_Bottleneck, (3, 4, 23, 3), 44_549_160),
-        (_Bottleneck, (3, 8, 36, 3), 60_192_808),
+        (BasicBlock, (2, 2, 2, 2), 11_689_512),
+        (BasicBlock, (3, 4, 6, 3), 21_797_672),
+        (ResNetBottleneck, (3, 4, 6, 3), 25_557_032),
+        (ResNetBottleneck, (3, 4, 23, 3), 44_549_160),
+        (ResNetBottleneck, (3, 8, 36, 3), 60_192_808),
     )
     for block, depths, count in published:
         with torch.device("meta"):

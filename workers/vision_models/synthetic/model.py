@@ -37,7 +37,7 @@ def load(settings: LabSettings, name: str) -> SyntheticModel:
     """The neurons on the detector called `name`. Raises UnknownName, with the detectors there are, and MissingPart."""
     detector: Detector = registry.load(registry.DETECTORS, name)(settings)
     own: Mapping[str, str] | None = getattr(detector, "neurons", None)
-    table = build_table(**own) if own else RELEASED_NEURONS if name == PAPER else TABLE_A4
+    table = RELEASED_NEURONS if name == PAPER else build_table(**own) if own else TABLE_A4
     return SyntheticModel(detector, table, settings.batch_size, published=name == PAPER)
 
 
