@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from experiments.core.params import ROW_DIGITS, clean_text, parse_key, parse_number
 from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.models import AuditEntry, Run
 from experiments.runs.lists import Senseless, day, next_day
@@ -37,7 +38,7 @@ def read(params: Mapping[str, str]) -> Trail:
     """The entries that the parameters of an address choose, the newest first."""
     entries, values, problems = AuditEntry.objects.all(), {}, {}
     for name, condition in FILTERS.items():
-        text = params.get(name, "").strip().replace("\x00", "")
+        text = clean_text(params.get(name, "")).strip()
         if not text:
             continue
         try:
@@ -49,9 +50,9 @@ def read(params: Mapping[str, str]) -> Trail:
 
 
 def whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    if (number := parse_number(text, ROW_DIGITS)) is None:
         raise Senseless(f"“{text[:40]}” is no number of a row.")
-    return int(text)
+    return number
 
 
 SYSTEM = "-"
@@ -83,15 +84,11 @@ def page(trail: Trail, before: str) -> Page:
 
     A cursor, not a number: deep pages cost what the first one does, and new entries move nothing.
     """
-    mark = AuditEntry.objects.filter(pk=int(before)).first() if is_key(before) else None
+    mark = AuditEntry.objects.filter(pk=parse_key(before)).first()
     entries = older_than(trail.entries, mark) if mark else trail.entries
     found = list(entries[: PER_PAGE + 1])
     older = urlencode({**trail.values, "before": found[PER_PAGE - 1].pk}) if len(found) > PER_PAGE else ""
     return Page(found[:PER_PAGE], older, mark is None)
-
-
-def is_key(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:

@@ -24,6 +24,7 @@ from experiments.api.entry import Session, Token, allow
 from experiments.api.versions import tag
 from experiments.core import bodies
 from experiments.core.bodies import UPLOAD
+from experiments.core.params import ROW_DIGITS, parse_number
 
 PREFIX = "/api/v1/"
 DESCRIPTION = (
@@ -103,7 +104,8 @@ def bounded(request: HttpRequest) -> None:
         raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
     length = request.META.get("CONTENT_LENGTH") or "0"
     most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if bodies.refused(request) or not length.isdigit() or (most is not None and int(length) > most):
+    announced = parse_number(length, ROW_DIGITS)
+    if bodies.refused(request) or announced is None or (most is not None and announced > most):
         raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.html import strip_tags
 
+from experiments.core.params import clean_line, parse_number
 from experiments.display import events as rendering
 from experiments.models import Event, Experiment, Observation, Run, Thread
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
@@ -77,7 +78,7 @@ def read(run: Run, params: Mapping[str, str]) -> Anchor:
 
 
 def number_of(text: str, noun: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
+    number = parse_number(text, digits=10) or 0
     if not 0 < number <= LARGEST:
         raise Nowhere(f"“{text[:40]}” is no number of an {noun}.")
     return number
@@ -109,7 +110,7 @@ def observation_of(experiment: Experiment, key: str) -> Observation:
 
 
 def words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
-    quote = spaced(params.get("quote", ""))
+    quote = clean_line(params.get("quote", ""))
     if not quote:
         raise Nowhere("No words are chosen: select some in the transcript.")
     if len(quote) > QUOTE_CHARS:
@@ -122,9 +123,9 @@ def words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
         On.WORDS,
         seq=event.seq,
         quote=quote,
-        before=spaced(params.get("before", ""))[-NEARBY_CHARS:],
-        after=spaced(params.get("after", ""))[:NEARBY_CHARS],
-        place=min(int(place), LARGEST) if place.isascii() and place.isdigit() and len(place) < 11 else 0,
+        before=clean_line(params.get("before", ""))[-NEARBY_CHARS:],
+        after=clean_line(params.get("after", ""))[:NEARBY_CHARS],
+        place=min(parse_number(place, digits=10) or 0, LARGEST),
     )
 
 
@@ -152,8 +153,3 @@ def stands_in(quote: str, text: str) -> bool:
 
 def bare(text: str) -> str:
     return "".join(text.split())
-
-
-def spaced(text: str) -> str:
-    """With single spaces, and without what no database keeps."""
-    return " ".join(text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8").split())

@@ -16,6 +16,7 @@ from experiments.comments.mentions import Mentions
 from experiments.core import audit, notifications, notify
 from experiments.core.audit import Verb
 from experiments.core.display_name import person
+from experiments.core.params import clean_text
 from experiments.models import Comment, Run, Thread
 from experiments.models.comment import TEXT_CHARS
 from experiments.models.notification import Kind
@@ -138,7 +139,7 @@ def own(user: User, comment: Comment) -> Comment:
 
 def fit(text: str) -> str:
     """The text as it is kept. Raises Unfit."""
-    text = text.replace("\r\n", "\n").replace("\x00", "").encode("utf-8", "replace").decode("utf-8").strip()
+    text = clean_text(text.replace("\r\n", "\n")).strip()
     if not text:
         raise Unfit("Write something first.")
     if len(text) > TEXT_CHARS:

@@ -13,6 +13,7 @@ from django.db import models
 from django.http import HttpRequest
 
 from experiments.core.actors import Actor
+from experiments.core.params import clean_text
 from experiments.models import AuditEntry
 from experiments.models.audit import AGENT_CHARS, NAME_CHARS, WORDS_CHARS
 
@@ -106,15 +107,15 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
     by = actor if isinstance(actor, Actor) else Actor.behind(actor, _signed_in(actor))
     AuditEntry(
         user=by.user,
-        name=plain(by.user.get_username(), NAME_CHARS) if by.user else "",
+        name=clean_text(by.user.get_username(), NAME_CHARS) if by.user else "",
         verb=verb,
         row_kind=kind_of(row) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
-        row_words=plain(str(row), WORDS_CHARS) if row is not None else "",
+        row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
         details={name: storable(value) for name, value in details.items()},
         address=by.address,
-        agent=plain(by.agent, AGENT_CHARS),
-        token=plain(by.token, WORDS_CHARS),
+        agent=clean_text(by.agent, AGENT_CHARS),
+        token=clean_text(by.token, WORDS_CHARS),
     ).save()
 
 
@@ -127,13 +128,8 @@ def kind_of(noun: models.Model | type[models.Model]) -> str:
     return str(noun._meta.verbose_name)
 
 
-def plain(text: str, longest: int) -> str:
-    """Text as every database takes it: cut, without zero bytes and half characters."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")[:longest]
-
-
 def storable(value: Detail) -> Detail:
     """A detail as every database's JSON takes it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return plain(str(value), LONGEST) if isinstance(value, str) else value
+    return clean_text(str(value), LONGEST) if isinstance(value, str) else value

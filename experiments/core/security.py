@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
+from experiments.core.params import clean_text
+
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -54,7 +56,7 @@ class WithoutNul:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        request.COOKIES = {name: without_nul(value) for name, value in request.COOKIES.items()}
+        request.COOKIES = {name: clean_text(value) for name, value in request.COOKIES.items()}
         if not request.path.startswith("/api/"):
             request.GET = cleaned(request.GET)  # type: ignore[assignment]
         return self.get_response(request)
@@ -72,13 +74,9 @@ def cleaned(given: QueryDict) -> QueryDict:
         return given
     found = QueryDict(mutable=True)
     for key, values in lists:
-        found.setlist(without_nul(key), [without_nul(value) for value in values])
+        found.setlist(clean_text(key), [clean_text(value) for value in values])
     found._mutable = False
     return found
-
-
-def without_nul(text: str) -> str:
-    return text.replace("\x00", "\ufffd")
 
 
 SECRET = re.compile(r"/(shared|enter|join)/[^/\s?\"']+")

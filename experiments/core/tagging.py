@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 from experiments.core import audit
 from experiments.core.audit import Verb
+from experiments.core.params import clean_line
 from experiments.models import Experiment, Observation, Run, Tag
 from experiments.models.tag import TAG_CHARS
 
@@ -20,7 +21,7 @@ class Unfit(ValueError):
 
 def fit(words: str) -> str:
     """The words as a tag is kept. Raises Unfit."""
-    name = " ".join(words.replace("\x00", "").encode("utf-8", "replace").decode("utf-8").split())
+    name = clean_line(words)
     if not name:
         raise Unfit("Write the tag first.")
     if len(name) > TAG_CHARS:

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 
 from experiments.core import notify, projections
+from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
 from workers.record.statuses import REOPENABLE, Status
@@ -146,7 +147,7 @@ def end(reason: str) -> dict[str, Any]:
 def storable(data: Any) -> Any:
     """The same JSON without what no database takes: zero bytes and half characters, which programs may print."""
     if isinstance(data, str):
-        return data.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+        return clean_text(data)
     if isinstance(data, dict):
         return {key: storable(value) for key, value in data.items()}
     return [storable(item) for item in data] if isinstance(data, list | tuple) else data

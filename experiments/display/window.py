@@ -13,6 +13,7 @@ from operator import or_
 
 from django.db.models import Q
 
+from experiments.core.params import parse_number
 from experiments.models import Event, Run
 
 WHOLE = 160
@@ -127,8 +128,7 @@ def link(run: Run, seq: int, anchor: str = "") -> str:
 
 def number(params: Mapping[str, str], name: str) -> int | None:
     """A number of the address, None if it is missing or nonsense."""
-    digits = params.get(name, "")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
+    return parse_number(params.get(name))
 
 
 def asked_for(run: Run, params: Mapping[str, str]) -> tuple[int | None, str]:

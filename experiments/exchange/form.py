@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from experiments.core import access
 from experiments.core.bodies import UPLOAD
+from experiments.core.params import parse_number
 from experiments.exchange.safe_zip import Refused
 from experiments.models.exchange import ImportKind
 from experiments.models.member import Role
@@ -48,7 +49,7 @@ def problem_with(kind: str, typed: Typed, by: User) -> str:
             return f"Say which {name} it is about."
     if typed.get("units_from", "") not in {"", "0", "1"}:
         return "Units are counted from 0 or from 1."
-    if (unit := typed.get("unit", "")) and not (unit.isascii() and unit.isdigit() and len(unit) < 10):
+    if (unit := typed.get("unit", "")) and parse_number(unit) is None:
         return f"“{unit[:40]}” is no number of a unit."
     long = [name for name, text in typed.items() if len(text) > LONGEST.get(name, 200) or "\x00" in text]
     if long:

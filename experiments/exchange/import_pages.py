@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, notify, worker_status
 from experiments.core.bodies import UPLOAD
+from experiments.core.params import clean_text
 from experiments.exchange import form
 from experiments.installation import job_pages
 from experiments.models import Import, Job, VisionModelRow
@@ -106,7 +107,7 @@ def listed_problems(refused: Refusals) -> str:
 def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:
     """Lay the file where a worker finds it, and ask for the work."""
     options = form.completed(kind, given.name or "", typed)
-    name = Path(given.name or "file").name[:200].replace("\x00", "")
+    name = clean_text(Path(given.name or "file").name, 200)
     folder = Path(settings.STATE) / "imports"
     folder.mkdir(parents=True, exist_ok=True)
     handle, waiting = tempfile.mkstemp(dir=folder, prefix=".")

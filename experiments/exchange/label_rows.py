@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.core.params import clean_text, parse_number
 from experiments.exchange.safe_zip import Refused, parsed, text_lines
 
 LAYER = ("layer", "layername", "layerid", "module")
@@ -162,10 +163,10 @@ def missing(names: Sequence[str], what: str, remedy: str) -> Refused:
 
 
 def unit_in(cell: str, where: str) -> int:
-    unit = cell.strip()
-    if not (unit.isascii() and unit.isdigit() and len(unit) < 10):
-        raise Refused(f"{where}: {unit[:40]!r} is no number of a unit.")
-    return int(unit)
+    written = cell.strip()
+    if (unit := parse_number(written)) is None:
+        raise Refused(f"{where}: {written[:40]!r} is no number of a unit.")
+    return unit
 
 
 def labels_in(cell: str) -> list[tuple[str, dict[str, float]]]:
@@ -196,7 +197,7 @@ def texts_in(told: Any, where: str) -> list[str]:
     texts = [told] if isinstance(told, str) else told
     if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
         raise Refused(f"{where}: no label of at most {LONGEST:,} characters stands there.")
-    return [text.replace("\x00", "\ufffd") for text in texts]
+    return [clean_text(text) for text in texts]
 
 
 def number_in(cell: str) -> float | None:

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from experiments.core import blindness
 from experiments.core.blindness import may_see_agreement
 from experiments.core.display_name import person
+from experiments.core.params import parse_number
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.reviews.agreement import permissions
@@ -119,6 +120,6 @@ def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:
 def queue_key(given: Mapping[str, str]) -> int:
     """Raises Refused for what is no number of a queue."""
     text: Any = given["queue"]
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if (number := parse_number(text)) is None:
         raise Refused(f"queue: “{text[:40]}” is no number of a queue.")
-    return int(text)
+    return number

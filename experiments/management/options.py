@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
+from experiments.core.params import parse_number
 from experiments.models import Dataset
 from workers import registry
 
@@ -82,6 +83,7 @@ def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int |
 
 def seed(text: str) -> int:
     """A seed as it is written."""
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_SEED):
+    number = parse_number(text, digits=19)
+    if number is None or number > MOST_SEED:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED}.")
-    return int(text)
+    return number

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
 from experiments.core.audit import Verb
+from experiments.core.params import parse_key
 from experiments.models import PairwiseTrial
 from experiments.models.member import Role
 from experiments.pairwise import judging
@@ -55,7 +56,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
     if not scripted:
         return redirect("pairwise-judge", pk)
-    held = [number_in(each) for each in request.POST.getlist("holds")[:HELD]]
+    held = [parse_key(each) for each in request.POST.getlist("holds")[:HELD]]
     pairs = judging.next_shown(trial, user, 1, held)
     return render(request, "pairwise/pairs.html", {"trial": trial, "pairs": pairs, "behind": True})
 
@@ -63,7 +64,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 def keep(request: HttpRequest, user: User, trial: PairwiseTrial) -> None:
     """Raises Refused."""
     sent = request.POST
-    pair, said = number_in(sent.get("pair", "")), sent.get("answer", "")
+    pair, said = parse_key(sent.get("pair", "")), sent.get("answer", "")
     choice, new = judging.answer(user, trial.pk, pair, said, seconds_in(sent.get("seconds", "")))
     if new:
         audit.record(request, Verb.VOTE_CAST, choice.pair, trial=trial.pk)
@@ -82,11 +83,6 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     except judging.Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("pairwise-judge", pk)
-
-
-def number_in(typed: str) -> int:
-    """A key as a form sends it; 0, which no row has, for anything else."""
-    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 19 else 0
 
 
 def seconds_in(typed: str) -> float | None:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from experiments.core import access, audit, notify
 from experiments.core.audit import Verb
+from experiments.core.params import parse_number
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import State
@@ -127,8 +128,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 def number(request: HttpRequest, name: str) -> int:
     """A whole number of the form; 0 if it is missing or none."""
-    text = request.POST.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return parse_number(request.POST.get(name)) or 0
 
 
 def asks_json(request: HttpRequest) -> bool:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from experiments.core import access, audit, queue, tagging
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.params import parse_key
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.tag import TAG_CHARS
@@ -77,7 +78,7 @@ def chosen(request: HttpRequest, user: User) -> QuerySet[Run]:
     """The ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs
-    keys = [int(key) for key in request.POST.getlist("run") if key.isascii() and key.isdigit() and len(key) < 19]
+    keys = [key for key in map(parse_key, request.POST.getlist("run")) if key]
     return Run.objects.filter(pk__in=keys[: MOST + 1]).order_by("-pk")
 
 

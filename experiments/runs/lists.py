@@ -16,6 +16,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 
+from experiments.core.params import ROW_DIGITS, parse_number
 from experiments.core.search_index.words import read as read_words
 from experiments.core.system_names import Names
 from experiments.display import verdicts
@@ -130,17 +131,17 @@ def by_verdict(text: str, viewer: User | None) -> Q:
 
 
 def by_unit(text: str) -> Q:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if (number := parse_number(text)) is None:
         raise Senseless(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
-    return Q(unit=int(text))
+    return Q(unit=number)
 
 
 def by_numbers(text: str) -> Q:
     """Runs by their numbers, as `12,15`."""
-    numbers = text.split(",")
-    if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in numbers):
+    numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
+    if None in numbers:
         raise Senseless(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
-    return Q(pk__in=[int(number) for number in numbers])
+    return Q(pk__in=numbers)
 
 
 def by_agent(text: str) -> Q:

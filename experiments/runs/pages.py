@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.params import parse_number
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
@@ -91,7 +92,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def is_past(asked: str, pages: int) -> bool:
     """Whether a page was asked for that is not there; the nearest one is shown then."""
-    return bool(asked) and not (asked.isascii() and asked.isdigit() and len(asked) < 10 and 1 <= int(asked) <= pages)
+    return bool(asked) and not 1 <= (parse_number(asked) or 0) <= pages
 
 
 def chosen_columns(request: HttpRequest) -> set[str]:

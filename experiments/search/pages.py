@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.display import verdicts
 from experiments.models import SearchText, VisionModelRow
@@ -77,11 +78,11 @@ def scope_of(given: Mapping[str, str]) -> tuple[finding.Scope, list[str]]:
         notes.append(f"There is no kind “{fields['kind']}”: all kinds are searched.")
         fields["kind"] = ""
     for name in ("unit", "run"):
-        number = given.get(name, "").strip()
-        if number.isascii() and number.isdigit() and len(number) < 10:
-            fields[name] = int(number)
-        elif number:
-            notes.append(f"“{number[:40]}” is not the number of a {name}: every {name} is searched.")
+        typed = given.get(name, "").strip()
+        if (number := parse_number(typed)) is not None:
+            fields[name] = number
+        elif typed:
+            notes.append(f"“{typed[:40]}” is not the number of a {name}: every {name} is searched.")
     return finding.Scope(**fields), notes
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Replace, StrIndex
 
+from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
@@ -39,7 +40,7 @@ def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
 
 def numbered(term: str, hidden: Q | None) -> Q:
     """Runs with this number, or on the unit with it."""
-    if not (term.isascii() and term.isdigit() and len(term) < 9):
+    if (number := parse_number(term)) is None:
         return Q()
-    unit = Q(run__unit=int(term))
-    return (unit if hidden is None else unit & ~hidden) | Q(run=int(term))
+    unit = Q(run__unit=number)
+    return (unit if hidden is None else unit & ~hidden) | Q(run=number)

@@ -10,6 +10,7 @@ from operator import or_
 from django.db.models import Q
 from django.urls import reverse
 
+from experiments.core.params import parse_number
 from experiments.core.system_names import Names
 from experiments.models import Label, Layer, Unit
 
@@ -46,9 +47,9 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
     words = typed.split()[:MOST_WORDS]
     found: dict[int, set[int]] = {layer.pk: named(words, layer) for layer in layers}
-    if len(words) == 1 and words[0].isascii() and words[0].isdigit() and len(words[0]) < 10:
+    if len(words) == 1 and (number := parse_number(words[0])) is not None:
         for layer in layers:
-            found[layer.pk] |= {int(words[0])} & {*range(layer.units)}
+            found[layer.pk] |= {number} & {*range(layer.units)}
     holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)

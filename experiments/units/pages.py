@@ -101,7 +101,7 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
 
 def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
     """What the pages of a model and of a layer share: states, legend, filter and search."""
-    typed = request.GET.get("q", "").strip()[: lists.LONGEST].replace("\x00", "")
+    typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
     state = State(asked) if asked in {each.value for each in State} else None
     known = states(row, layers, names)

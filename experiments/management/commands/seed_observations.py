@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from experiments.core.params import parse_number
 from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from workers.errors import Cancelled
@@ -17,9 +18,9 @@ PER_RUN = 100
 
 def count(text: str) -> int:
     """A whole number of 1 or more."""
-    if not (text.isascii() and text.isdigit() and int(text)):
+    if not (number := parse_number(text)):
         raise ArgumentTypeError(f"{text!r} is not a whole number of 1 or more.")
-    return int(text)
+    return number
 
 
 class Command(PreparedCommand):

@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 
 from experiments.core import catalogue, compatibility, unit_names
 from experiments.core.catalogue import listed
+from experiments.core.params import parse_number
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from workers import registry
 from workers.errors import UnknownName
@@ -204,7 +205,8 @@ def stray_unit(question: str, unit: str) -> str:
     """A sentence if a question speaks of other units than the one that is chosen; "" otherwise."""
     named = NAMED_UNIT.findall(question)
     chosen = unit.strip()
-    if not named or not chosen.isdecimal() or int(chosen) in map(int, named):
+    number = parse_number(chosen)
+    if not named or number is None or number in map(int, named):
         return ""
     return f"The question speaks of unit {named[0]}, but unit {chosen} is chosen: the run would study unit {chosen}."
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from experiments.api import example
 from experiments.core import access, audit, compatibility, notify, queue, unit_names, worker_status
 from experiments.core.audit import Verb
+from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
@@ -75,9 +76,7 @@ def like(run: Run, request: HttpRequest) -> dict[str, Any]:
 
 def run_named(number: Any) -> Run | None:
     """The run with a number that stands in an address or a form."""
-    digits = str(number)
-    known = digits.isascii() and digits.isdigit() and len(digits) < 19
-    return Run.objects.filter(pk=int(digits)).first() if known else None
+    return Run.objects.filter(pk=parse_key(str(number))).first()
 
 
 def differing(values: Any, names: Names) -> dict[str, Any]:

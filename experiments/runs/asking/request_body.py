@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.core.params import parse_number
 from experiments.runs.asking.form import COMMAND_DEFAULTS
 from workers.record.limits import USUAL
 
@@ -14,7 +15,8 @@ def request_body(values: Mapping[str, Any]) -> dict[str, Any]:
     unit = str(values.get("unit") or "0")
     body: dict[str, Any] = {name: str(values.get(name) or "") for name in ("question", "model", "layer")}
     body["question"] = " ".join(body["question"].split())
-    body["unit"] = int(unit) if unit.isascii() and unit.isdigit() and len(unit) < 10 else unit
+    known = parse_number(unit)
+    body["unit"] = unit if known is None else known
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:

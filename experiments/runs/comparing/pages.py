@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.params import ROW_DIGITS, parse_key, parse_number
 from experiments.models import Run
 from experiments.runs.comparing import comparison
 
@@ -98,8 +99,8 @@ def rounds(found: Chosen, asked: str, only: bool) -> dict[str, Any]:
 
 def page_of(asked: str, pages: int) -> tuple[int, list[str]]:
     """The page of rounds that is asked for; the nearest, and a sentence, if there is no such page."""
-    number = whole(asked)
-    if number is not None and 1 <= number <= pages:
+    number = parse_key(asked)
+    if 1 <= number <= pages:
         return number, []
     nearest = pages if number else 1
     return nearest, [f"There is no page “{asked[:20]}” of the rounds: this is page {nearest} of {pages}."]
@@ -110,7 +111,7 @@ def chosen(params: QueryDict) -> Chosen:
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
     numbers, problems = [], []
     for text in dict.fromkeys(given):
-        number = whole(text.removeprefix("#"))
+        number = parse_number(text.removeprefix("#"), ROW_DIGITS)
         if number is None:
             problems.append(f"“{text[:40]}” is no number of a run. Runs are named by whole numbers, such as 12.")
         elif number not in numbers:
@@ -130,15 +131,10 @@ def baseline(runs: Sequence[Run], asked: str) -> tuple[Run | None, list[str]]:
     first = runs[0] if runs else None
     if not asked or not first:
         return first, []
-    named = next((run for run in runs if run.pk == whole(asked)), None)
+    named = next((run for run in runs if run.pk == parse_key(asked)), None)
     if named:
         return named, []
     return first, [f"The baseline “{asked[:20]}” is not among these runs: they are measured against run {first.pk}."]
-
-
-def whole(text: str) -> int | None:
-    """A whole number of a size that databases keep."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def offered(runs: Sequence[Run]) -> Sequence[Run]:

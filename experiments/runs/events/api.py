@@ -17,6 +17,7 @@ from ninja import Query as QueryParameter
 from experiments.api.entry import allow
 from experiments.api.fields import Id, find
 from experiments.core import transcript
+from experiments.core.params import parse_number
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
 from experiments.runs.events.waiting import AFTER, LONGEST_WAIT, RUN
@@ -102,8 +103,7 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
 
 def last_seen(request: HttpRequest) -> int:
     """What a browser says it has when it comes back."""
-    digits = request.headers.get("Last-Event-ID", "")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
+    return parse_number(request.headers.get("Last-Event-ID")) or 0
 
 
 def frame(event: EventOut) -> str:

@@ -21,6 +21,7 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 
 from experiments.core import access, notify, sockets, transcript
+from experiments.core.params import parse_number
 from experiments.core.sockets import NOT_YOURS, OVER, Listener
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
@@ -153,5 +154,4 @@ class RunConsumer(Listener):
 
 def after_of(query: bytes) -> int:
     """The `after` of the address, 0 if it is missing or no number."""
-    digits = parse_qs(query.decode("latin-1")).get("after", ["0"])[0]
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
+    return parse_number(parse_qs(query.decode("latin-1")).get("after", ["0"])[0]) or 0

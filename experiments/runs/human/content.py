@@ -8,6 +8,7 @@ from typing import Any
 from django.http import QueryDict
 
 from experiments.core import transcript
+from experiments.core.params import parse_number
 from experiments.models import HumanReply
 from experiments.models.human_reply import What
 
@@ -44,7 +45,7 @@ def numbered(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     taken: set[int] = set()
     listed = []
     for number, text, status, reason in rows:
-        wanted = int(number) if number.isascii() and number.isdigit() and 0 < len(number) < 4 else 0
+        wanted = parse_number(number, digits=3)
         own = wanted if wanted and wanted not in taken else max(taken, default=0) + 1
         taken.add(own)
         listed.append(
