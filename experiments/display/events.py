@@ -19,10 +19,9 @@ from django.utils.safestring import SafeString
 
 from experiments.core import transcript
 from experiments.core.system_names import Names
-from experiments.display import cited_figures, image_cards, log_entries, window
-from experiments.display import outline as outlines
+from experiments.display import cited_figures, image_cards, log_entries, rounds, window
 from experiments.display.image_cards import ImageCard
-from experiments.display.plots import Chart, Scale, chart
+from experiments.display.plots import Plot, Scale, activation_plot
 from experiments.models import Event, Run
 from experiments.runs.forks import relatives
 from workers import registry
@@ -220,7 +219,7 @@ def tail(run: Run) -> SafeString:
 
 def outline(run: Run, around: int | None = None) -> SafeString:
     """The rounds, each with a few words and the best activation of its images; of many, most in groups."""
-    return render_to_string("runs/page/outline.html", {"run": run, "lines": outlines.lines(run, around)})
+    return render_to_string("runs/page/outline.html", {"run": run, "lines": rounds.outline(run, around)})
 
 
 def side(run: Run, names: Names | None = None) -> SafeString:
@@ -244,11 +243,11 @@ def agent_of(run: Run) -> str:
     return relatives.agent(run)
 
 
-def chart_of(run: Run) -> Chart | None:
+def chart_of(run: Run) -> Plot | None:
     """The newest images, by round."""
     rows = image_cards.newest_logged(run, LATELY)
     values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
-    return chart(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
+    return activation_plot(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
 
 
 def scale_of(run: Run) -> Scale:

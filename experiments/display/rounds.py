@@ -1,12 +1,27 @@
-"""The rounds of a run in few enough steps for a plot or a table: alone, or together where they are many."""
+"""The rounds of a run in few enough steps for a plot, a table or the outline: several together where they are many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max
+
+from experiments.display import window
+from experiments.models import Run
+
+Json = Mapping[str, Any]
 
 MOST = 100
 """Steps of a plot, and rows of its table."""
+SINGLE = 80
+"""Rounds up to which each has a line of its own."""
+NEWEST = 30
+"""Of more, so many at the end have."""
+GROUPS = 70
+"""Groups that the others make, at most."""
 EN_DASH = "\N{EN DASH}"
 
 
@@ -31,14 +46,9 @@ class Step:
 
 def step_size(count: int, most: int = MOST) -> int:
     """Rounds that go together: 1, 2 or 5 times a power of ten."""
-    return next(size for size in sizes() if size * most >= count)
-
-
-def sizes() -> Iterator[int]:
-    unit = 1
-    while True:
-        yield from (unit, 2 * unit, 5 * unit)
-        unit *= 10
+    return next(
+        size * unit for unit in (10**n for n in itertools.count()) for size in (1, 2, 5) if size * unit * most >= count
+    )
 
 
 def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, Step]:
@@ -53,3 +63,57 @@ def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, Step]:
         each: Step(max(known[0], (each - 1) // size * size + 1), min(known[-1], ((each - 1) // size + 1) * size))
         for each in known
     }
+
+
+# --- the outline ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutlineLine:
+    """A round, or a group of them. `best` is the highest activation of the round's images."""
+
+    rounds: Step
+    words: str
+    link: str
+    best: float | None = None
+
+
+def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
+    """The outline; the group that holds round `around` is unfolded."""
+    if run.rounds <= SINGLE:
+        return _single_lines(run, 0, run.rounds)
+    size = step_size(run.rounds - NEWEST, GROUPS)
+    grouped = run.rounds - NEWEST
+    found: list[OutlineLine] = []
+    for first in range(1, grouped + 1, size):
+        group = Step(first, min(first + size - 1, grouped))
+        found.append(OutlineLine(group, f"Rounds {group}", f"?round={first}#round-{first}"))
+        if around is not None and group.first <= around <= group.last:
+            found[-1:] = _single_lines(run, first - 1, group.last)
+    return [*found, *_single_lines(run, grouped, run.rounds)]
+
+
+def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
+    """Lines of their own for the replies from the one at place `start` on."""
+    replies = list(run.events.filter(kind="reply").order_by("seq")[start:end])
+    numbers = [reply.payload["round"] for reply in replies]
+    ran = run.experiments.filter(round__in=numbers).order_by()
+    best = dict(ran.values_list("round").annotate(Max("best_activation")))
+    return [
+        OutlineLine(
+            Step(number, number),
+            headline(reply.payload),
+            window.link(run, reply.seq, f"round-{number}"),
+            best.get(number),
+        )
+        for number, reply in zip(numbers, replies, strict=True)
+    ]
+
+
+def headline(reply: Json) -> str:
+    """The first sentence of a reply's words, without marks."""
+    words = " ".join(reply["prose"].replace("#", " ").replace("*", " ").replace("`", " ").split())
+    sentence = words.split(". ")[0].rstrip(".:")
+    if sentence:
+        return sentence if len(sentence) <= 60 else sentence[:59].rsplit(" ", 1)[0] + "…"
+    return "Conclusion" if reply["conclusion"] else "Experiment" if reply["code"] else "Reply"

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.display import events as rendering
-from experiments.display import outline as outlines
+from experiments.display import rounds
 from experiments.models import Event, Run
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen, stored
@@ -314,7 +314,7 @@ def test_the_outline_names_each_round_with_its_best_activation(run: Run) -> None
     ],
 )
 def test_a_round_always_has_a_headline(reply: Payload, words: str) -> None:
-    assert outlines.headline(as_json(reply)) == words
+    assert rounds.headline(as_json(reply)) == words
 
 
 def test_the_head_shows_what_is_used_of_each_limit(run: Run) -> None:

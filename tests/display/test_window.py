@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.display import outline, window
+from experiments.display import rounds, window
 from experiments.display.window import Gap, Span
 from experiments.models import Run
 from tests.support.builders import make_run
@@ -143,8 +143,8 @@ def test_a_gap_that_is_none_is_not_found(as_owner: Client, run: Run) -> None:
 def test_the_outline_of_a_long_run_is_short_and_unfolds_where_the_reader_is(
     as_owner: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outline, "SINGLE", 50)
-    monkeypatch.setattr(outline, "GROUPS", 10)
+    monkeypatch.setattr(rounds, "SINGLE", 50)
+    monkeypatch.setattr(rounds, "GROUPS", 10)
     opened = as_owner.get(f"/runs/{run.pk}/").content.decode()
     assert "Rounds 1\N{EN DASH}5" in opened
     assert 'data-first="9" data-last="9"' not in opened

@@ -12,7 +12,7 @@ from django.test import AsyncClient, Client
 from experiments.core import transcript
 from experiments.display.rounds import Step, step_size, steps
 from experiments.models import Hypothesis, Run
-from experiments.runs.page import activations, cost, dots, evidence, hypotheses
+from experiments.runs.page import activations, cost, evidence, hypotheses
 from experiments.runs.page.tabs import TABS
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.long_run import long_run
@@ -125,7 +125,7 @@ def test_each_image_is_a_dot_and_the_table_says_the_same(as_owner: Client, run: 
     assert page.count('class="spot ') == 24
     assert {"exemplar", "generated", "edited"} == set(re.findall(r'class="spot (\w+)"', page))
     assert 'class="threshold"' in page
-    assert 'class="best" points="' in page
+    assert 'class="through" points="' in page
     assert page.count("<tr><th") == 1 + 6
 
 
@@ -141,7 +141,7 @@ def test_too_many_images_become_marks_that_open_their_rounds(
     as_owner: Client, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = long_run(owner, 120, 2)
-    monkeypatch.setattr(dots, "MOST", 200)
+    monkeypatch.setattr(activations, "MOST", 200)
     page = shown(as_owner, run, "tab=activations")
     assert "Too many for a dot each" in page
     assert 'class="spot' not in page
@@ -212,17 +212,21 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
     run.refresh_from_db()
     told = cost.read(run, {})
     tokens, dollars, time = told["shown"]
-    assert (tokens.total, dollars.total, time.total) == (run.tokens, run.cost, 14.0)
+    assert (tokens.said, dollars.said, time.said) == ("300 of 2k", "$1.50", "0:14 of 0:30")
+    assert run.tokens == 300
     Run.objects.filter(pk=run.pk).update(seconds=110.0)
     run.refresh_from_db()
     header = cost.read(run, {})["shown"][2]
-    assert (header.total, header.said) == (run.seconds, "1:50 of 0:30")
-    assert [words for _, words in header.round_ticks] == ["0", "2 s", "4 s", "6 s", "8 s"], "the axis ends in a figure"
+    assert header.said == "1:50 of 0:30"
+    beside = [text.words for text in header.rounds.texts if text.anchor == "end"]
+    assert beside == ["0", "2 s", "4 s", "6 s", "8 s"], "the axis ends in a figure"
     assert told["rows"][1].cells[:4] == ["100", "20", "30", "300"]
     assert told["totals"][:3] == ["200", "40", "60"]
-    assert tokens.limit_y is None, "far above"
-    assert time.limit_y is not None
-    assert len(time.bars) == 6
+    assert not tokens.is_near, "far above"
+    assert not tokens.together.lines
+    assert time.is_near
+    assert len(time.together.lines) == 1
+    assert len(time.rounds.bars) == 6
 
 
 def test_a_scripted_run_says_why_it_took_no_dollars(as_owner: Client, owner: User) -> None:

@@ -264,7 +264,7 @@ def test_the_page_shows_exemplars_histogram_and_neighbours(
     text = page_of(as_owner)
     assert "mean 1.50" in text
     assert "exemplar mean 1.50" in text
-    assert "mask edge 0.50" in text
+    assert "mask threshold 0.50" in text
     assert "900 images from 0.00 to 0.50" in text
     assert "No worker has been seen lately: the comparison comes as soon as one is there." in text
     layer1 = layer_of(resnet, "layer1")
@@ -386,6 +386,7 @@ def test_a_histogram_that_nobody_knows_is_not_drawn(histogram: dict[str, Any]) -
 def test_a_histogram_holds_its_marks() -> None:
     drawn = distribution({"start": -1.0, "width": 0.5, "counts": [1, 0, 1000]}, 7.5, -3.0)
     assert drawn
-    assert all(drawn.left <= mark.x <= drawn.right for mark in drawn.marks)
+    shape = drawn.shape
+    assert all(shape.left <= line.x1 == line.x2 <= shape.edge for line in drawn.lines)
     low, high = drawn.bars
-    assert low.height < high.height <= drawn.bottom - drawn.top
+    assert low.height < high.height <= shape.floor - shape.top

@@ -8,31 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 from django.contrib.auth.models import User
 
+from experiments.display.plots import Axis, Interval
 from experiments.reviews.agreement import measures
 from experiments.reviews.agreement.measures import Figure
 from experiments.reviews.agreement.ratings import LINES, VERDICT, Line, Ratings
 
 PAIRS = 45
 """Pairs of reviewers that a page shows: those with the most items in common."""
-LOW, HIGH, WIDTH = -0.5, 1.0, 1000.0
+AXIS = Axis(-0.5, 1.0, 0, 1000)
 """What the plots show; what lies below is drawn at their left end."""
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A figure as geometry: 0 to 1000 stands for -0.5 to 1."""
-
-    at: int
-    start: int | None
-    end: int | None
-
-
-@dataclass(frozen=True)
 class Measured:
-    """A figure with its plot; None where there is no value."""
+    """A figure with its interval on the axis; None where there is no value."""
 
     figure: Figure
-    plot: Plot | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -110,15 +102,8 @@ def of_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
 
 
 def measured(figure: Figure) -> Measured:
-    if figure.value is None:
-        return Measured(figure, None)
-    start, end = (None if bound is None else place(bound) for bound in (figure.low, figure.high))
-    return Measured(figure, Plot(place(figure.value), start, end))
+    return Measured(figure, None if figure.value is None else Interval.on(AXIS, figure.value, figure.low, figure.high))
 
 
-def place(value: float) -> int:
-    return round((min(max(value, LOW), HIGH) - LOW) / (HIGH - LOW) * WIDTH)
-
-
-TICKS = [(place(value), words) for value, words in ((0.0, "chance"), (0.667, "0.67"), (0.8, "0.8"), (1.0, "1"))]
+TICKS = [AXIS.at(value) for value in (0.0, 0.667, 0.8, 1.0)]
 """Chance, and the bounds above which Krippendorff draws tentative and firm conclusions."""

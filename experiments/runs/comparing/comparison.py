@@ -15,7 +15,8 @@ from django.contrib.auth.models import User
 from django.db.models import Max, Min
 
 from experiments.core.system_names import Names
-from experiments.display import events, outline, verdicts
+from experiments.display import events, verdicts
+from experiments.display import rounds as run_rounds
 from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 from experiments.display.tags.maia import compact, dollars, took
@@ -141,7 +142,7 @@ class Turn:
 
     @property
     def headline(self) -> str:
-        return outline.headline(self.reply) if self.reply else ""
+        return run_rounds.headline(self.reply) if self.reply else ""
 
     @property
     def words(self) -> Any:

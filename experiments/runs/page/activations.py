@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
-from experiments.display.axes import Plot
+from experiments.display.plots import Plot
 from experiments.display.rounds import Step, steps
 from experiments.display.window import number
 from experiments.models import Observation, Run
-from experiments.runs.page import dots
+from workers.record.figures import figure
 from workers.record.origins import Origin
+
+MOST = 1_200
+"""Images up to which each has a dot; of more, those of one origin in one step have a mark."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +70,68 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         return context
     before = everything.filter(experiment__round__lt=first).exclude(origin="exemplar")
     rows = table(groups, before.aggregate(best=Max("activation"))["best"])
-    plot = Plot.over([str(row.step.first) for row in rows], heights(groups, run.threshold))
+    count = sum(row.count for row in rows)
     return context | {
         "rows": rows,
-        "count": sum(row.count for row in rows),
+        "count": count,
         "reached": sum(row.reached for row in rows),
         "origins": [(key, words) for key, words in Origin.choices() if any(group.origin == key for group in groups)],
-        **drawn(run, plot, chosen, groups, rows),
+        "plot": draw(run, chosen, groups, rows, count),
+        "is_dots": count <= MOST,
     }
 
 
-def drawn(
-    run: Run, plot: Plot, chosen: QuerySet[Observation], groups: Sequence[Group], rows: Sequence[Row]
-) -> dict[str, Any]:
-    """What stands in the plot."""
-    single = sum(row.count for row in rows) <= dots.MOST
-    columns = [row.step for row in rows]
-    return {
-        "plot": plot,
-        "ticks": [(plot.y(value), value) for value in plot.values],
-        "dots": dots.single(plot, chosen, columns) if single else [],
-        "marks": [] if single else dots.marks(plot, groups, columns),
-        "best": plot.stairs([row.best for row in rows]),
-        "threshold_y": None if run.threshold is None else plot.y(run.threshold),
-    }
+def draw(run: Run, chosen: QuerySet[Observation], groups: Sequence[Group], rows: Sequence[Row], count: int) -> Plot:
+    """The images over rounds, the best of the agent's own so far, the mean of the exemplars."""
+    ends = [value for group in groups for value in (group.low, group.high)]
+    if run.threshold is not None:
+        ends.append(run.threshold)
+    label = f"Activations of {count} image{'s' * (count != 1)} by round"
+    plot = Plot.of_columns([str(row.step.first) for row in rows], ends, label)
+    column = {n: place for place, row in enumerate(rows) for n in range(row.step.first, row.step.last + 1)}
+    if count <= MOST:
+        add_dots(plot, chosen, column)
+    else:
+        add_marks(plot, groups, rows, column)
+    plot.draw_steps([row.best for row in rows])
+    if run.threshold is not None:
+        plot.add_threshold(run.threshold)
+    return plot
+
+
+def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int]) -> None:
+    """A dot for each image, in the column of its round."""
+    values = chosen.order_by("experiment_id", "position").values_list(
+        "experiment__round", "experiment__number", "activation", "title", "origin"
+    )
+    for place, group in groupby(values, key=lambda each: column[each[0]]):
+        plot.add_dots(
+            place,
+            (
+                (
+                    value,
+                    origin,
+                    f"{title or 'untitled'}: {figure(value)}, {origin}, round {number}",
+                    f"?experiment={experiment}#experiment-{experiment}",
+                )
+                for number, experiment, value, title, origin in group
+            ),
+        )
+
+
+def add_marks(plot: Plot, groups: Sequence[Group], rows: Sequence[Row], column: Mapping[int, int]) -> None:
+    """A mark for each origin in each step, side by side, which leads to a plot of its rounds alone."""
+    present = [origin for origin, _ in Origin.choices() if any(group.origin == origin for group in groups)]
+
+    def key(group: Group) -> tuple[int, str]:
+        return column[group.round], group.origin
+
+    for (place, origin), some in groupby(sorted(groups, key=key), key=key):
+        together, step = list(some), rows[place].step
+        low, high = min(group.low for group in together), max(group.high for group in together)
+        words = f"Round {step}: {sum(group.count for group in together)} {origin}, {figure(low)} to {figure(high)}"
+        middle = place + (present.index(origin) + 0.5) / len(present)
+        plot.add_mark(middle, low, high, origin, words, f"?tab=activations&from={step.first}&to={step.last}")
 
 
 def counted(chosen: QuerySet[Observation], threshold: float | None) -> list[Group]:
@@ -99,11 +141,6 @@ def counted(chosen: QuerySet[Observation], threshold: float | None) -> list[Grou
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)
     )
     return [Group(*each) for each in figures.order_by("experiment__round", "origin")]
-
-
-def heights(groups: Iterable[Group], threshold: float | None) -> list[float]:
-    ends = [value for group in groups for value in (group.low, group.high)]
-    return ends if threshold is None else [*ends, threshold]
 
 
 def table(groups: Sequence[Group], best: float | None) -> list[Row]:

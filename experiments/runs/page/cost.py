@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from experiments.display.axes import Plot
+from experiments.display.plots import HALF, Plot
 from experiments.display.rounds import Step, steps
 from experiments.display.tags.maia import clock, compact, dollars, took
 from experiments.models import Run
@@ -41,60 +41,17 @@ PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 
 @dataclass(frozen=True)
-class Bar:
-    """One part of one step in the plot by round."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    part: int
-    words: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One measure, drawn: by round, and together against its limit."""
+class MeasureShown:
+    """One measure, drawn: by round, and together against its limit, which is left out where it lies far above."""
 
     name: str
     parts: Sequence[str]
-    total: float
-    """All that the run took of it, as its header says too: of time also what went between the steps."""
-    limit: float | None
-    words: Callable[[float | None], str]
+    said: str
+    """The run's total, as its head says it, against the limit where there is one."""
     rounds: Plot
-    bars: Sequence[Bar]
     together: Plot
-    line: str
-    limit_y: float | None
-    of_round: float
-    """The most of a round, and the most of all: what each axis is made for."""
-    of_all: float
-
-    @property
-    def said(self) -> str:
-        """The run's total, as its head says it, against the limit where there is one."""
-        words = clock if self.name == "Time" else self.words
-        total = words(self.total)
-        return f"{total} of {words(self.limit)}" if self.limit else total
-
-    def ticks(self, plot: Plot, most: float) -> list[tuple[float, str]]:
-        return [(plot.y(value), self.beside(value, most)) for value in plot.values]
-
-    def beside(self, value: float, highest: float) -> str:
-        """A value as it stands beside its axis."""
-        if self.name != "Time" or not value:
-            return self.words(value) if value else "0"
-        unit, name = unit_of_time(highest)
-        return f"{value / unit:g} {name}"
-
-    @property
-    def round_ticks(self) -> list[tuple[float, str]]:
-        return self.ticks(self.rounds, self.of_round)
-
-    @property
-    def together_ticks(self) -> list[tuple[float, str]]:
-        return self.ticks(self.together, self.of_all)
+    limit: float | None
+    is_near: bool
 
 
 @dataclass(frozen=True)
@@ -113,7 +70,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
-    shown = [drawn(measure, run, sums) for measure in used]
+    shown = [draw(measure, run, sums) for measure in used]
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     return {
         "shown": shown,
@@ -163,54 +120,42 @@ def together(taken: Mapping[int, Taken], step_of: Mapping[int, Step]) -> dict[St
     return {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
 
 
-def unit_of_time(seconds: float) -> tuple[float, str]:
-    """What an axis up to so many seconds counts in."""
-    return next(
-        (unit, name) for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 2 * unit or unit == 1
-    )
-
-
-def drawn(measure: Measure, run: Run, sums: Mapping[Step, Taken]) -> Shown:
+def draw(measure: Measure, run: Run, sums: Mapping[Step, Taken]) -> MeasureShown:
     limit = run.limits.get(measure.limit)
     names = [str(step.first) for step in sums]
-    parts = [measure.of(taken) for taken in sums.values()]
-    so_far = list(accumulate(map(sum, parts)))
-    rounds = plot(measure, names, [sum(each) for each in parts])
+    each = [sum(measure.of(taken)) for taken in sums.values()]
+    so_far = list(accumulate(each))
     # The limit is drawn where it tells something: far above what was used it would flatten the line.
-    near = limit is not None and limit <= 4 * so_far[-1]
-    highest = [*so_far, *([limit] if limit is not None and near else [])]
-    total = plot(measure, names, highest)
-    return Shown(
-        measure.name,
-        measure.parts,
-        max(so_far[-1], run.seconds) if measure.name == "Time" else so_far[-1],
-        limit,
-        measure.words,
-        rounds,
-        [bar for place, step in enumerate(sums) for bar in bars(rounds, place, step, measure.of(sums[step]), measure)],
-        total,
-        total.slope(so_far),
-        total.y(limit) if limit is not None and near else None,
-        max(sum(each) for each in parts),
-        max(highest),
-    )
+    near = limit if limit is not None and limit <= 4 * so_far[-1] else None
+    total = max(so_far[-1], run.seconds) if measure.name == "Time" else so_far[-1]
+    words = clock if measure.name == "Time" else measure.words
+    said = f"{words(total)} of {words(limit)}" if limit else words(total)
+    rounds = plot(measure, names, each, f"{measure.name} by round; the table below says the same")
+    for place, (step, taken) in enumerate(sums.items()):
+        add_bars(rounds, place, step, measure, taken)
+    highest = so_far if near is None else [*so_far, near]
+    together = plot(measure, names, highest, f"{measure.name} together: {said}")
+    together.draw_sums(so_far)
+    if near is not None:
+        together.add_threshold(near)
+    return MeasureShown(measure.name, measure.parts, said, rounds, together, limit, near is not None)
 
 
-def plot(measure: Measure, names: Sequence[str], values: Sequence[float]) -> Plot:
-    unit = unit_of_time(max(values))[0] if measure.name == "Time" else 1.0
-    return Plot.over(names, values, unit, width=470, height=190, left=56)
+def plot(measure: Measure, names: Sequence[str], values: Sequence[float], label: str) -> Plot:
+    if measure.name != "Time":
+        return Plot.of_columns(names, values, label, HALF, lambda value: measure.words(value) if value else "0")
+    units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+    unit, name = next((unit, name) for unit, name in units if max(values) >= 2 * unit or unit == 1)
+    return Plot.of_columns(names, values, label, HALF, lambda value: f"{value / unit:g} {name}" if value else "0", unit)
 
 
-def bars(plot: Plot, place: int, step: Step, parts: Taken, measure: Measure) -> Iterable[Bar]:
+def add_bars(plot: Plot, place: int, step: Step, measure: Measure, taken: Taken) -> None:
     """The parts of one step on top of each other."""
-    width = round(max(plot.step * 0.7, 0.8), 1)
     reached = 0.0
-    for part, value in enumerate(parts):
+    for part, value in enumerate(measure.of(taken)):
         if value:
             words = f"Round {step}: {measure.words(value)}, {measure.parts[part]}"
-            top, bottom = plot.y(reached + value), plot.y(reached)
-            x = round(plot.x(place + 0.5) - width / 2, 1)
-            yield Bar(x, top, width, round(bottom - top, 1), part, words)
+            plot.add_bar(place + 0.15, place + 0.85, reached, reached + value, f"part part-{part}", words)
         reached += value
 
 
