@@ -14,27 +14,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from experiments.core import blindness
 from experiments.core.blindness import may_see_agreement
-from experiments.core.display_name import person
 from experiments.core.params import parse_number
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
-from experiments.reviews.agreement import permissions
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One measure of agreement. `one` and `other` are the reviewers it is of; empty where it is of all."""
-
-    queue: ReviewQueue
-    line: str
-    measure: str
-    one: str
-    other: str
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    why: str
+from experiments.reviews.agreement import lists as agreement_lists
+from experiments.reviews.agreement.lists import Measure, measures_of
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
@@ -79,7 +63,7 @@ class Agreement:
 
         pairs = 0
         for queue in self.queues:
-            people = permissions.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()
+            people = agreement_lists.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()
             pairs += people * (people - 1) // 2
         return len(LINES) * (2 * len(self.queues) + pairs)
 
@@ -98,23 +82,6 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
         return Review.objects.none()
     queues = ReviewQueue.objects.filter(pk=queue_key(given)) if "queue" in given else ReviewQueue.objects.all()
     return Agreement(tuple(queue for queue in queues.order_by("pk") if may_see_agreement(viewer, queue)), viewer)
-
-
-def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:
-    """Of each line: alpha and Fleiss' kappa of all reviewers, Cohen's kappa of each two."""
-    from experiments.reviews.agreement import measures
-    from experiments.reviews.agreement.ratings import ratings
-
-    rated = ratings(permissions.reviews(viewer, queue))
-    people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
-    for name, line in rated.items():
-        found = [("krippendorff_alpha", "", "", measures.krippendorff_alpha(line))]
-        found.append(("fleiss_kappa", "", "", measures.fleiss_kappa(line)))
-        for one, other in line.pairs():
-            kappa = measures.cohen_kappa(line, one, other)
-            found.append(("cohen_kappa", person(people[one]), person(people[other]), kappa))
-        for measure, one_name, other_name, of in found:
-            yield Measure(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)
 
 
 def queue_key(given: Mapping[str, str]) -> int:

@@ -20,7 +20,7 @@ from experiments.installation import dashboard
 from experiments.models import VisionModelRow
 from experiments.models.member import Role
 from experiments.pairwise import judging
-from experiments.reviews import queues
+from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "lately", "workers")
 """Parts of the page, each a template in templates/overview."""
@@ -52,7 +52,7 @@ def drawn(request: HttpRequest) -> list[dict[str, Any]]:
     role = access.role_of(request.user) or Role.VIEWER
     context = dashboard.everything() | {
         "may_ask": role >= Role.RESEARCHER,
-        "to_review": queues.unfinished(request.user),
+        "to_review": review_lists.unfinished(request.user),
         "to_judge": judging.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}

@@ -24,7 +24,7 @@ from experiments.models.notification import Kind as Notice
 from experiments.models.pairwise import Kind
 from experiments.pairwise import backbones, judging, results, sources, table
 from experiments.pairwise.form import MOST, USUAL, Draft, NewTrial, drafted, make
-from experiments.reviews import queue_form
+from experiments.reviews import lists as review_lists
 
 MANAGES = Role.ADMIN
 """Who makes and closes trials, and has backbones judge: as with queues, one who manages."""
@@ -74,7 +74,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def tell_judges(maker: User, trial: PairwiseTrial, pairs: int) -> None:
     """Everybody who may judge, but for who made it."""
     words = f"{person(maker)} asks you to judge {pairs} pair{'s' * (pairs != 1)} of labels in “{trial.name}”."
-    for judge in queue_form.reviewers().exclude(pk=maker.pk):
+    for judge in review_lists.reviewers().exclude(pk=maker.pk):
         notifications.tell(judge, Notice.REVIEW, words, trial.get_absolute_url())
 
 

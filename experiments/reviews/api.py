@@ -1,31 +1,51 @@
-"""Review: queues, the next item of one, one's own review, and the opinions that may be seen."""
+"""Review: queues made and closed, the next item of one, one's own review, the opinions that may be seen, the final
+verdict, and how far reviewers agree."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.db import transaction
-from django.http import HttpRequest, HttpResponse
-from ninja import Field, Query, Router, Schema
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Number, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
+from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
-from experiments.core import audit, blindness, notify
-from experiments.core.audit import Verb
-from experiments.models import Review, ReviewItem, ReviewQueue
+from experiments.core import blindness
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.core.review_rights import MAKES_QUEUES
+from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
-from experiments.reviews import queues, reservation, rubric, writing
-from experiments.reviews.writing import Outcome
+from experiments.reviews import actions, lists, pages, rubric
+from experiments.runs import lists as run_lists
 
 router = Router(tags=["Review"])
 
 Score = Annotated[int, Field(ge=1, le=5)]
+Name = Annotated[str, Field(min_length=1, max_length=80, pattern=NO_NUL)]
+
+
+class QueueIn(Body):
+    """A new queue: of runs that are named and have ended, or of those that a filter chooses; yours, an admin's any."""
+
+    name: Name
+    runs: list[RowNumber] = Field([], max_length=1_000)
+    query: str = Field(
+        "", max_length=pages.LONGEST, pattern=NO_NUL, description="in place of runs: as in the address of the page Runs"
+    )
+    only_ended: bool = Field(True, description="of a filter: leave out runs that have not ended")
+    note: str = Field("", max_length=pages.NOTE_CHARS, pattern=NO_NUL)
+    reviewers_per_item: int = Field(1, ge=1, le=pages.MOST_REVIEWERS)
+    blind: bool = True
+    reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
 
 
 class QueueOut(Schema):
@@ -91,6 +111,32 @@ class Submission(Body):
     additional: bool = False
 
 
+class Declination(Body):
+    reason: str = Field(min_length=1, max_length=actions.DECLINE_CHARS, pattern=NO_NUL)
+
+
+class ReviewedRun(Body):
+    run: RowNumber
+
+
+class FinalIn(Body):
+    """What is to become of the run, and why."""
+
+    verdict: Literal["accept", "revise", "reject"]
+    corrected_label: str = Field("", max_length=LABEL_CHARS, pattern=NO_NUL)
+    reason: str = Field(min_length=1, max_length=actions.FINAL_CHARS, pattern=NO_NUL)
+
+
+class FinalOut(Schema):
+    """A final verdict; the newest of an item stands."""
+
+    adjudicator: str
+    verdict: str
+    corrected_label: str
+    reason: str
+    created: datetime
+
+
 def queue_out(row: Any) -> QueueOut:
     names = ("name", "note", "created", "closed", "reviewers_per_item", "blind", "complete")
     known = {name: getattr(row, name) for name in names}
@@ -110,58 +156,127 @@ def review_out(row: Review) -> ReviewOut:
     return ReviewOut(reviewer=row.reviewer.get_username(), additional=additional, **known)
 
 
-QUEUES = ReviewQueue.objects.select_related("owner")
-ITEMS = ReviewItem.objects.select_related("run")
+def final_out(row: Adjudication) -> FinalOut:
+    names = ("verdict", "corrected_label", "reason", "created")
+    return FinalOut(adjudicator=row.adjudicator.get_username(), **{name: getattr(row, name) for name in names})
+
+
+def queue_read(pk: int) -> QueueOut:
+    return queue_out(find(lists.with_items(ReviewQueue.objects.all()), pk=pk))
+
+
+def item_at(queue: int, number: int) -> ReviewItem:
+    return find(ReviewItem.objects.select_related("run", "queue"), queue=queue, position=number)
+
+
+# --- queues ---
 
 
 @router.get("/queues", response=Page[QueueOut], summary="List queues")
 def list_queues(request: HttpRequest, paging: Query[Paging]) -> Page[QueueOut]:
     """The newest first."""
     allow(request)
-    return page(request, queues.with_items(QUEUES.all()), ["-pk"], paging, queue_out)
+    return page(request, lists.with_items(ReviewQueue.objects.all()), ["-pk"], paging, queue_out)
+
+
+@router.post("/queues", response={201: QueueOut}, summary="Make a queue")
+def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
+    """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), plan)))
+
+
+def made(by: Actor, plan: QueueIn) -> tuple[QueueOut, str]:
+    if bool(plan.runs) == bool(plan.query):
+        raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
+    people = list(lists.reviewers().filter(username__in=plan.reviewers))
+    if unknown := set(plan.reviewers) - {each.username for each in people}:
+        raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
+    known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
+    wanted = actions.QueuePlan(**known, filters=plan.query, reviewers=people)
+    queue = actions.make_queue(by, named_runs(by, plan) if plan.runs else chosen_runs(by, plan), wanted)
+    return queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
+
+
+def named_runs(by: Actor, plan: QueueIn) -> Any:
+    rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), by.person))
+    if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
+        words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
+        raise InvalidInput(words, "runs")
+    return rows.order_by("pk")
+
+
+def chosen_runs(by: Actor, plan: QueueIn) -> Any:
+    """As on the page, but that a filter which makes no sense is refused."""
+    found = run_lists.runs_from(QueryDict(plan.query).dict(), by.person)
+    for name, problem in found.problems.items():
+        raise InvalidInput(f"{name}: {problem}", "query")
+    theirs = actions.own_runs(found.runs, by.person)
+    return actions.ended_runs(theirs) if plan.only_ended else theirs
 
 
 @router.get("/queues/{pk}", response=QueueOut, summary="Read a queue")
 def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
     allow(request)
-    return queue_out(find(queues.with_items(QUEUES.all()), pk=pk))
+    return queue_read(pk)
+
+
+@router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
+def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
+    """For good: its opinions are open to the team then. Yours, an admin's any."""
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
+    return queue_read(pk)
 
 
 @router.get("/queues/{pk}/items", response=Page[ItemOut], summary="List the items of a queue")
 def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ItemOut]:
     """In their order."""
     allow(request)
-    queue = find(ReviewQueue.objects.all(), pk=pk)
-    return page(request, ITEMS.filter(queue=queue), ["position"], paging, item_out)
+    return page(request, lists.items(find(ReviewQueue.objects.all(), pk=pk)), ["position"], paging, item_out)
+
+
+@router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Put a run up for review")
+def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
+    """As the last item of an open queue: a run of yours that has ended; an admin's any."""
+    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    run = find(Run.objects.all(), pk=wanted.run)
+    find(ReviewQueue.objects.all(), pk=pk)
+    return Status(201, item_out(actions.add_run(Actor.behind(request, user), run, pk)))
+
+
+# --- one's own review ---
 
 
 @router.post("/queues/{pk}/next", response=ItemOut, summary="Reserve the next item")
 def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     """Yours for 20 minutes from the last time you saved; then another reviewer may get it."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
-    queue = find(ReviewQueue.objects.all(), pk=pk)
-    review = reservation.take(queue, user)
+    review = actions.take_next(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     if review is None:
-        raise Refusal("conflict", "No item waits for you in this queue at the moment.")
-    notify.tell(f"queue.{pk}")
+        raise StateConflict("No item waits for you in this queue at the moment.")
     return item_out(review.item)
 
 
-@router.get("/queues/{pk}/items/{number}/opinions", response=list[ReviewOut], summary="List the opinions of an item")
-def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
-    """Those you may see: in a blind queue none before yours is submitted or the item is complete."""
-    user = allow(request)
-    item = find(ITEMS.all(), queue=pk, position=number)
-    rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
-    blindness.note_shown(user, [item.pk])
-    return [review_out(row) for row in rows]
+@router.post("/queues/{pk}/undo", response=ReviewOut, summary="Take your last submission back")
+def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
+    """In this queue, within ten minutes, and while you have not seen what others say: a draft again."""
+    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    return review_out(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
+
+
+@router.post("/queues/{pk}/items/{number}/reserve", response=ReviewOut, summary="Reserve an item")
+def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
+    """This very one, or again if it is yours: the time starts anew."""
+    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    return review_out(actions.take_item(Actor.behind(request, user), item_at(pk, number)))
 
 
 @router.get("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Read your review")
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Your own, be it a draft or submitted."""
     user = allow(request)
-    return review_out(own(find(ITEMS.all(), queue=pk, position=number), user.pk))
+    return review_out(own(item_at(pk, number), user.pk))
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
@@ -169,11 +284,9 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
-    item = find(ITEMS.all(), queue=pk, position=number)
-    with transaction.atomic():
-        review = held(request, item, user.pk)
-        told(writing.save(item.pk, user, review.version, opinion.model_dump()))
-    saved = review_out(own(item, user.pk))
+    review = seen(request, item_at(pk, number), user.pk)
+    fields = rubric.opinion_from(opinion.model_dump())
+    saved = review_out(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
     response["ETag"] = tag_of(request, saved)
     return saved
 
@@ -182,35 +295,64 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """The draft as it is saved. Needs its ETag in If-Match."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
-    item = find(ITEMS.all(), queue=pk, position=number)
-    with transaction.atomic():
-        review = held(request, item, user.pk)
-        fields, seq = rubric.opinion_of(review), submission.run_seq
-        outcome = writing.submit(item.pk, user, review.version, fields, seq, submission.additional)
-        if outcome.done:
-            audit.record(request, Verb.REVIEW_SUBMITTED, review, additional=submission.additional)
-            notify.tell(f"queue.{pk}")
-    told(outcome)
-    return review_out(own(item, user.pk))
+    review = seen(request, item_at(pk, number), user.pk)
+    by, fields = Actor.behind(request, user), rubric.opinion_of(review)
+    additional = submission.additional
+    return review_out(
+        actions.submit(by, review.item_id, review.version, fields, submission.run_seq, additional=additional)
+    )
+
+
+@router.post("/queues/{pk}/items/{number}/review/decline", response=ReviewOut, summary="Decline an item")
+def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
+    """One that you have reserved: another reviewer gets it. Whoever made the queue reads why."""
+    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    return review_out(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
 
 
 def own(item: ReviewItem, user: int) -> Review:
-    """This person's review of the item. Raises Refusal."""
     row = item.reviews.select_related("reviewer").filter(reviewer=user).first()
     if row is None:
         raise Refusal("missing", "You have not taken this item.")
     return row
 
 
-def held(request: HttpRequest, item: ReviewItem, user: int) -> Review:
-    """The same, with the item locked, as its writer knows it. Raises Refusal."""
-    with reservation.locked(item.pk):
-        review = own(item, user)
-        must_match(request, review_out(review))
-        return review
+def seen(request: HttpRequest, item: ReviewItem, user: int) -> Review:
+    """The same, as its writer knows it; the action refuses what was changed since."""
+    review = own(item, user)
+    must_match(request, review_out(review))
+    return review
 
 
-def told(outcome: Outcome) -> None:
-    """Refuse with what stands in the way."""
-    if not outcome.done:
-        raise Refusal("invalid" if outcome.problem == "incomplete" else "conflict", outcome.words)
+# --- what others say ---
+
+
+@router.get("/queues/{pk}/items/{number}/opinions", response=list[ReviewOut], summary="List the opinions of an item")
+def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
+    """Those you may see: in a blind queue none before yours is submitted or the item is complete."""
+    user = allow(request)
+    item = item_at(pk, number)
+    rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
+    blindness.note_shown(user, [item.pk])
+    return [review_out(row) for row in rows]
+
+
+@router.get(
+    "/queues/{pk}/items/{number}/final-verdicts", response=list[FinalOut], summary="List the final verdicts of an item"
+)
+def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[FinalOut]:
+    """The newest first, which stands; none while you are to review the run unseen."""
+    user = allow(request)
+    item = item_at(pk, number)
+    hidden = Run.objects.filter(blindness.has_hidden_verdict(user), pk=item.run_id).exists()
+    rows = item.adjudications.none() if hidden else item.adjudications.select_related("adjudicator")
+    return [final_out(row) for row in rows]
+
+
+@router.post("/queues/{pk}/items/{number}/final-verdicts", response={201: FinalOut}, summary="Give the final verdict")
+def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: FinalIn) -> Status[FinalOut]:
+    """On an item that is complete, or whose queue is closed: by an admin, or a reviewer who is neither among its
+    opinions nor asked for the run. A later one stands in its place."""
+    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    by, item = Actor.behind(request, user), item_at(pk, number)
+    return Status(201, final_out(actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)))

@@ -10,7 +10,7 @@ from django.db.models import Max
 
 from experiments.display import events, window
 from experiments.display.image_cards import ImageCard, strongest
-from experiments.models import Event, Review, ReviewItem, Run, UnitProfile
+from experiments.models import Event, Run, UnitProfile
 from experiments.runs.page import experiments
 
 BEST, EXEMPLARS = 10, 10
@@ -76,8 +76,3 @@ def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
         }
         for row in rows
     ]
-
-
-def seen(item: ReviewItem, review: Review | None) -> int:
-    """The run's last event that the reviewer, or whoever queued the run, has seen."""
-    return review.seq if review else item.seen_seq

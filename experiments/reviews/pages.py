@@ -1,31 +1,32 @@
-"""Review: the queues, one queue with its items and opinions, and focus mode on one item."""
+"""Review: the queues, making and closing one, one queue with its items and opinions; a run is put up for review."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments.core import access, audit, notify
-from experiments.core.audit import Verb
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.display_name import person
+from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.params import parse_number
 from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
-from experiments.models import Review, ReviewItem, ReviewQueue
+from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State, Verdict
-from experiments.reviews import adjudication, evidence, overview, queues, reservation, rubric, writing
-from experiments.reviews.queue_form import QueueForm
-from experiments.runs import lists
+from experiments.models.review import State
+from experiments.reviews import actions, lists, run_reviews
+from experiments.runs import lists as run_lists
 from workers import registry
 
 PER_PAGE = 25
@@ -33,13 +34,14 @@ QUEUES = 100
 """Queues that the list shows, the newest."""
 LONGEST = 20_000
 """Characters of a filter: a thousand ticked runs fit."""
+MOST_REVIEWERS, NOTE_CHARS = 9, 2_000
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
-    shown = queues.with_progress(ReviewQueue.objects.select_related("owner")[:QUEUES])
+    shown = lists.with_progress(ReviewQueue.objects.all()[:QUEUES])
     mine = dict.fromkeys(queues_of(user).values_list("pk", flat=True))
     drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
@@ -52,64 +54,107 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "reviews/list.html" if request.headers.get("HX-Request") else "reviews/index.html", context)
 
 
+# --- making and closing ---------------------------------------------------------------------------------------
+
+
+class QueueForm(forms.Form):
+    """What is asked of who makes a queue; the runs come with the address."""
+
+    name = forms.CharField(max_length=80)
+    note = forms.CharField(max_length=NOTE_CHARS, required=False)
+    reviewers_per_item = forms.IntegerField(min_value=1, max_value=MOST_REVIEWERS, initial=1)
+    blind = forms.BooleanField(required=False, initial=True)
+    only_ended = forms.BooleanField(required=False, initial=True)
+    reviewers = forms.ModelMultipleChoiceField(queryset=User.objects.none(), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["reviewers"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field.queryset = lists.reviewers()
+        self.choices = [(str(user.pk), person(user)) for user in lists.reviewers()]
+
+    def plan(self, filters: str) -> actions.QueuePlan:
+        known = {name: value for name, value in self.cleaned_data.items() if name != "only_ended"}
+        return actions.QueuePlan(**known, filters=filters)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """The form of a new queue; its runs are those that the address chooses, as on the page Runs: an admin's of all
     runs, anybody else's of their own."""
     user = access.require(request, MAKES_QUEUES)
     query = QueryDict(request.META.get("QUERY_STRING", "")[:LONGEST])
-    found = lists.runs_from(query.dict(), user)
+    found = run_lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
-    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": named(found)})
-    theirs = queues.allowed(found.runs, user)
-    runs = queues.reviewable(theirs, not sent or "only_ended" in request.POST)
-    counts = {"all": theirs.count(), "ended": queues.reviewable(theirs, only_ended=True).count()}
-    counts["others"] = found.runs.count() - counts["all"]
-    if sent and form.is_valid() and (problem := refusal(runs.count())):
-        form.add_error(None, problem)
+    form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _proposed_name(found)})
+    theirs = actions.own_runs(found.runs, user)
     if sent and form.is_valid():
-        queue = made(request, user, form, runs, query.urlencode())
-        return redirect(queue)
-    context = {"form": form, "counts": counts, "found": found, "query": query.urlencode(), "most": queues.MOST}
+        runs = actions.ended_runs(theirs) if form.cleaned_data["only_ended"] else theirs
+        try:
+            return redirect(actions.make_queue(Actor.behind(request, user), runs, form.plan(query.urlencode())))
+        except InvalidInput as error:
+            form.add_error(error.field or None, str(error))
+    counts = {"all": theirs.count(), "ended": actions.ended_runs(theirs).count()}
+    counts["others"] = found.runs.count() - counts["all"]
+    context = {"form": form, "counts": counts, "found": found, "query": query.urlencode()}
     return render(request, "reviews/new.html", context, status=422 if sent else 200)
 
 
-def named(found: lists.Filtered) -> str:
+def _proposed_name(found: run_lists.Filtered) -> str:
     """A name for what the filters choose; not by its system where that is what reviewers are not to know."""
     telling = found.runs.filter(system_kind=registry.BLINDED_KIND).exists()
     left_out = {"run", "model", "layer", "unit"} if telling else {"run"}
-    words = [value for name, value in found.values.items() if name not in left_out]
-    return ", ".join(words)[:80]
+    return ", ".join(value for name, value in found.values.items() if name not in left_out)[:80]
 
 
-def refusal(count: int) -> str:
-    if not count:
-        return "No run is chosen: a queue needs at least one."
-    if count > queues.MOST:
-        return f"{count:,} runs are chosen, and a queue holds at most {queues.MOST:,}. Narrow the list down first."
-    return ""
+@require_http_methods(["GET", "HEAD", "POST"])
+def put_up(request: HttpRequest, pk: int) -> HttpResponse:
+    """Choose an open queue for a run, and add it there."""
+    actor = Actor.of(request, MAKES_QUEUES)
+    run = access.get_run(request, pk)
+    if not run_reviews.may_put_up(run, actor.person, actor.role or Role.VIEWER):
+        raise PermissionDenied("Runs that have ended are put up for review: your own, by an admin any.")
+    if request.method != "POST":
+        return render(request, "reviews/put_up.html", {"run": run, "offered": run_reviews.offered(run)})
+    try:
+        item = actions.add_run(actor, run, number(request, "queue"))
+    except ActionRefused as error:
+        messages.warning(request, str(error))
+        return redirect("run-review", pk)
+    messages.success(request, f"Run {run.pk} is up for review in “{item.queue.name}”. You will be told of its verdict.")
+    return redirect(run)
 
 
-@transaction.atomic
-def made(request: HttpRequest, user: User, form: QueueForm, runs: Any, query: str) -> ReviewQueue:
-    queue = queues.make(user, runs, form.plan(query))
-    audit.record(request, Verb.QUEUE_CREATED, queue, items=queue.items.count(), filters=query)
-    notify.tell(f"queue.{queue.pk}")
-    return queue
+def number(request: HttpRequest, name: str) -> int:
+    """A whole number of the form; 0 if it is missing or none."""
+    return parse_number(request.POST.get(name)) or 0
+
+
+@require_POST
+def close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take no more reviews; what is submitted is open to everybody from now on."""
+    actor = Actor.of(request, MAKES_QUEUES)
+    row = get_object_or_404(ReviewQueue, pk=pk)
+    if actions.close_queue(actor, row):
+        messages.success(request, "The queue is closed. Its opinions are open to the whole team.")
+    return redirect(row)
+
+
+# --- one queue ------------------------------------------------------------------------------------------------
 
 
 @require_safe
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """One queue as a table; htmx is sent the table alone."""
     user = access.require(request)
-    row = next(iter(queues.with_progress(ReviewQueue.objects.filter(pk=pk).select_related("owner"))), None)
+    row = next(iter(lists.with_progress(ReviewQueue.objects.filter(pk=pk))), None)
     if row is None:
         raise Http404("There is no such queue.")
-    show = request.GET.get("show", "") if request.GET.get("show") in overview.SHOWS else ""
-    items = overview.items(row, show).select_related("run", "queue")
-    page = Paginator(items, PER_PAGE).get_page(request.GET.get("page"))
-    rows = overview.rows(list(page), user)
-    overview.note_shown(rows, user)
+    show = request.GET.get("show", "") if request.GET.get("show") in lists.SHOWS else ""
+    page = Paginator(lists.items(row, show), PER_PAGE).get_page(request.GET.get("page"))
+    rows = lists.item_rows(list(page), user)
+    lists.note_shown(rows, user)
     context = {
         "queue": row,
         "crumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
@@ -117,167 +162,13 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "rows": rows,
         "verdicts": verdicts.of([each.item.run for each in rows], user),
         "show": show,
-        "shows": overview.SHOWS.items(),
+        "shows": lists.SHOWS.items(),
         "named": row.reviewers.all(),
         "chosen_by": "" if Names(user).hide_any(row) else row.filters,
         "may_review": queues_of(user).filter(pk=pk).exists(),
-        "may_close": queues.may_close(user, row),
-        "drafts": overview.drafts(row, user),
-        "undoable": writing.undoable(row, user),
+        "may_close": actions.may_close(user, row),
+        "drafts": lists.displaced_drafts(row, user),
+        "undoable": actions.undoable(row, user),
         "address": request.get_full_path(),
     }
     return render(request, "reviews/table.html" if request.headers.get("HX-Request") else "reviews/queue.html", context)
-
-
-@require_POST
-def close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take no more reviews; what is submitted is open to everybody from now on."""
-    user = access.require(request, MAKES_QUEUES)
-    row = get_object_or_404(ReviewQueue, pk=pk)
-    if row.closed is None and not queues.may_close(user, row):
-        raise PermissionDenied("A queue is closed by an admin, or by who made it.")
-    with transaction.atomic():
-        if queues.close(row):
-            audit.record(request, Verb.QUEUE_CLOSED, row)
-            notify.tell(f"queue.{pk}")
-            messages.success(request, "The queue is closed. Its opinions are open to the whole team.")
-    return redirect(row)
-
-
-@require_GET
-def next_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Reserve the next item for this person, and show it."""
-    user = access.require(request, Role.REVIEWER)
-    row = get_object_or_404(ReviewQueue, pk=pk)
-    review = reservation.take(row, user)
-    if review is None:
-        messages.info(request, nothing_left(row, user))
-        return redirect(row)
-    notify.tell(f"queue.{pk}")
-    return redirect(review.item)
-
-
-def nothing_left(queue: ReviewQueue, user: User) -> str:
-    if queue.closed:
-        return "This queue is closed."
-    if not queues_of(user).filter(pk=queue.pk).exists():
-        return "This queue is for reviewers whom it names, and you are not among them."
-    if queue.items.filter(complete=False).exists():
-        return (
-            "Nothing waits for you here at the moment: other reviewers hold what is left, or you have done your part."
-        )
-    return "Every item of this queue has been reviewed."
-
-
-@require_safe
-def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """Focus mode: the item's evidence, and the rubric for who has reserved it. htmx and scripts are sent the middle
-    and the rubric alone."""
-    user = access.require(request)
-    row = item_at(pk, position)
-    if request.headers.get("X-Part") == "focus":
-        return render(request, "reviews/focus.html", focus(row, user))
-    return render(request, "reviews/item.html", page_context(row, user))
-
-
-def item_at(pk: int, position: int) -> ReviewItem:
-    return get_object_or_404(ReviewItem.objects.select_related("queue", "run__owner"), queue_id=pk, position=position)
-
-
-def page_context(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the whole page shows."""
-    return focus(item, user, typed) | side(item.queue, item.position, user)
-
-
-def focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the middle and the rubric show; in the rubric what was `typed`, else what is kept."""
-    row = overview.rows([item], user)[0]
-    overview.note_shown([row], user)
-    since = evidence.seen(item, row.mine)
-    kept = rubric.opinion_of(row.mine) if row.mine else {}
-    filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
-    return {
-        "item": item,
-        "queue": item.queue,
-        "run": item.run,
-        "row": row,
-        "mine": row.mine,
-        "state": writing_state(row.mine, item, user),
-        "crumbs": crumbs(item),
-        "lines": [(line, str(filled.get(line.name) or "")) for line in rubric.LINES],
-        "filled": filled,
-        "own": rubric.in_words(row.mine) if row.mine else [],
-        "scores": [str(score) for score in rubric.SCORES],
-        "verdicts": [(*choice, key) for choice, key in zip(Verdict.choices, "avr", strict=True)],
-        "news": evidence.news(item.run, since),
-        "new_count": max(0, item.run.last_seq - since),
-        **settled(item, row, user),
-        **evidence.of(item.run),
-    }
-
-
-def settled(item: ReviewItem, row: overview.Row, user: User) -> dict[str, Any]:
-    """The final verdicts on the item, the newest first, for who may read its opinions; and whether this person may
-    give one."""
-    readable = bool(row.opinions) and not row.hidden and not (row.mine and row.mine.state == State.DRAFT)
-    given = list(item.adjudications.select_related("adjudicator")) if readable else []
-    return {"finals": given, "may_settle": readable and not adjudication.obstacle(user, item)}
-
-
-def crumbs(item: ReviewItem) -> list[tuple[str, str]]:
-    """The way to an item, which is the same wherever the item is drawn."""
-    queue = item.queue
-    return [
-        ("Review", reverse("review")),
-        (queue.name, queue.get_absolute_url()),
-        (f"Item {item.position}", item.get_absolute_url()),
-    ]
-
-
-def writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
-    """What the rubric is for this person: "write", "offer" (to take it), "lapsed", "closed", "done", "declined" or
-    "read"."""
-    if mine and mine.state != State.DRAFT:
-        return "done" if mine.state == State.SUBMITTED else "declined"
-    if not queues_of(user).filter(pk=item.queue_id).exists():
-        return "closed" if mine else "read"
-    if mine:
-        return "write" if mine.holds() or reservation.has_room(item, user) else "lapsed"
-    return "offer" if not item.complete else "read"
-
-
-def side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
-    """What the column with the queue shows."""
-    counted = queues.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
-    near = overview.around(queue, position, user)
-    return {
-        **near,
-        "after": counted.total - near["last"],
-        "counted": counted,
-        "position": position,
-        "undoable": writing.undoable(queue, user),
-    }
-
-
-@require_safe
-def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """The column with the queue, around one item."""
-    user = access.require(request)
-    row = get_object_or_404(ReviewQueue, pk=pk)
-    return render(request, "reviews/line.html", {"queue": row} | side(row, position, user))
-
-
-@require_safe
-def ahead(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """What would come after this item, to be loaded before it is wanted. Nothing is reserved yet."""
-    user = access.require(request, Role.REVIEWER)
-    here = item_at(pk, position)
-    key = next((key for key in reservation.coming(here.queue, user) if key != here.pk), None)
-    if key is None:
-        return HttpResponse(status=204)
-    row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
-    context = focus(row, user)
-    context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
-    response = render(request, "reviews/focus.html", context)
-    response.headers["X-Address"] = reverse("review-item", args=[pk, row.position])
-    return response

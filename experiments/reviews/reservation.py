@@ -95,11 +95,6 @@ def has_room(item: ReviewItem, user: User) -> bool:
     return len(held) < item.queue.reviewers_per_item
 
 
-def let_go(review: Review) -> None:
-    """Give the slot back. The item must be locked; the review is not saved here."""
-    review.slot = review.reserved_until = None
-
-
 def settle(item: ReviewItem) -> None:
     """Keep in step whether the item has all the opinions that its queue asks for."""
     was_complete = item.complete

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.core.errors import InvalidInput
 from experiments.models import Review
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS, Verdict
 
 
 @dataclass(frozen=True)
-class Line:
+class RubricLine:
     """`low` and `high` say what 1 and 5 mean."""
 
     name: str
@@ -21,11 +22,11 @@ class Line:
 
 
 LINES = (
-    Line("supported", "Supported by the evidence?", "contradicted", "shown directly"),
-    Line("specific", "Specific?", "fits many units", "what drives this one"),
-    Line("complete", "Complete?", "misses what drives it", "covers it all"),
-    Line("confounds", "Confounds tested?", "none", "all likely ones"),
-    Line("samples", "Enough samples?", "a handful", "many and varied"),
+    RubricLine("supported", "Supported by the evidence?", "contradicted", "shown directly"),
+    RubricLine("specific", "Specific?", "fits many units", "what drives this one"),
+    RubricLine("complete", "Complete?", "misses what drives it", "covers it all"),
+    RubricLine("confounds", "Confounds tested?", "none", "all likely ones"),
+    RubricLine("samples", "Enough samples?", "a handful", "many and varied"),
 )
 SCORES = (1, 2, 3, 4, 5)
 NAMES = tuple(line.name for line in LINES)
@@ -34,24 +35,27 @@ TEXTS = {"corrected_label": LABEL_CHARS, "note": NOTE_CHARS}
 FIELDS = (*NAMES, "verdict", *TEXTS)
 
 
-class Unreadable(ValueError):
-    """Raised when a field makes no sense; the message says what would."""
+class UnreadableOpinion(InvalidInput):
+    """A field of a review makes no sense, so that nothing of it was kept; the message says what would."""
 
 
 def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a review as a form sends them; a field that is missing is empty. Raises Unreadable."""
+    """The fields of a review as a form sends them; a field that is missing is empty. Raises UnreadableOpinion."""
     verdict = str(data.get("verdict", "") or "")
     if verdict and verdict not in Verdict.values:
-        raise Unreadable(f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(Verdict.values)}.")
+        raise UnreadableOpinion(
+            f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(Verdict.values)}.", "verdict"
+        )
     scores = {line.name: score_from(line, data.get(line.name)) for line in LINES}
     return {**scores, "verdict": verdict, **{name: text_from(name, data.get(name)) for name in TEXTS}}
 
 
-def score_from(line: Line, value: Any) -> int | None:
+def score_from(line: RubricLine, value: Any) -> int | None:
     if value in (None, ""):
         return None
     if str(value) not in {str(score) for score in SCORES}:
-        raise Unreadable(f"“{line.question}” takes a whole number from 1 to 5, not “{str(value)[:40]}”.")
+        words = f"“{line.question}” takes a whole number from 1 to 5, not “{str(value)[:40]}”."
+        raise UnreadableOpinion(words, line.name)
     return int(value)
 
 
@@ -59,9 +63,9 @@ def text_from(name: str, value: Any) -> str:
     text = str(value or "").replace("\r\n", "\n").strip()
     if len(text) > TEXTS[name]:
         noun = name.replace("_", " ")
-        raise Unreadable(f"The {noun} has {len(text):,} characters; at most {TEXTS[name]:,} are kept.")
+        raise UnreadableOpinion(f"The {noun} has {len(text):,} characters; at most {TEXTS[name]:,} are kept.", name)
     if "\x00" in text:
-        raise Unreadable(f"The {name.replace('_', ' ')} holds a zero byte, which cannot be kept.")
+        raise UnreadableOpinion(f"The {name.replace('_', ' ')} holds a zero byte, which cannot be kept.", name)
     return text
 
 

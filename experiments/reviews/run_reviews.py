@@ -10,7 +10,7 @@ from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Adjudication, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
-from experiments.reviews import adjudication
+from experiments.reviews import actions
 
 OFFERED = 50
 """Open queues that a run is offered to, the newest."""
@@ -26,7 +26,7 @@ def card(run: Run, user: User | AnonymousUser, role: Role) -> dict[str, Any]:
         "verdict": seen,
         "final": final(run) if seen and seen.is_final else None,
         "items": items,
-        "settles": next((item for item in items if seen and not adjudication.obstacle(user, item)), None),
+        "settles": next((item for item in items if seen and not actions.why_not_settle(user, item)), None),
         "may_put_up": may_put_up(run, user, role),
     }
 

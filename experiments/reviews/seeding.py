@@ -14,10 +14,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from experiments.core.actors import Actor
 from experiments.models import Member, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.models.review import State, Verdict
-from experiments.reviews import projection, queues, rubric
+from experiments.reviews import actions, projection, rubric
 
 PER_QUEUE = 5_000
 """Runs of one queue."""
@@ -81,8 +82,8 @@ def runs_for(count: int, owner: User) -> list[int]:
 
 
 def queue_of(runs: list[int], people: list[User], number: int) -> ReviewQueue:
-    plan = queues.Plan(f"Made up, {number}", "For measurements.", "", OPINIONS, blind=True, reviewers=[])
-    return queues.make(people[0], Run.objects.filter(pk__in=runs).order_by("pk"), plan)
+    plan = actions.QueuePlan(f"Made up, {number}", "For measurements.", reviewers_per_item=OPINIONS)
+    return actions.make_queue(Actor(people[0]), Run.objects.filter(pk__in=runs).order_by("pk"), plan)
 
 
 def submitted(queue: ReviewQueue, people: list[User], wanted: int, chance: random.Random) -> int:

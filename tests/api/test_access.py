@@ -34,8 +34,8 @@ RUN = {
     "fork_run",
 }
 """What takes a researcher and the scope to run."""
-NOT_FOR_VIEWERS = {"list_shares"}
-"""What takes a researcher to read."""
+NOT_FOR_VIEWERS = {"list_shares", "read_agreement"}
+"""What takes a researcher to read, or, while a queue is blind, somebody who has reviewed it."""
 ADMIN = {"add_model", "add_dataset", "delete_model", "delete_dataset"}
 OWN = {"mark_notifications_read", "create_view", "edit_view", "delete_view", "create_export", "delete_export"}
 """Files and views of one's own, and what one was told, which a viewer may have."""
@@ -68,6 +68,7 @@ BODIES: dict[str, Any] = {
     "put_run_up": {"run": 1},
     "give_final_verdict": {"verdict": "accept", "reason": "Enough."},
     "save_review": {"supported": 4},
+    "decline_review": {"reason": "My own."},
     "submit_review": {"run_seq": 0},
     "add_model": {"name": "hf:x/y"},
     "add_dataset": {"place": "/data"},

@@ -303,6 +303,8 @@ OPERATIONS: dict[str, Case] = {
     "edit_comment": ("/comments/{comment}", {"text": "Many."}, "comment.edited"),
     "delete_comment": ("/comments/{comment}", {}, "comment.deleted"),
     "submit_review": ("/queues/{queue}/items/1/review/submit", {"run_seq": 0}, "review.submitted"),
+    "decline_review": ("/queues/{queue}/items/1/review/decline", {"reason": "My own."}, "review.declined"),
+    "undo_review": ("/queues/{queue}/undo", {}, "review.withdrawn"),
     "create_queue": ("/queues", {"name": "Own", "runs": []}, "queue.created"),
     "close_queue": ("/queues/{queue}/close", {}, "queue.closed"),
     "put_run_up": ("/queues/{queue}/items", {"run": 0}, "run.put_up"),
@@ -316,6 +318,7 @@ OPERATIONS: dict[str, Case] = {
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
     "reserve_next_item": "a reservation, which lapses",
+    "reserve_item": "the same",
     "save_review": "a draft of one's own",
     "save_turn": "a draft of one's own",
     "mark_notifications_read": "that one has read something",
@@ -323,9 +326,12 @@ SILENT = {
 """Operations that leave no entry -> why."""
 TURN = ("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"})
 WRITTEN = (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC))
+SUBMITTED = (*WRITTEN, ("POST", "/queues/{queue}/items/1/review/submit", {"run_seq": 0}))
 EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "submit_review": WRITTEN,
-    "give_final_verdict": (*WRITTEN, ("POST", "/queues/{queue}/items/1/review/submit", {"run_seq": 0})),
+    "decline_review": WRITTEN[:1],
+    "undo_review": SUBMITTED,
+    "give_final_verdict": SUBMITTED,
     "send_turn": (TURN,),
     "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
 }

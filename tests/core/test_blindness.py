@@ -7,9 +7,11 @@ from html import unescape
 import pytest
 
 from experiments.core import blindness
+from experiments.core.actors import Actor
 from experiments.display import verdicts
 from experiments.models import Run
-from experiments.reviews import queues, writing
+from experiments.reviews import actions
+from experiments.reviews.actions import QueuePlan
 from tests.display.test_verdicts import admin, first, give, reviewed, run_of, second
 from tests.reviews.test_pages import signed_in
 from tests.reviews.test_writing import lapse, queue_of, submit, taken
@@ -25,12 +27,12 @@ def test_an_additional_opinion_that_may_be_taken_back_does_not_show_the_verdict(
     lapse(late)
     give(queue, second, "reject")
     run = run_of(queue)
-    assert submit(late, first, verdict="accept", additional=True).done
+    submit(late, first, verdict="accept", additional=True)
     assert verdicts.of([run], first) == {}
     assert signed_in(first).get(f"/runs/?verdict=reviewed&run={run.pk}").context["found"].runs.count() == 0
-    assert writing.undoable(queue, first)
+    assert actions.undoable(queue, first)
     signed_in(first).get(f"/review/{queue.pk}/items/1/")
-    assert not writing.undoable(queue, first), "the other opinion was shown"
+    assert not actions.undoable(queue, first), "the other opinion was shown"
     assert run.pk in verdicts.of([run_of(queue)], first)
 
 
@@ -41,8 +43,8 @@ def test_an_additional_opinion_that_may_be_taken_back_does_not_show_the_verdict(
 def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, first, second, admin, over):
     done = reviewed(owner, (first, "reject"), (admin, "accept"), reviewers=[])
     if over:
-        queues.close(done)
-    again = queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[second]))
+        actions.close_queue(Actor(done.owner), done)
+    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
     assert blindness.visible(first).count() == 2
     assert not blindness.visible(second).exists()
     client, item = signed_in(second), f"/review/{done.pk}/items/1/"
@@ -50,15 +52,15 @@ def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, 
         assert "first's label" not in unescape(client.get(address).content.decode()), address
     assert client.get(f"/api/v1/queues/{done.pk}/items/1/opinions").json() == []
     submit(taken(again, second), second)
-    assert writing.undoable(again, second)
+    assert actions.undoable(again, second)
     assert "first's label" in unescape(client.get(item).content.decode())
-    assert not writing.undoable(again, second), "what others say of the run was shown, in whatever queue"
+    assert not actions.undoable(again, second), "what others say of the run was shown, in whatever queue"
 
 
 def test_why_others_declined_waits_too(owner, first, second):
     queue = queue_of(owner, runs=1, blind=False)
-    writing.decline(taken(queue, first).item_id, first, "I know this unit.")
-    again = queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[second]))
+    actions.decline(Actor(first), taken(queue, first).item_id, "I know this unit.")
+    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
     assert "I know this unit." not in signed_in(second).get(f"/review/{queue.pk}/").content.decode()
     submit(taken(again, second), second)
     assert "I know this unit." in signed_in(second).get(f"/review/{queue.pk}/").content.decode()

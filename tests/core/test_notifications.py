@@ -9,9 +9,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import notifications, transcript
+from experiments.core.actors import Actor
 from experiments.display import prose
 from experiments.models import Notification, Run
-from experiments.reviews import queues
+from experiments.reviews import actions
 from tests.support.builders import as_json, make_run, replied, started
 from workers.record.events import Blocked, Ended, WaitingForPerson
 from workers.record.replies import Conclusion
@@ -161,8 +162,8 @@ def test_what_people_say_is_paragraphs_links_code_and_names(text: str, html: str
 
 
 def test_who_is_asked_to_review_is_told(run: Run, owner: User, teammate: User) -> None:
-    plan = queues.Plan("pass one", "", "", 1, True, [teammate, owner])
-    queue = queues.make(owner, Run.objects.all(), plan)
+    plan = actions.QueuePlan("pass one", "", "", 1, True, [teammate, owner])
+    queue = actions.make_queue(Actor(owner), Run.objects.all(), plan)
     assert words(teammate) == ["owner asks you to review 1 run in “pass one”."]
     assert notifications.of(teammate).get().url == f"/review/{queue.pk}/"
     assert words(owner) == []

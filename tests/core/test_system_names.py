@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from experiments.core import audit, system_names, transcript
 from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
 from experiments.display import events as rendering
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
@@ -32,7 +33,8 @@ from experiments.models import (
     VisionModelRow,
 )
 from experiments.models.exchange import Format, What
-from experiments.reviews import queues, reservation, writing
+from experiments.reviews import actions, reservation
+from experiments.reviews.actions import QueuePlan
 from tests.api.test_access import READING, call
 from tests.conftest import member
 from tests.house.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, ids
@@ -96,13 +98,15 @@ def as_json_spec() -> dict[str, Any]:
 
 def queued(run: Run, *people: User, **fields: Any) -> ReviewQueue:
     known = {"name": "q", "note": "", "filters": f"layer={LAYER}", "reviewers_per_item": 1, "blind": True}
-    return queues.make(run.owner, Run.objects.filter(pk=run.pk), queues.Plan(**(known | fields), reviewers=people))
+    return actions.make_queue(
+        Actor(run.owner), Run.objects.filter(pk=run.pk), QueuePlan(**(known | fields), reviewers=people)
+    )
 
 
 def judge(queue: ReviewQueue, user: User) -> Review:
     review = reservation.take(queue, user)
     assert review is not None
-    assert submit(review, user, seq=review.item.run.last_seq).done
+    submit(review, user, seq=review.item.run.last_seq)
     return review
 
 
@@ -185,7 +189,7 @@ def test_a_queue_that_is_not_blind_or_is_closed_hides_no_name(run: Run, first: U
     queue = queued(run, first)
     assert system_names.Names(first).hides(run)
     assert system_names.Names(first).of(run) == BLIND
-    queues.close(queue)
+    actions.close_queue(Actor(queue.owner), queue)
     assert system_names.Names(first).of(run) == run.system
     assert not system_names.Names(first).hide_any(open_one)
 
@@ -200,11 +204,12 @@ def test_an_ordinary_unit_is_never_hidden(owner: User, first: User) -> None:
 def test_who_has_submitted_cannot_take_it_back_with_the_name_before_them(run: Run, owner: User, first: User) -> None:
     queue = queued(run, first)
     judge(queue, first)
-    assert writing.undoable(queue, first) is None
-    assert "is open to you since you submitted" in writing.undo(queue, first).words
+    assert actions.undoable(queue, first) is None
+    with pytest.raises(StateConflict, match="is open to you since you submitted"):
+        actions.undo(Actor(first), queue)
     ordinary = queued(make_run(owner, status="concluded"), first)
     judge(ordinary, first)
-    assert writing.undo(ordinary, first).done
+    actions.undo(Actor(first), ordinary)
 
 
 def test_a_queue_is_not_named_by_what_its_reviewers_are_not_to_know(run: Run, owner: User, first: User) -> None:

@@ -9,11 +9,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput, StateConflict
 from experiments.display import verdicts
 from experiments.exchange import tables
 from experiments.models import Adjudication, AuditEntry, Layer, Notification, Review, ReviewQueue, Run, VisionModelRow
 from experiments.models.review import State
-from experiments.reviews import adjudication, queues, writing
+from experiments.reviews import actions
+from experiments.reviews.actions import QueuePlan
 from experiments.runs import lists
 from tests.conftest import member
 from tests.reviews.test_pages import send, signed_in
@@ -42,7 +45,7 @@ def admin() -> User:
 def give(queue: ReviewQueue, user: User, verdict: str, label: str = "") -> Review:
     """This person's opinion of the next item, submitted so long ago that it stands."""
     review = taken(queue, user)
-    assert submit(review, user, verdict=verdict, corrected_label=label).done
+    submit(review, user, verdict=verdict, corrected_label=label)
     Review.objects.filter(pk=review.pk).update(submitted=timezone.now() - timedelta(hours=1))
     return review
 
@@ -79,8 +82,8 @@ def test_opinions_without_a_majority_are_disputed(owner, first, second):
 def test_closing_a_queue_has_what_there_is_count(owner, first):
     queue = queue_of(owner, runs=2, reviewers_per_item=2)
     run = give(queue, first, "revise").item.run
-    assert queues.close(queue)
-    assert not queues.close(queue)
+    assert actions.close_queue(Actor(queue.owner), queue)
+    assert not actions.close_queue(Actor(queue.owner), queue)
     run.refresh_from_db()
     assert run.verdict == "revise"
     assert list(Run.objects.exclude(verdict="")) == [run]
@@ -89,9 +92,9 @@ def test_closing_a_queue_has_what_there_is_count(owner, first):
 def test_of_a_reviewer_who_judged_a_run_twice_the_newest_counts(owner, first):
     queue = reviewed(owner, (first, "accept"))
     run = run_of(queue)
-    again = queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[]))
+    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again"))
     review = taken(again, first)
-    assert submit(review, first, verdict="reject").done
+    submit(review, first, verdict="reject")
     run.refresh_from_db()
     assert (run.verdict, run.verdict_opinions) == ("reject", 1)
 
@@ -100,7 +103,7 @@ def test_a_withdrawn_opinion_takes_the_verdict_with_it(owner, first):
     queue = queue_of(owner, runs=1)
     submit(taken(queue, first), first)
     assert run_of(queue).verdict == "revise"
-    assert writing.undo(queue, first).done
+    actions.undo(Actor(first), queue)
     assert run_of(queue).verdict == ""
 
 
@@ -117,7 +120,7 @@ def test_the_author_is_told_that_there_is_a_verdict_but_not_which(owner, first):
 
 def test_a_verdict_is_hidden_from_who_is_still_to_review_the_run(owner, first, second, teammate, admin):
     run = run_of(reviewed(owner, (first, "reject")))
-    queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[second]))
+    actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
     assert [bool(verdicts.of([run], user)) for user in (owner, teammate, first, admin, second)] == [True] * 4 + [False]
     assert not verdicts.of([run], None), "nobody in particular sees what somebody may not"
     for text in ("reject", "reviewed"):
@@ -179,7 +182,7 @@ def test_the_page_of_a_unit_has_corrected_labels_with_who_gave_them(owner, first
 
 def settle(queue: ReviewQueue, user: User, **words: str) -> Adjudication:
     given = {"verdict": "accept", "label": "", "reason": "The contrast set settles it."} | words
-    return adjudication.adjudicate(queue.items.get().pk, user, **given)
+    return actions.settle_item(Actor(user), queue.items.get().pk, **given)
 
 
 def test_a_final_verdict_stands_above_the_opinions_and_can_be_revised(owner, first, second, admin):
@@ -202,7 +205,7 @@ def test_nobody_settles_a_dispute_of_their_own(owner, first, second, who, why):
     queue = reviewed(owner, (first, "accept"), (second, "reject"))
     if who == "author":
         Run.objects.update(owner=member("author", "REVIEWER"))
-    with pytest.raises(adjudication.Refused, match=why):
+    with pytest.raises(StateConflict, match=why):
         settle(queue, User.objects.get(username=who))
     assert settle(queue, member("third", "REVIEWER"))
 
@@ -210,11 +213,11 @@ def test_nobody_settles_a_dispute_of_their_own(owner, first, second, who, why):
 def test_a_final_verdict_waits_for_the_opinions_and_needs_a_reason(owner, first, admin):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "accept")
-    with pytest.raises(adjudication.Refused, match="once the item is complete"):
+    with pytest.raises(StateConflict, match="once the item is complete"):
         settle(queue, admin)
-    queues.close(queue)
+    actions.close_queue(Actor(queue.owner), queue)
     for words in ({"reason": " "}, {"verdict": "split"}, {"label": "x" * 501}, {"reason": "zero \x00"}):
-        with pytest.raises(adjudication.Refused):
+        with pytest.raises(InvalidInput):
             settle(queue, admin, **words)
     assert settle(queue, admin)
 
@@ -244,23 +247,23 @@ def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second,
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "reject")
     submit(taken(queue, second), second, verdict="accept")
-    assert writing.undoable(queue, second)
+    assert actions.undoable(queue, second)
     client = signed_in(second)
     client.get(address.format(queue.pk))
-    assert not writing.undoable(queue, second)
+    assert not actions.undoable(queue, second)
     client.post(f"/review/{queue.pk}/undo/")
     assert Review.objects.get(reviewer=second).state == State.SUBMITTED
-    assert "have seen what others say of item 1" in writing.undo(queue, second).words
+    with pytest.raises(StateConflict, match="have seen what others say of item 1"):
+        actions.undo(Actor(second), queue)
 
 
 def test_an_opinion_that_was_settled_is_not_taken_back(owner, first, admin):
     queue = queue_of(owner, runs=1, reviewers_per_item=1)
     review = taken(queue, first)
     submit(review, first)
-    adjudication.adjudicate(review.item_id, admin, "accept", "", "The evidence is clear.")
-    outcome = writing.undo(queue, first)
-    assert not outcome.done
-    assert "There is a final verdict on item 1" in outcome.words
+    actions.settle_item(Actor(admin), review.item_id, "accept", "", "The evidence is clear.")
+    with pytest.raises(StateConflict, match="There is a final verdict on item 1"):
+        actions.undo(Actor(first), queue)
     assert Review.objects.get(pk=review.pk).state == State.SUBMITTED
 
 
@@ -269,14 +272,15 @@ def test_figures_of_agreement_show_opinions_too(owner, first, second):
     give(queue, first, "reject")
     submit(taken(queue, second), second)
     signed_in(second).get(f"/review/{queue.pk}/agreement/")
-    assert not writing.undo(queue, second).done
+    with pytest.raises(StateConflict):
+        actions.undo(Actor(second), queue)
 
 
 def test_one_s_own_opinion_alone_is_taken_back_though_it_was_looked_at(owner, first):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     submit(taken(queue, first), first)
     signed_in(first).get(f"/review/{queue.pk}/items/1/")
-    assert writing.undo(queue, first).done
+    actions.undo(Actor(first), queue)
 
 
 def test_an_admin_who_may_review_sees_no_open_opinion_before_their_own(owner, first, admin):
@@ -312,8 +316,8 @@ def test_a_researcher_puts_a_run_up_into_an_open_queue(owner, admin, first):
     assert list(queue.items.values_list("run", "position"))[-1] == (run.pk, 2)
     assert "put run" in Notification.objects.filter(user=first).first().words
     assert AuditEntry.objects.filter(verb="run.put_up", row_pk=run.pk).exists()
-    with pytest.raises(queues.Refused, match="in this queue already"):
-        queues.put_up(owner, run, queue.pk)
+    with pytest.raises(StateConflict, match="in this queue already"):
+        actions.add_run(Actor(owner), run, queue.pk)
 
 
 def test_who_may_not_put_a_run_up_is_told_why(owner, admin, teammate, first):
@@ -323,10 +327,10 @@ def test_who_may_not_put_a_run_up_is_told_why(owner, admin, teammate, first):
     Run.objects.filter(pk=run.pk).update(status="running")
     assert signed_in(owner).post(f"/runs/{run.pk}/review/", {"queue": queue.pk}).status_code == 403
     Run.objects.filter(pk=run.pk).update(status="concluded")
-    queues.close(queue)
+    actions.close_queue(Actor(queue.owner), queue)
     run.refresh_from_db()
-    with pytest.raises(queues.Refused, match="closed"):
-        queues.put_up(owner, run, queue.pk)
+    with pytest.raises(StateConflict, match="closed"):
+        actions.add_run(Actor(owner), run, queue.pk)
 
 
 # --- the same by the API ---
@@ -360,7 +364,7 @@ def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin
 
 def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, first, second):
     run = run_of(reviewed(owner, (first, "reject")))
-    queues.make(owner, Run.objects.all(), queues.Plan("again", "", "", 1, blind=True, reviewers=[second]))
+    actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
     script = Script(second)
     assert script.get(f"/runs/{run.pk}").json()["verdict"] is None
     assert script.get("/runs?verdict=reviewed").json()["items"] == []
@@ -370,8 +374,8 @@ def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, fir
 def test_a_file_of_runs_has_verdicts_that_everybody_may_see(owner, first, second):
     run = run_of(reviewed(owner, (first, "reject")))
     hidden = run_of(reviewed(owner, (first, "accept")))
-    blind = queues.Plan("again", "", "", 1, blind=True, reviewers=[second])
-    queues.make(owner, Run.objects.filter(pk=hidden.pk), blind)
+    blind = QueuePlan("again", reviewers=[second])
+    actions.make_queue(Actor(owner), Run.objects.filter(pk=hidden.pk), blind)
     rows = next(tables.RUNS.batches(Run.objects.order_by("pk"), lambda *_: None))
     assert [(row["run"], row["verdict"], row["opinions"]) for row in rows] == [
         (run.pk, "reject", 1),

@@ -11,11 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue
 from experiments.models.exchange import Format, What
-from experiments.reviews import writing
+from experiments.reviews import actions
 from tests.conftest import member
 from tests.exchange.test_bundles import exported
 from tests.support.builders import make_run
@@ -175,11 +177,12 @@ def test_each_holds_the_same_in_every_format(
 def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
     queue: ReviewQueue, reviewers: list[User], what: What, form: str
 ) -> None:
-    assert writing.undoable(queue, reviewers[0])
+    assert actions.undoable(queue, reviewers[0])
     assert exported(reviewers[0], What.RUNS, "csv")[0].status == "done"
-    assert writing.undoable(queue, reviewers[0]), "a file without opinions shows none"
+    assert actions.undoable(queue, reviewers[0]), "a file without opinions shows none"
     job, data = exported(reviewers[0], what, form)
     assert (job.status, bool(data)) == ("done", True)
-    assert not writing.undoable(queue, reviewers[0])
-    assert "have seen what others say" in writing.undo(queue, reviewers[0]).words
-    assert writing.undoable(queue, reviewers[1]), "who has seen nothing is not meant"
+    assert not actions.undoable(queue, reviewers[0])
+    with pytest.raises(StateConflict, match="have seen what others say"):
+        actions.undo(Actor(reviewers[0]), queue)
+    assert actions.undoable(queue, reviewers[1]), "who has seen nothing is not meant"

@@ -64,12 +64,12 @@ def test_only_open_addresses_and_the_api_let_visitors_in() -> None:
 
 
 def asks_first(function: Any, depth: int = 2) -> bool:
-    """Whether the first statement of a view calls `access`, or a function of its module of which that is true."""
+    """Whether the first statement of a view calls `access` or `Actor.of`, or a function of its module that does."""
     function = inspect.unwrap(function)
     found = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(found, ast.FunctionDef)
     first = (found.body[1:] if ast.get_docstring(found) else found.body)[0]
-    if "access." in ast.unparse(first):
+    if "access." in (text := ast.unparse(first)) or "Actor.of(" in text:
         return True
     names = {node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     called = [vars(inspect.getmodule(function)).get(name) for name in names]

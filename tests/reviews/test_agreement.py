@@ -12,7 +12,7 @@ import pytest
 
 from experiments.reviews.agreement import measures
 from experiments.reviews.agreement.measures import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from experiments.reviews.agreement.ratings import Level, Line, Ratings
+from experiments.reviews.agreement.ratings import Level, RatedLine, Ratings
 
 GAP = np.nan
 OBSERVERS = [  # 4 observers, 12 units
@@ -38,7 +38,7 @@ PSYCHIATRISTS = [  # 10 subjects, 14 raters, 5 categories: how many raters chose
 def rated(rows: Sequence[Sequence[float]], level: Level, values: tuple[int, ...] = (1, 2, 3, 4, 5)) -> Ratings:
     """From a row for each reviewer."""
     table = np.array(rows, dtype=float).T
-    return Ratings(Line("line", "Line", level, values), table, tuple(range(table.shape[1])))
+    return Ratings(RatedLine("line", "Line", level, values), table, tuple(range(table.shape[1])))
 
 
 def two(counts: Sequence[Sequence[int]], level: Level = "nominal") -> Ratings:

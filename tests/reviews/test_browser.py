@@ -12,8 +12,9 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
+from experiments.core.actors import Actor
 from experiments.models import Review, ReviewQueue, Run
-from experiments.reviews import queues
+from experiments.reviews import actions
 from tests.conftest import member
 from tests.support.builders import make_run
 
@@ -38,7 +39,7 @@ def queue() -> ReviewQueue:
     owner = member("asker", "RESEARCHER")
     for number in range(1, 4):
         make_run(owner, status="concluded", question=f"Question {number}?")
-    return queues.make(owner, Run.objects.order_by("pk"), queues.Plan("Pass", "", "", 1, True, []))
+    return actions.make_queue(Actor(owner), Run.objects.order_by("pk"), actions.QueuePlan("Pass", "", "", 1, True, []))
 
 
 def test_a_reviewer_needs_no_mouse_and_loses_nothing(live_server, client: Client) -> None:

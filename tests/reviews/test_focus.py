@@ -6,8 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core.actors import Actor
 from experiments.models import Dataset, Exemplar, Image, Layer, Review, Run, Unit, UnitProfile, VisionModelRow
-from experiments.reviews import queues
+from experiments.reviews import actions
 from tests.conftest import member
 from tests.reviews.test_pages import FULL, send, signed_in
 from tests.reviews.test_writing import lapse, queue_of, submit, taken
@@ -36,7 +37,7 @@ def test_a_draft_in_a_closed_queue_is_not_said_to_be_anothers(owner: User, first
     review = taken(queue, first)
     lapse(review)
     Review.objects.update(slot=None)
-    queues.close(queue)
+    actions.close_queue(Actor(queue.owner), queue)
     told = send(signed_in(first), f"/review/{queue.pk}/items/1/save/", **FULL).json()
     assert "another reviewer" not in told["words"]
 

@@ -10,9 +10,10 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from experiments.core import transcript
+from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Review, ReviewQueue, Run
 from experiments.models.review import State
-from experiments.reviews import queues, rubric
+from experiments.reviews import actions, rubric
 from tests.conftest import member
 from tests.support import builders
 from tests.support.api_world import Script, fill
@@ -48,8 +49,8 @@ def signed_in(user: User) -> Client:
 def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     keys = [make_run(owner, status="concluded", question=f"Run number {n}?").pk for n in range(runs)]
     known = {"name": "Pass one", "note": "Look at <i>confounds</i>.", "filters": "", "reviewers_per_item": 1}
-    plan = queues.Plan(**(known | {"blind": True, "reviewers": []} | fields))
-    return queues.make(owner, Run.objects.filter(pk__in=keys).order_by("pk"), plan)
+    plan = actions.QueuePlan(**(known | {"blind": True, "reviewers": []} | fields))
+    return actions.make_queue(Actor(owner), Run.objects.filter(pk__in=keys).order_by("pk"), plan)
 
 
 def said(response: Any) -> list[str]:
@@ -198,7 +199,7 @@ def test_what_was_typed_in_a_second_tab_is_shown_again_beside_what_is_kept(first
 
 def test_a_run_that_went_on_is_told_with_what_is_new(first, owner):
     run = fill(owner).run
-    queue = queues.make(owner, Run.objects.filter(pk=run.pk), queues.Plan("q", "", "", 1, True, []))
+    queue = actions.make_queue(Actor(owner), Run.objects.filter(pk=run.pk), actions.QueuePlan("q", "", "", 1, True, []))
     client = signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     seen = run.last_seq
@@ -254,7 +255,7 @@ def test_this_very_item_is_taken_if_it_is_free(first, second, owner):
 def test_nothing_is_written_on_an_item_that_one_has_not_taken(first, owner, path):
     queue = queue_of(owner)
     told = send(signed_in(first), f"/review/{queue.pk}/items/1/{path}/", **FULL, reason="no")
-    assert (told.status_code, told.json()["problem"]) == (409, "none")
+    assert (told.status_code, told.json()["problem"]) == (409, "over")
 
 
 # --- what is hidden and shown ---
@@ -357,5 +358,5 @@ def test_a_script_is_told_what_is_missing_and_when_nothing_waits(first, owner):
     script.post(f"/queues/{queue.pk}/next")
     told = script.post(f"{review}/submit", {"run_seq": 0}, If_Match="*")
     assert (told.status_code, "Verdict" in told.json()["detail"]) == (422, True)
-    queues.close(queue)
+    actions.close_queue(Actor(queue.owner), queue)
     assert script.post(f"/queues/{queue.pk}/next").status_code == 409

@@ -13,9 +13,12 @@ from django.db import connection
 from django.utils import timezone
 
 from experiments.core import blindness, review_rights
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.review import State
-from experiments.reviews import overview, queues, reservation, rubric, writing
+from experiments.reviews import actions, lists, reservation, rubric
+from experiments.reviews.actions import QueuePlan
 from tests.conftest import member
 from tests.support.builders import make_run
 
@@ -39,7 +42,9 @@ def second(db: None) -> User:
 def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     made = [make_run(owner, status="concluded").pk for _ in range(runs)]
     known = {"name": "q", "note": "", "filters": "", "reviewers_per_item": 1, "blind": True, "reviewers": []}
-    return queues.make(owner, Run.objects.filter(pk__in=made).order_by("pk"), queues.Plan(**(known | fields)))
+    return actions.make_queue(
+        Actor(owner), Run.objects.filter(pk__in=made).order_by("pk"), QueuePlan(**(known | fields))
+    )
 
 
 def taken(queue: ReviewQueue, user: User) -> Review:
@@ -52,9 +57,9 @@ def lapse(review: Review) -> None:
     Review.objects.filter(pk=review.pk).update(reserved_until=timezone.now() - timedelta(seconds=1))
 
 
-def submit(review: Review, user: User, **more: Any) -> writing.Outcome:
+def submit(review: Review, user: User, **more: Any) -> Review:
     fields = opinion(**{name: more.pop(name) for name in list(more) if name in rubric.FIELDS})
-    return writing.submit(review.item_id, user, **{"version": review.version, "fields": fields, "seq": 0} | more)
+    return actions.submit(Actor(user), review.item_id, **{"version": review.version, "fields": fields, "seq": 0} | more)
 
 
 # --- reservations ---
@@ -63,9 +68,9 @@ def submit(review: Review, user: User, **more: Any) -> writing.Outcome:
 def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
     queue = queue_of(owner)
     assert [taken(queue, user).item.position for user in (first, second)] == [1, 2]
-    assert queues.with_progress(ReviewQueue.objects.all())[0].writing == 0, "nobody has said anything yet"
+    assert lists.with_progress(ReviewQueue.objects.all())[0].writing == 0, "nobody has said anything yet"
     Review.objects.update(version=2)
-    assert queues.with_progress(ReviewQueue.objects.all())[0].writing == 2
+    assert lists.with_progress(ReviewQueue.objects.all())[0].writing == 2
     assert reservation.take(queue, member("third", "REVIEWER")) is None
     assert taken(queue, first).item.position == 1, "the same again, as long as it is not done"
 
@@ -79,7 +84,7 @@ def test_several_reviewers_have_slots_of_the_same_item(owner, first, second):
 def test_a_reservation_that_lapses_goes_to_another_and_the_draft_stays(owner, first, second):
     queue = queue_of(owner, runs=1)
     review = taken(queue, first)
-    assert writing.save(review.item_id, first, 1, opinion(note="half way")).done
+    actions.save_draft(Actor(first), review.item_id, 1, opinion(note="half way"))
     lapse(review)
     assert taken(queue, second).slot == 1
     review.refresh_from_db()
@@ -90,7 +95,7 @@ def test_saving_renews_the_reservation(owner, first):
     queue = queue_of(owner, runs=1)
     review = taken(queue, first)
     lapse(review)
-    writing.save(review.item_id, first, review.version, opinion())
+    actions.save_draft(Actor(first), review.item_id, review.version, opinion())
     review.refresh_from_db()
     assert review.holds()
 
@@ -109,11 +114,13 @@ def test_a_researcher_gets_nothing(owner):
 def test_a_declined_item_goes_to_another(owner, first, second):
     queue = queue_of(owner, runs=1)
     review = taken(queue, first)
-    assert not writing.decline(review.item_id, first, "  ").done
-    assert writing.decline(review.item_id, first, "I made this run.").done
+    with pytest.raises(InvalidInput, match="Say why"):
+        actions.decline(Actor(first), review.item_id, "  ")
+    actions.decline(Actor(first), review.item_id, "I made this run.")
     assert reservation.take(queue, first) is None
     assert taken(queue, second).item_id == review.item_id
-    assert submit(review, first).problem == "declined"
+    with pytest.raises(actions.NotSubmitted, match="You declined"):
+        submit(review, first)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -167,35 +174,35 @@ def test_two_who_want_a_lapsed_place_at_the_same_moment_get_it_once():
 
 def test_a_draft_changed_in_two_tabs_is_never_overwritten_unseen(owner, first):
     review = taken(queue_of(owner), first)
-    assert writing.save(review.item_id, first, 1, opinion(note="from the left tab")).review.version == 2
-    outcome = writing.save(review.item_id, first, 1, opinion(note="from the right tab"))
-    assert outcome.problem == "version"
-    assert outcome.review.note == "from the left tab"
-    assert writing.save(review.item_id, first, 1, opinion(note="from the left tab")).done, "the same is no conflict"
+    assert actions.save_draft(Actor(first), review.item_id, 1, opinion(note="from the left tab")).version == 2
+    with pytest.raises(OutOfDate):
+        actions.save_draft(Actor(first), review.item_id, 1, opinion(note="from the right tab"))
+    assert Review.objects.get().note == "from the left tab"
+    again = actions.save_draft(Actor(first), review.item_id, 1, opinion(note="from the left tab"))
+    assert again.version == 3, "the same is no conflict"
 
 
 @pytest.mark.parametrize("field", [*rubric.NAMES, "verdict"])
 def test_what_is_not_filled_in_is_named_and_the_draft_kept(owner, first, field):
     review = taken(queue_of(owner), first)
-    outcome = submit(review, first, **{field: None}, note="kept")
-    assert outcome.problem == "incomplete"
+    with pytest.raises(InvalidInput, match="Still to be filled in"):
+        submit(review, first, **{field: None}, note="kept")
     review.refresh_from_db()
     assert (review.state, review.note) == (State.DRAFT, "kept")
 
 
 def test_who_submits_twice_is_told_and_the_first_stands(owner, first):
     review = taken(queue_of(owner), first)
-    assert submit(review, first, note="first").done
-    outcome = submit(review, first, note="second")
-    assert outcome.problem == "submitted"
-    assert "That one stands." in outcome.words
+    submit(review, first, note="first")
+    with pytest.raises(actions.NotSubmitted, match="That one stands"):
+        submit(review, first, note="second")
     assert Review.objects.get().note == "first"
 
 
 def test_who_submits_after_the_reservation_lapsed_is_taken_if_the_place_is_free(owner, first):
     review = taken(queue_of(owner), first)
     lapse(review)
-    assert submit(review, first).done
+    submit(review, first)
     assert ReviewItem.objects.get(pk=review.item_id).complete
 
 
@@ -204,23 +211,25 @@ def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner,
     review = taken(queue, first)
     lapse(review)
     other = taken(queue, second)
-    assert submit(review, first, note="mine").problem == "taken"
+    with pytest.raises(actions.NotSubmitted) as refused:
+        submit(review, first, note="mine")
+    assert refused.value.reason == "taken"
     review.refresh_from_db()
     assert (review.note, review.state) == ("mine", State.DRAFT)
-    assert submit(review, first, additional=True).done
+    submit(review, first, additional=True)
     assert not ReviewItem.objects.get().complete, "an additional opinion is none of those asked for"
-    assert submit(other, second).done
+    submit(other, second)
     assert ReviewItem.objects.get().complete
 
 
 def test_a_run_that_went_on_is_told_and_the_draft_kept(owner, first):
     review = taken(queue_of(owner, runs=1), first)
     Run.objects.update(last_seq=7)
-    outcome = submit(review, first, seq=5, note="kept")
-    assert outcome.problem == "run"
-    assert "2 events" in outcome.words
+    with pytest.raises(actions.NotSubmitted, match="2 events") as refused:
+        submit(review, first, seq=5, note="kept")
+    assert refused.value.reason == "run"
     assert Review.objects.get().note == "kept"
-    assert submit(outcome.review, first, seq=7).done
+    submit(Review.objects.get(), first, seq=7)
     assert Review.objects.get().seq == 7
 
 
@@ -228,22 +237,24 @@ def test_a_submission_is_taken_back_within_ten_minutes(owner, first):
     queue = queue_of(owner, runs=1)
     review = taken(queue, first)
     submit(review, first)
-    assert writing.undo(queue, first).done
+    actions.undo(Actor(first), queue)
     item = ReviewItem.objects.get()
     assert not item.complete
     review.refresh_from_db()
     assert (review.state, review.slot, review.supported) == (State.DRAFT, 1, 4)
     submit(review, first)
     Review.objects.update(submitted=timezone.now() - timedelta(minutes=11))
-    assert writing.undo(queue, first).problem == "late"
+    with pytest.raises(StateConflict, match="from the last 10 minutes"):
+        actions.undo(Actor(first), queue)
 
 
 def test_a_closed_queue_takes_nothing_and_keeps_drafts(owner, first):
     queue = queue_of(owner)
     review = taken(queue, first)
-    assert queues.close(queue)
-    assert not queues.close(queue)
-    assert submit(review, first, note="kept").problem == "closed"
+    assert actions.close_queue(Actor(queue.owner), queue)
+    assert not actions.close_queue(Actor(queue.owner), queue)
+    with pytest.raises(actions.NotSubmitted, match="closed in the meantime"):
+        submit(review, first, note="kept")
     assert Review.objects.get().note == "kept"
     assert reservation.take(queue, first) is None
 
@@ -256,7 +267,7 @@ def test_a_closed_queue_takes_nothing_and_keeps_drafts(owner, first):
     ],
 )
 def test_fields_that_make_no_sense_are_refused_with_words(fields):
-    with pytest.raises(rubric.Unreadable):
+    with pytest.raises(rubric.UnreadableOpinion):
         opinion(**fields)
 
 
@@ -301,7 +312,7 @@ def test_opinions_that_lie_apart_are_marked(owner, first, second):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     submit(taken(queue, first), first, supported=5)
     submit(taken(queue, second), second, supported=2)
-    row = overview.rows(list(queue.items.select_related("queue")), first)[0]
+    row = lists.item_rows(list(queue.items.select_related("queue")), first)[0]
     assert [line.name for line, _, apart in row.lines if apart] == ["supported"]
 
 
@@ -312,7 +323,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
     queue = queue_of(owner, runs=3)
     rows = list(queue.items.values_list("position", "run_id"))
     assert rows == [(place, run.pk) for place, run in enumerate(Run.objects.order_by("pk"), 1)]
-    (counted,) = queues.with_progress(ReviewQueue.objects.all())
+    (counted,) = lists.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete, counted.writing) == (3, 0, 0)
 
 
@@ -320,7 +331,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
     call_command("seed_reviews", "41", verbosity=0)
     assert Review.objects.filter(state=State.SUBMITTED).count() == 41
-    (counted,) = queues.with_progress(ReviewQueue.objects.all())
+    (counted,) = lists.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete) == (221, 20)
     assert taken(ReviewQueue.objects.get(), first).item.position == 21
 

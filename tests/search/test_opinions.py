@@ -10,11 +10,12 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.core import tagging, transcript
+from experiments.core.actors import Actor
 from experiments.core.search_index import words
 from experiments.models import Comment, ImportedOpinions, Observation, Review, ReviewQueue, Run, SearchText, Tag
 from experiments.models.review import State
 from experiments.models.search_text import Kind
-from experiments.reviews import adjudication
+from experiments.reviews import actions
 from experiments.search import finding
 from tests.conftest import member
 from tests.exchange.test_bundles import full_run
@@ -51,13 +52,13 @@ def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:
 def give(queue: ReviewQueue, user: User, note: str, label: str = "") -> Review:
     """A review submitted so long ago that it stands."""
     review = taken(queue, user)
-    assert submit(review, user, note=note, corrected_label=label).done
+    submit(review, user, note=note, corrected_label=label)
     Review.objects.filter(pk=review.pk).update(submitted=timezone.now() - timedelta(hours=1))
     return review
 
 
 def settle(queue: ReviewQueue, user: User, label: str, reason: str) -> None:
-    adjudication.adjudicate(queue.items.get().pk, user, "accept", label, reason)
+    actions.settle_item(Actor(user), queue.items.get().pk, "accept", label, reason)
 
 
 def comment(run: Run, client: Client, text: str) -> Comment:
@@ -173,7 +174,7 @@ def test_who_may_still_take_a_review_back_finds_no_opinion_of_others(owner: User
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "I say pangolins.")
     review = taken(queue, second)
-    assert submit(review, second, note="My pangolins.").done
+    submit(review, second, note="My pangolins.")
     settle(queue, member("admin", "ADMIN"), "", "Settled: pangolins.")
     assert found(second, "pangolins") == [("review", "My pangolins.")]
     assert len(found(owner, "pangolins")) == 3

@@ -15,7 +15,7 @@ from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet
 from experiments.models import Review, ReviewItem
 from experiments.models.review import Verdict
 from experiments.reviews import rubric
-from experiments.reviews.overview import Row
+from experiments.reviews.lists import ItemRow
 
 ORDER = (Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT)
 """Verdicts by how far they are from each other."""
@@ -38,7 +38,7 @@ def items(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
     return ordered.order_by("-apart", "-total", "item_id").values("item_id")
 
 
-def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[Row]:
+def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[ItemRow]:
     """These items with all opinions on each, side by side; two queries."""
     rows = {item.pk: item for item in ReviewItem.objects.filter(pk__in=ids).select_related("run", "queue")}
     of_item: dict[int, list[Review]] = {}
@@ -47,6 +47,6 @@ def laid_out(ids: Sequence[int], reviews: QuerySet[Review]) -> list[Row]:
     return [row(rows[pk], of_item.get(pk, [])) for pk in ids if pk in rows]
 
 
-def row(item: ReviewItem, opinions: Sequence[Review]) -> Row:
+def row(item: ReviewItem, opinions: Sequence[Review]) -> ItemRow:
     """The item as the queue's table has it; who declined is not told here."""
-    return Row(item=item, reviews=opinions, opinions=opinions, mine=None, hears=False)
+    return ItemRow(item=item, reviews=opinions, opinions=opinions, mine=None, hears=False)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access, blindness
 from experiments.core.blindness import may_see_agreement
 from experiments.models import ReviewQueue
-from experiments.reviews.agreement import disagreements, permissions
+from experiments.reviews.agreement import disagreements, lists
 
 PER_PAGE = 20
 FIGURES = "figures"
@@ -34,14 +34,14 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     if not may_see_agreement(user, queue):
         return render(request, "reviews/agreement/hidden.html", context)
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
-    context["left_out"] = permissions.left_out(user, queue)
+    context["left_out"] = lists.left_out(user, queue)
     if request.headers.get("HX-Target") == FIGURES:
         return render(
             request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", ""))
         )
     if request.GET.get("figures") == "now":
         context |= figures(user, queue, request.GET.get("line", ""))
-    reviews = permissions.reviews(user, queue)
+    reviews = lists.reviews(user, queue)
     shown = Paginator(disagreements.items(reviews), PER_PAGE).get_page(request.GET.get("page"))
     rows = disagreements.laid_out([row["item_id"] for row in shown], reviews)
     return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
@@ -51,7 +51,7 @@ def figures(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
     from experiments.reviews.agreement import measures, summary
     from experiments.reviews.agreement.ratings import LINES, ratings
 
-    rated = ratings(permissions.reviews(user, queue))
+    rated = ratings(lists.reviews(user, queue))
     people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
     found = summary.summary(rated, people, summary.line_named(line))
     items = max(row.alpha.figure.n for row in found.lines)

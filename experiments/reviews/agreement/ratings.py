@@ -22,7 +22,7 @@ VERDICTS = [Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT]
 
 
 @dataclass(frozen=True)
-class Line:
+class RatedLine:
     """What is rated: `values` are all that it can be, in order where they have one."""
 
     name: str
@@ -32,8 +32,8 @@ class Line:
 
 
 LINES = (
-    Line(VERDICT, "Verdict", "nominal", (0, 1, 2)),
-    *(Line(line.name, line.question.rstrip("?"), "ordinal", rubric.SCORES) for line in rubric.LINES),
+    RatedLine(VERDICT, "Verdict", "nominal", (0, 1, 2)),
+    *(RatedLine(line.name, line.question.rstrip("?"), "ordinal", rubric.SCORES) for line in rubric.LINES),
 )
 
 
@@ -41,7 +41,7 @@ LINES = (
 class Ratings:
     """One line: `table` holds items x reviewers, NaN where somebody has not rated an item."""
 
-    line: Line
+    line: RatedLine
     table: Numbers
     reviewers: tuple[int, ...]
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from experiments.display.plots import Axis, Interval
 from experiments.reviews.agreement import measures
 from experiments.reviews.agreement.measures import Figure
-from experiments.reviews.agreement.ratings import LINES, VERDICT, Line, Ratings
+from experiments.reviews.agreement.ratings import LINES, VERDICT, RatedLine, Ratings
 
 PAIRS = 45
 """Pairs of reviewers that a page shows: those with the most items in common."""
@@ -29,7 +29,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class OfLine:
-    line: Line
+    line: RatedLine
     alpha: Measured
     fleiss: Measured
 
@@ -58,19 +58,19 @@ class Summary:
     """`line` is the one that pairs and reviewers are measured by."""
 
     lines: Sequence[OfLine]
-    line: Line
+    line: RatedLine
     pairs: Sequence[OfPair]
     pairs_left_out: int
     reviewers: Sequence[OfReviewer]
     few: bool
 
 
-def line_named(name: str) -> Line:
+def line_named(name: str) -> RatedLine:
     """The verdict for a name that there is not."""
     return next((line for line in LINES if line.name == name), LINES[0])
 
 
-def summary(rated: Mapping[str, Ratings], people: Mapping[int, User], line: Line) -> Summary:
+def summary(rated: Mapping[str, Ratings], people: Mapping[int, User], line: RatedLine) -> Summary:
     """Everything that the page shows of these ratings."""
     lines = [of_line(rated[each.name]) for each in LINES]
     chosen = rated[line.name]

@@ -132,7 +132,7 @@ function refused({ status, body }) {
   if (problem === "version") tell(`${words} Both are kept until you choose.`, [["Keep what is here", () => keep(body)], ["Take the other", () => take(body)]]);
   else if (problem === "run") { form().elements.seq.value = body.seq; tell(words, [["I have seen it: submit", () => send()]], body.news); }
   else if (problem === "taken") tell(words, [["Submit as an additional opinion", () => send(true)]]);
-  else if (["submitted", "declined", "none", "closed"].includes(problem)) tell(words, [["Load this item again", () => location.reload()]]);
+  else if (problem === "over") tell(words, [["Load this item again", () => location.reload()]]);
   else tell(words);
 }
 

@@ -1,0 +1,375 @@
+"""What may be done in review: queues are made, filled and closed; items are taken, reviewed, declined and settled.
+
+Nothing typed is ever lost: whatever stands in the way of submitting, the draft is kept first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.utils import timezone
+
+from experiments.core import audit, blindness, notifications, notify
+from experiments.core.access import role_of
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
+from experiments.core.review_rights import UNDO
+from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
+from experiments.models.member import Role
+from experiments.models.notification import Kind
+from experiments.models.review import LABEL_CHARS, State, Verdict
+from experiments.reviews import projection, reservation, rubric
+from experiments.reviews.reservation import LENGTH
+from workers import registry
+from workers.record.statuses import ENDED
+
+MOST = 10_000
+"""Runs of one queue."""
+BATCH = 1_000
+DECLINE_CHARS, FINAL_CHARS = 1_000, 4_000
+"""Characters of the reason why an item was declined, and of that of a final verdict."""
+
+
+class NotSubmitted(StateConflict):
+    """A draft is kept as it was written, and not submitted. `reason` tells what would help: "run": what is new in the
+    run has to be seen; "taken": sending it as an additional opinion; "over": nothing, the item is read only."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """How a queue is to be: `reviewers` may be empty for everybody who may review; `filters` is what chose the runs."""
+
+    name: str
+    note: str = ""
+    filters: str = ""
+    reviewers_per_item: int = 1
+    blind: bool = True
+    reviewers: Sequence[User] = ()
+
+
+# --- queues ---------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def make_queue(by: Actor, runs: QuerySet[Run], plan: QueuePlan) -> ReviewQueue:
+    """A queue of these runs, in their order, as they are now; those who are to review it are told."""
+    if not (count := runs.count()):
+        raise InvalidInput("No run is chosen: a queue needs at least one.")
+    if count > MOST:
+        words = f"{count:,} runs are chosen, and a queue holds at most {MOST:,}. Narrow the list down first."
+        raise InvalidInput(words)
+    if plan.reviewers and len(plan.reviewers) < plan.reviewers_per_item:
+        words = f"Name at least {plan.reviewers_per_item}, or nobody: so many opinions of each run are wanted."
+        raise InvalidInput(words, "reviewers")
+    queue = ReviewQueue.objects.create(
+        owner=by.person,
+        name=plan.name,
+        note=plan.note,
+        filters=plan.filters,
+        reviewers_per_item=plan.reviewers_per_item,
+        blind=plan.blind,
+    )
+    queue.reviewers.set(plan.reviewers)
+    rows = runs.values_list("pk", "last_seq")
+    ReviewItem.objects.bulk_create(
+        (ReviewItem(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
+        batch_size=BATCH,
+    )
+    told = {"filters": plan.filters} if plan.filters else {}
+    audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **told)
+    _tell_reviewers(
+        queue, by, f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
+    )
+    _publish(queue.pk)
+    return queue
+
+
+def own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
+    """Of these runs those that this person may put up for review: an admin any, others their own."""
+    return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
+
+
+def ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.filter(status__in=ENDED)
+
+
+@transaction.atomic
+def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
+    """Put a run that has ended up for review in an open queue, as its last item; the reviewers it names are told."""
+    if not own_runs(Run.objects.filter(pk=run.pk), by.person).exists():
+        raise StateConflict("Put up runs of your own; an admin may put up any.")
+    if not run.has_ended:
+        raise StateConflict("This run has not ended: it can be reviewed once it has.")
+    row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
+    if row is None:
+        raise StateConflict("This queue is closed, or there is none of this number. Choose an open one.")
+    if row.items.filter(run=run).exists():
+        raise StateConflict(f"Run {run.pk} is in this queue already.")
+    last = row.items.aggregate(Max("position"))["position__max"] or 0
+    if last >= MOST:
+        raise StateConflict(f"This queue holds {MOST:,} runs, and takes no more. Choose another.")
+    item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
+    audit.record(by, Verb.RUN_PUT_UP, run, queue=queue)
+    _tell_reviewers(row, by, f"{by.name} has put {notifications.about(run)} up for review in “{row.name}”.")
+    _publish(queue)
+    return item
+
+
+def _tell_reviewers(queue: ReviewQueue, by: Actor, words: str) -> None:
+    """Those whom the queue names, but for who did it."""
+    for reviewer in queue.reviewers.exclude(pk=by.person.pk):
+        notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
+
+
+def may_close(user: User, queue: ReviewQueue) -> bool:
+    """An admin, and who made the queue."""
+    return queue.closed is None and (role_of(user) == Role.ADMIN or queue.owner_id == user.pk)
+
+
+@transaction.atomic
+def close_queue(by: Actor, queue: ReviewQueue) -> bool:
+    """No more reviews, and those that there are count. False if it is closed already."""
+    if queue.closed is None and not may_close(by.person, queue):
+        raise PermissionDenied("A queue is closed by an admin, or by who made it.")
+    if not ReviewQueue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
+        return False
+    begun = queue.items.filter(complete=False, reviews__state=State.SUBMITTED).distinct()
+    projection.project(begun.values_list("run_id", flat=True))
+    audit.record(by, Verb.QUEUE_CLOSED, queue)
+    _publish(queue.pk)
+    return True
+
+
+def _publish(queue: int) -> None:
+    """Have the pages that show the queue look again."""
+    notify.tell(f"queue.{queue}")
+
+
+# --- reservations ---------------------------------------------------------------------------------------------
+
+
+def take_next(by: Actor, queue: ReviewQueue, wanted: int | None = None) -> Review | None:
+    """The next item for this person, reserved; the one at the position `wanted`, if it is to be had. None if there is
+    none at the moment."""
+    review = reservation.take(queue, by.person, wanted)
+    if review is not None:
+        _publish(queue.pk)
+    return review
+
+
+def take_item(by: Actor, item: ReviewItem) -> Review:
+    """Reserve this very item; a review that is done already is what it is."""
+    review = reservation.claim(item.pk, by.person)
+    if review is None or (review.state == State.DRAFT and not review.holds()):
+        raise StateConflict("Other reviewers hold this item at the moment, or it is not for you.")
+    _publish(item.queue_id)
+    return review
+
+
+def hold_item(by: Actor, item: ReviewItem) -> Review | None:
+    """A sign of life: the reservation is renewed. None where nothing was begun; nothing new is reserved."""
+    begun = item.reviews.filter(reviewer=by.person).exists()
+    return reservation.claim(item.pk, by.person) if begun else None
+
+
+# --- what a reviewer writes -----------------------------------------------------------------------------------
+
+
+def save_draft(by: Actor, item: int, version: int, fields: Mapping[str, Any]) -> Review:
+    """Keep a draft. `version` is that of the draft which the reviewer changed; `fields` as `rubric.opinion_from`. It
+    has no slot where the reservation lapsed and another has the place."""
+    with reservation.locked(item) as row:
+        return _write(row, by.person, version, fields)
+
+
+def submit(
+    by: Actor, item: int, version: int, fields: Mapping[str, Any], seq: int, *, additional: bool = False
+) -> Review:
+    """Submit. `seq` is the run's last event that the reviewer has seen; `additional`: even if the place is taken.
+
+    What is refused is kept as a draft; so call it outside of any transaction.
+    """
+    with reservation.locked(item) as row:
+        review = _write(row, by.person, version, fields)
+        hindrance = _hindrance(row, review, seq, additional)
+        if hindrance is None:
+            review.state, review.submitted = State.SUBMITTED, timezone.now()
+            review.seq, review.reserved_until = row.run.last_seq, None
+            review.save()
+            reservation.settle(row)
+            audit.record(by, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
+            _publish(row.queue_id)
+    if hindrance is not None:
+        raise hindrance
+    return review
+
+
+def _write(item: ReviewItem, user: User, version: int, fields: Mapping[str, Any]) -> Review:
+    """The draft with these fields, its reservation renewed; the slot again, if it lapsed and is still free."""
+    review = _open_draft(item, user)
+    if review.version != version and rubric.opinion_of(review) != dict(fields):
+        raise OutOfDate(f"This draft was changed elsewhere at {clock(review.saved)}, in another tab or by a script.")
+    for name, value in fields.items():
+        setattr(review, name, value)
+    if item.queue.closed is None:
+        review.slot = reservation.free_slot(item, user)
+    review.reserved_until = timezone.now() + LENGTH if review.slot else None
+    review.version += 1
+    review.saved = timezone.now()
+    review.save()
+    return review
+
+
+def _open_draft(item: ReviewItem, user: User) -> Review:
+    review = item.reviews.filter(reviewer=user).first()
+    if review is None:
+        raise NotSubmitted("You have not taken this item. Take it first, then write.", "over")
+    if review.state == State.SUBMITTED:
+        words = f"You submitted your review of this item at {clock(review.submitted)}. That one stands."
+        raise NotSubmitted(words, "over")
+    if review.state == State.DECLINED:
+        raise NotSubmitted("You declined this item, and it went to another reviewer.", "over")
+    return review
+
+
+def _hindrance(item: ReviewItem, review: Review, seq: int, additional: bool) -> InvalidInput | NotSubmitted | None:
+    """Why the draft, which is kept, cannot be submitted as it is; None if it can be."""
+    if item.queue.closed:
+        return NotSubmitted("The queue was closed in the meantime. Your draft is kept.", "over")
+    if lacking := rubric.missing(review):
+        return InvalidInput(f"Still to be filled in: {', '.join(lacking)}.")
+    if seq < item.run.last_seq:
+        count = item.run.last_seq - seq
+        words = f"The run has gone on: {count} event{'s' * (count > 1)} since you opened it. Your draft is kept."
+        return NotSubmitted(words, "run")
+    if review.slot is None and not additional:
+        words = "Your reservation lapsed, and another reviewer has taken the place. Your draft is kept."
+        return NotSubmitted(words, "taken")
+    return None
+
+
+def clock(time: datetime | None) -> str:
+    """An hour as pages write it."""
+    return f"{time:%H:%M} UTC" if time else ""
+
+
+def decline(by: Actor, item: int, reason: str) -> Review:
+    """Leave the item to another reviewer, with a reason."""
+    with reservation.locked(item) as row:
+        review = _open_draft(row, by.person)
+        if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
+            words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
+            raise InvalidInput(words, "reason")
+        review.state, review.reason = State.DECLINED, reason.strip()
+        review.slot = review.reserved_until = None
+        review.version += 1
+        review.save()
+        audit.record(by, Verb.REVIEW_DECLINED, review, reason=review.reason)
+        _publish(row.queue_id)
+    return review
+
+
+def undo(by: Actor, queue: ReviewQueue) -> Review:
+    """Take back this person's last submission in the queue: a draft again, in the same place."""
+    last = _last_submission(queue, by.person)
+    if last is None:
+        minutes = int(UNDO.total_seconds() // 60)
+        raise StateConflict(f"There is no submission of yours from the last {minutes} minutes to undo.")
+    with reservation.locked(last.item_id) as row:
+        review = row.reviews.select_related("item__queue", "item__run").get(pk=last.pk)
+        if review.state != State.SUBMITTED:
+            raise StateConflict("That submission has been taken back already.")
+        if why := _why_it_stands(review):
+            raise StateConflict(f"{why}: your review stands.")
+        review.state, review.submitted = State.DRAFT, None
+        review.reserved_until = timezone.now() + LENGTH if review.slot else None
+        review.version += 1
+        review.save()
+        reservation.settle(row)
+        audit.record(by, Verb.REVIEW_WITHDRAWN, review)
+        _publish(row.queue_id)
+    return review
+
+
+def undoable(queue: ReviewQueue, user: User) -> Review | None:
+    """The submission that `undo` would take back."""
+    last = _last_submission(queue, user)
+    return last if last is not None and not _why_it_stands(last) else None
+
+
+def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
+    """This person's newest of the queue, while it is new enough to be taken back."""
+    rows = Review.objects.filter(reviewer=user, state=State.SUBMITTED, item__queue=queue, item__queue__closed=None)
+    rows = rows.filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk")
+    return rows.select_related("item__queue", "item__run").first()
+
+
+def _why_it_stands(review: Review) -> str:
+    """Why a submission is not taken back; "" if it may be. Once its writer has seen what others say of the run, or may
+    read what it studied, an opinion formed unseen would be exchanged for one that is not."""
+    item = review.item
+    if review.opinions_shown:
+        return f"You have seen what others say of item {item.position} since you submitted"
+    if item.queue.blind and item.run.system_kind == registry.BLINDED_KIND:
+        return f"What item {item.position} studied is open to you since you submitted"
+    return f"There is a final verdict on item {item.position}" if item.adjudications.exists() else ""
+
+
+# --- final verdicts -------------------------------------------------------------------------------------------
+
+
+def why_not_settle(user: User, item: ReviewItem) -> str:
+    """Why this person may not give the final verdict; "" if they may. Admins may, and reviewers who are neither among
+    the item's opinions nor asked for the run: nobody is the judge of a dispute of their own."""
+    role = role_of(user) or Role.VIEWER
+    submitted = item.reviews.filter(state=State.SUBMITTED)
+    if role < Role.REVIEWER:
+        return "A final verdict is given by an admin, or by a reviewer who is not among the opinions."
+    if not (item.complete or item.queue.closed):
+        return "A final verdict is given once the item is complete or its queue is closed."
+    if not submitted.exists():
+        return "There is no opinion to settle: nobody has reviewed this item."
+    if blindness.is_blind(user, item.run_id):
+        return "You are still to review this run unseen: submit or decline your review first."
+    if role == Role.ADMIN:
+        return ""
+    if submitted.filter(reviewer=user).exists():
+        return "You are among the opinions: another reviewer or an admin gives the final verdict."
+    return "You asked for this run: another reviewer or an admin gives the final verdict." * (item.run.owner == user)
+
+
+def settle_item(by: Actor, item: int, verdict: str, label: str, reason: str) -> Adjudication:
+    """Give the final verdict on an item, or another in its place."""
+    verdict, label, reason = verdict.strip(), label.strip(), reason.replace("\r\n", "\n").strip()
+    if verdict not in Verdict.values:
+        raise InvalidInput(f"Choose the final verdict: one of {', '.join(Verdict.values)}.", "verdict")
+    if len(label) > LABEL_CHARS:
+        words = f"The corrected label has {len(label):,} characters; at most {LABEL_CHARS} are kept."
+        raise InvalidInput(words, "corrected_label")
+    if not reason or len(reason) > FINAL_CHARS:
+        words = f"Say why in 1 to {FINAL_CHARS:,} characters: the author and the reviewers will read it."
+        raise InvalidInput(words, "reason")
+    if "\x00" in label + reason:
+        raise InvalidInput("The words hold a zero byte, which cannot be kept.")
+    with reservation.locked(item) as row:
+        if problem := why_not_settle(by.person, row):
+            raise StateConflict(problem)
+        final = Adjudication.objects.create(
+            item=row, adjudicator=by.person, verdict=verdict, corrected_label=label, reason=reason
+        )
+        projection.project([row.run_id], by=by.person)
+        audit.record(by, Verb.REVIEW_ADJUDICATED, row, final_verdict=final.pk)
+        _publish(row.queue_id)
+    return final

@@ -1,0 +1,295 @@
+"""Focus mode: the evidence of one item with the rubric beside it, and what a reviewer sends: take, hold, save, submit,
+decline, undo, the final verdict. Scripts are answered in JSON, forms by a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
+from experiments.core.review_rights import queues_of
+from experiments.models import Review, ReviewItem, ReviewQueue
+from experiments.models.member import Role
+from experiments.models.review import State, Verdict
+from experiments.reviews import actions, evidence, lists, reservation, rubric
+from experiments.reviews.pages import number
+
+FINAL = ("verdict", "corrected_label", "reason")
+
+
+@require_GET
+def next_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Reserve the next item for this person, and show it."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = get_object_or_404(ReviewQueue, pk=pk)
+    review = actions.take_next(actor, row)
+    if review is None:
+        messages.info(request, _nothing_left(row, actor.person))
+        return redirect(row)
+    return redirect(review.item)
+
+
+def _nothing_left(queue: ReviewQueue, user: User) -> str:
+    if queue.closed:
+        return "This queue is closed."
+    if not queues_of(user).filter(pk=queue.pk).exists():
+        return "This queue is for reviewers whom it names, and you are not among them."
+    if queue.items.filter(complete=False).exists():
+        return (
+            "Nothing waits for you here at the moment: other reviewers hold what is left, or you have done your part."
+        )
+    return "Every item of this queue has been reviewed."
+
+
+@require_safe
+def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """The item's evidence, and the rubric for who has reserved it. htmx and scripts are sent the middle and the rubric
+    alone."""
+    user = access.require(request)
+    row = _item_at(pk, position)
+    if request.headers.get("X-Part") == "focus":
+        return render(request, "reviews/focus.html", _focus(row, user))
+    return render(request, "reviews/item.html", _page(row, user))
+
+
+def _item_at(pk: int, position: int) -> ReviewItem:
+    return get_object_or_404(ReviewItem.objects.select_related("queue", "run__owner"), queue_id=pk, position=position)
+
+
+def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What the whole page shows."""
+    return _focus(item, user, typed) | _side(item.queue, item.position, user)
+
+
+def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What the middle and the rubric show; in the rubric what was `typed`, else what is kept."""
+    row = lists.item_rows([item], user)[0]
+    lists.note_shown([row], user)
+    mine, queue = row.mine, item.queue
+    since = mine.seq if mine else item.seen_seq  # what the reviewer, or whoever queued the run, has seen of it
+    kept = rubric.opinion_of(mine) if mine else {}
+    filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
+    readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == State.DRAFT)
+    return {
+        "item": item,
+        "queue": queue,
+        "run": item.run,
+        "row": row,
+        "mine": mine,
+        "state": _writing_state(mine, item, user),
+        "crumbs": [
+            ("Review", reverse("review")),
+            (queue.name, queue.get_absolute_url()),
+            (f"Item {item.position}", item.get_absolute_url()),
+        ],
+        "lines": [(line, str(filled.get(line.name) or "")) for line in rubric.LINES],
+        "filled": filled,
+        "own": rubric.in_words(mine) if mine else [],
+        "scores": [str(score) for score in rubric.SCORES],
+        "verdicts": [(*choice, key) for choice, key in zip(Verdict.choices, "avr", strict=True)],
+        "news": evidence.news(item.run, since),
+        "new_count": max(0, item.run.last_seq - since),
+        "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
+        "may_settle": readable and not actions.why_not_settle(user, item),
+        **evidence.of(item.run),
+    }
+
+
+def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
+    """What the rubric is for this person: "write", "offer" (to take it), "lapsed", "closed", "done", "declined" or
+    "read"."""
+    if mine and mine.state != State.DRAFT:
+        return "done" if mine.state == State.SUBMITTED else "declined"
+    if not queues_of(user).filter(pk=item.queue_id).exists():
+        return "closed" if mine else "read"
+    if mine:
+        return "write" if mine.holds() or reservation.has_room(item, user) else "lapsed"
+    return "offer" if not item.complete else "read"
+
+
+def _side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
+    """What the column with the queue shows."""
+    counted = lists.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
+    near = lists.around(queue, position, user)
+    known = {"counted": counted, "position": position, "undoable": actions.undoable(queue, user)}
+    return near | known | {"after": counted.total - near["last"]}
+
+
+@require_safe
+def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """The column with the queue, around one item."""
+    user = access.require(request)
+    row = get_object_or_404(ReviewQueue, pk=pk)
+    return render(request, "reviews/line.html", {"queue": row} | _side(row, position, user))
+
+
+@require_safe
+def ahead(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """What would come after this item, to be loaded before it is wanted. Nothing is reserved yet."""
+    user = access.require(request, Role.REVIEWER)
+    here = _item_at(pk, position)
+    key = next((key for key in reservation.coming(here.queue, user) if key != here.pk), None)
+    if key is None:
+        return HttpResponse(status=204)
+    row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
+    context = _focus(row, user)
+    context["state"] = "write" if context["state"] in {"offer", "write", "lapsed"} else context["state"]
+    response = render(request, "reviews/focus.html", context)
+    response.headers["X-Address"] = reverse("review-item", args=[pk, row.position])
+    return response
+
+
+# --- what a reviewer sends ------------------------------------------------------------------------------------
+
+
+@require_POST
+def take(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Reserve this very item."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = _item_at(pk, position)
+    try:
+        actions.take_item(actor, row)
+    except ActionRefused as error:
+        messages.warning(request, str(error))
+    return redirect(row)
+
+
+@require_POST
+def hold(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """A sign of life from an open page. Tells how the run and the place stand."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = _item_at(pk, position)
+    review = actions.hold_item(actor, row)
+    held = review is not None and review.holds()
+    return JsonResponse({"held": held, "seq": row.run.last_seq, "state": review.state if review else ""})
+
+
+@require_POST
+def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Keep a draft."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = _item_at(pk, position)
+    try:
+        review = actions.save_draft(actor, row.pk, number(request, "version"), rubric.opinion_from(request.POST))
+    except ActionRefused as error:
+        return _refused(request, row, actor.person, error)
+    lapsed = review.slot is None and row.queue.closed is None
+    words = "Your reservation lapsed and another reviewer has the place. The draft is kept." if lapsed else ""
+    if _asks_json(request):
+        return JsonResponse(_draft_json(review) | {"problem": "", "words": words})
+    messages.success(request, words or "Draft saved.")
+    return redirect(row)
+
+
+@require_POST
+def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Submit, and go on with the next item, which is reserved in the same moment."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row, sent = _item_at(pk, position), request.POST
+    version, seq, additional = number(request, "version"), number(request, "seq"), sent.get("additional") == "yes"
+    try:
+        review = actions.submit(actor, row.pk, version, rubric.opinion_from(sent), seq, additional=additional)
+    except ActionRefused as error:
+        return _refused(request, row, actor.person, error)
+    following = actions.take_next(actor, row.queue, number(request, "next"))
+    if _asks_json(request):
+        after = {"position": following.item.position, "version": following.version} if following else None
+        words = "" if following else _nothing_left(row.queue, actor.person)
+        told = {"problem": "", "next": after, "words": words, "queue": row.queue.get_absolute_url()}
+        return JsonResponse(_draft_json(review) | told)
+    messages.success(request, f"Submitted item {position}.")
+    return redirect(following.item if following else row.queue)
+
+
+@require_POST
+def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Leave the item to another reviewer."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = _item_at(pk, position)
+    try:
+        actions.decline(actor, row.pk, request.POST.get("reason", ""))
+    except ActionRefused as error:
+        return _refused(request, row, actor.person, error)
+    following = actions.take_next(actor, row.queue)
+    messages.success(request, f"Declined item {position}: it goes to another reviewer.")
+    return redirect(following.item if following else row.queue)
+
+
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take back this person's last submission in the queue."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = get_object_or_404(ReviewQueue, pk=pk)
+    try:
+        review = actions.undo(actor, row)
+    except ActionRefused as error:
+        messages.warning(request, str(error))
+        return redirect(row)
+    messages.success(request, "Taken back: it is a draft again.")
+    return redirect(review.item)
+
+
+@require_POST
+def settle(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Give the final verdict on an item."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row = _item_at(pk, position)
+    words = {name: request.POST.get(name, "") for name in FINAL}
+    try:
+        actions.settle_item(actor, row.pk, words["verdict"], words["corrected_label"], words["reason"])
+    except ActionRefused as error:
+        messages.warning(request, str(error))
+        if not isinstance(error, InvalidInput):
+            return redirect(row)
+        context = _page(row, actor.person) | {"final_typed": words}
+        return render(request, "reviews/item.html", context, status=422)
+    messages.success(request, f"The final verdict on item {position} stands. Its author is told.")
+    return redirect(row)
+
+
+# --- answers --------------------------------------------------------------------------------------------------
+
+
+def _asks_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept", "") == "application/json"
+
+
+def _refused(request: HttpRequest, item: ReviewItem, user: User, error: ActionRefused) -> HttpResponse:
+    """Why nothing was done, in the language of who asks, with the draft as it is kept. A form whose words were not kept
+    is shown again with what was typed, beside what is kept: the reviewer chooses."""
+    unreadable = isinstance(error, rubric.UnreadableOpinion)
+    kept = None if unreadable else item.reviews.filter(reviewer=user).first()
+    if _asks_json(request):
+        body = _draft_json(kept) if kept else {}
+        body |= {"problem": _problem_of(error), "words": str(error)}
+        if body["problem"] == "run":
+            body |= {"seq": item.run.last_seq, "news": list(evidence.news(item.run, number(request, "seq")))}
+        return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
+    messages.warning(request, str(error))
+    if unreadable or isinstance(error, OutOfDate):
+        elsewhere = rubric.in_words(kept) if kept else None
+        context = _page(item, user, request.POST) | {"elsewhere": elsewhere}
+        return render(request, "reviews/item.html", context, status=409)
+    return redirect(item)
+
+
+def _problem_of(error: ActionRefused) -> str:
+    """What the page's script goes by: "run", "taken", "over", "version" (changed elsewhere), or "invalid"."""
+    if isinstance(error, actions.NotSubmitted):
+        return error.reason
+    return "version" if isinstance(error, OutOfDate) else "invalid"
+
+
+def _draft_json(review: Review) -> dict[str, Any]:
+    """A draft as it is kept, for a script."""
+    known = {"version": review.version, "saved": actions.clock(review.saved), "held": review.holds()}
+    return known | {"fields": rubric.opinion_of(review)}
