@@ -13,8 +13,6 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from workers.jobs import jail
-
 
 @register(Tags.security)
 def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
@@ -62,23 +60,6 @@ def state_folder_is_private(**_: Any) -> list[CheckMessage]:
         return []
     words = f"Every user of this machine can look into the state folder {state}."
     return [checks.Warning(words, hint=f"Run: chmod 700 {state}", id="maia.W007")]
-
-
-@register(Tags.security)
-def sandbox_is_whole(**_: Any) -> list[CheckMessage]:
-    """Pages work without, so nothing is stopped here; programs are refused where they would run."""
-    found: list[CheckMessage] = [
-        checks.Warning(
-            f"The sandbox of this machine lacks its layer {layer.name}: {layer.detail}.",
-            hint=f"{layer.remedy} Until then no program runs here, unless MAIA_SANDBOX_OVERRIDE is yes.",
-            id="maia.W002",
-        )
-        for layer in jail.missing()
-    ]
-    if settings.SANDBOX_OVERRIDE:
-        words = "MAIA_SANDBOX_OVERRIDE is on: programs run even in a sandbox with holes."
-        found.append(checks.Warning(words, hint="Unset it as soon as no layer is missing.", id="maia.W003"))
-    return found
 
 
 @register

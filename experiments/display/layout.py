@@ -16,12 +16,11 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import SimpleLazyObject
 
-from experiments.core import review_rights
+from experiments.core import review_rights, sandbox_report
 from experiments.core.access import role_of
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.member import Role
-from workers.jobs import jail
 from workers.record.statuses import ACTIVE, Status
 
 
@@ -111,7 +110,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),
-        "warning": jail.banner(),
+        "warning": sandbox_report.banner(),
     }
 
 

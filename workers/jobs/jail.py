@@ -1,6 +1,7 @@
-"""How the layers of the sandbox are on this machine: for `manage.py check`, the record of a run, the pages' banner.
+"""How the layers of the sandbox are on this machine: for `manage.py check`, the record of a run, and what pages
+warn of.
 
-What they are is found out by `workers.sandbox.jail`, once for each process. Safe to import in the web process.
+What they are is found out by `workers.sandbox.jail`, once for each process.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from experiments.core import notify
+from experiments.core import sandbox_report
 
 if TYPE_CHECKING:
     from workers.sandbox.jail import SandboxLayer
-
-TOPIC = "sandbox"
 
 
 def layers() -> list[SandboxLayer]:
@@ -52,12 +51,4 @@ def warning() -> str:
 def announce() -> None:
     """Tell the pages; kept for some minutes, so a worker repeats it."""
     found = layers()
-    notify.report(TOPIC, warning(), sum(layer.state == "on" for layer in found), len(found))
-
-
-def banner() -> str:
-    """The warning that pages show, as a worker told it last; what this process knows of it if none did."""
-    told = notify.reported(TOPIC)
-    if told is not None:
-        return str(told["what"])
-    return "MAIA_SANDBOX_OVERRIDE is on: programs may run in a sandbox with holes." if settings.SANDBOX_OVERRIDE else ""
+    sandbox_report.publish(warning(), sum(layer.state == "on" for layer in found), len(found))
