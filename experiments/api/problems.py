@@ -13,7 +13,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
-from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +105,8 @@ def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse
 
 
 def refused_fields(error: ActionRefused) -> list[FieldError]:
+    if isinstance(error, InvalidFields):
+        return [FieldError(field=name, message=words) for name, told in error.fields.items() for words in told]
     field = error.field if isinstance(error, InvalidInput) else ""
     return [FieldError(field=field, message=str(error))] if field else []
 

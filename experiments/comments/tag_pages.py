@@ -10,6 +10,8 @@ from django.views.decorators.http import require_POST
 from experiments.comments import anchors
 from experiments.comments.pages import spot, told
 from experiments.core import access, tagging
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
 from experiments.display import window
 from experiments.models import Run
 from experiments.models.member import Role
@@ -24,8 +26,9 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         row = anchor.observation or anchor.experiment
         if row is None:
             raise anchors.Nowhere("Only experiments and images have tags here; a run has them on the Runs page.")
-        tagging.change(request, row, request.POST.get("tag", ""), request.POST.get("verb") == "remove")
-    except (tagging.Unfit, anchors.Nowhere) as problem:
+        change_tag = tagging.untag if request.POST.get("verb") == "remove" else tagging.tag
+        change_tag(Actor.of(request, Role.RESEARCHER), row, request.POST.get("tag", ""))
+    except (InvalidInput, anchors.Nowhere) as problem:
         return told(request, run, HttpResponse(status=204), str(problem), "error")
     if not request.headers.get("HX-Request"):
         messages.success(request, f"Changed the tags of {row}.")

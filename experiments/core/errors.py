@@ -6,6 +6,8 @@ What is not there is Django's Http404 (`Model.DoesNotExist`), who may not is its
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 
 class ActionRefused(Exception):
     """Something that was asked for and is not done; nothing was changed."""
@@ -22,6 +24,14 @@ class InvalidInput(ActionRefused, ValueError):
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+
+
+class InvalidFields(InvalidInput):
+    """Several values that make no sense: name of each field -> sentences."""
+
+    def __init__(self, message: str, fields: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(message)
+        self.fields = fields
 
 
 class StateConflict(ActionRefused):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpRequest
 
 from experiments.core import audit
+from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
 from experiments.models import Experiment, Observation, Run, Tag
 from experiments.models.tag import TAG_CHARS
@@ -15,30 +18,27 @@ from experiments.models.tag import TAG_CHARS
 Tagged = Run | Experiment | Observation
 
 
-class Unfit(ValueError):
-    """Raised for words that cannot be a tag; the message says why."""
-
-
 def fit(words: str) -> str:
-    """The words as a tag is kept. Raises Unfit."""
+    """The words as a tag is kept. Raises InvalidInput."""
     name = clean_line(words)
     if not name:
-        raise Unfit("Write the tag first.")
+        raise InvalidInput("Write the tag first.", "tag")
     if len(name) > TAG_CHARS:
-        raise Unfit(f"A tag has at most {TAG_CHARS} characters; this one has {len(name)}.")
+        raise InvalidInput(f"A tag has at most {TAG_CHARS} characters; this one has {len(name)}.", "tag")
     return name
 
 
 @transaction.atomic
-def put(row: Tagged, words: str) -> str:
-    """Tag it; the tag as it is kept. Raises Unfit."""
+def tag(actor: Actor, row: Tagged, words: str) -> str:
+    """The tag as it is kept. Raises InvalidInput for words that cannot be a tag."""
     name = fit(words)
     row.tags.add(Tag.objects.get_or_create(name=name)[0])
+    audit.record(actor, Verb(f"{row._meta.verbose_name}.tagged"), row, tag=name)
     return name
 
 
 @transaction.atomic
-def take(row: Tagged, name: str) -> bool:
+def untag(actor: Actor, row: Tagged, name: str) -> bool:
     """Take a tag off; False if it has no such tag. A tag that nothing has any more is gone."""
     found = row.tags.filter(name=name).first()
     if found is None:
@@ -46,7 +46,17 @@ def take(row: Tagged, name: str) -> bool:
     row.tags.remove(found)
     if not (found.runs.exists() or found.experiments.exists() or found.observations.exists()):
         found.delete()
+    audit.record(actor, Verb(f"{row._meta.verbose_name}.untagged"), row, tag=name)
     return True
+
+
+def set_tags(actor: Actor, row: Tagged, wanted: Iterable[str]) -> None:
+    """Have it these tags and no others. Call it with the row locked. Raises InvalidInput."""
+    before, after = set(row.tags.values_list("name", flat=True)), {fit(words) for words in wanted}
+    for name in sorted(before - after):
+        untag(actor, row, name)
+    for name in sorted(after - before):
+        tag(actor, row, name)
 
 
 def images(name: str) -> Q:
@@ -64,14 +74,3 @@ def programs(name: str) -> Q:
     found = Tag.objects.filter(name=name).order_by()
     logged = Observation.objects.filter(tags__name=name).order_by().values("experiment")
     return Q(pk__in=found.values("experiments")) | Q(run__in=found.values("runs")) | Q(pk__in=logged)
-
-
-@transaction.atomic
-def change(request: HttpRequest, row: Tagged, words: str, remove: bool) -> None:
-    """Raises Unfit."""
-    noun = row._meta.verbose_name
-    if not remove:
-        name = put(row, words)
-        audit.record(request, Verb(f"{noun}.tagged"), row, tag=name)
-    elif take(row, words):
-        audit.record(request, Verb(f"{noun}.untagged"), row, tag=words)

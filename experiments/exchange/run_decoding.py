@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from experiments.core import tagging
+from experiments.core.errors import InvalidInput
 from experiments.exchange.safe_zip import Refused
 from workers.record.limits import USUAL
 
@@ -110,7 +111,7 @@ def tags(given: Any, where: str) -> list[str]:
     for name in given:
         try:
             found.append(tagging.fit(name if isinstance(name, str) else ""))
-        except tagging.Unfit:
+        except InvalidInput:
             raise Refused(f"{where}: {shown(name)} is no tag.") from None
     if len(kept := list(dict.fromkeys(found))) > MOST_TAGS:
         raise Refused(f"{where} has {len(kept):,} tags, at most {MOST_TAGS} are possible.")

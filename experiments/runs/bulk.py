@@ -8,23 +8,21 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from experiments.core import access, audit, queue, tagging
+from experiments.core import access, tagging
 from experiments.core.actors import Actor
-from experiments.core.audit import Verb
+from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.core.params import parse_key
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.models.tag import TAG_CHARS
-from experiments.runs import lists
-from experiments.runs.steering import actions
-from experiments.runs.steering.actions import Refused
+from experiments.runs import actions, lists
+from experiments.runs.steering import actions as steering
 from workers.record.statuses import Status
 
 MOST = 1_000
@@ -39,7 +37,16 @@ class Action:
 
     verb: str
     done: str
-    do: Callable[[HttpRequest, Run, str], str]
+    do: Callable[[Actor, Run, str], str]
+
+    def apply(self, actor: Actor, run: Run, words: str) -> str:
+        """Why it was not done, "" if it was."""
+        try:
+            return self.do(actor, run, words)
+        except InvalidFields as error:
+            return " ".join(each for told in error.fields.values() for each in told)
+        except ActionRefused as refused:
+            return str(refused)
 
 
 @require_POST
@@ -59,7 +66,8 @@ def act(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse(PAGES[name])}?{selection(request, runs)}")
     access.require(request, Role.RESEARCHER)
     if "sure" in request.POST:
-        report(request, ACTIONS[name], [(run, ACTIONS[name].do(request, run, words)) for run in runs])
+        actor = Actor.of(request, Role.RESEARCHER)
+        report(request, ACTIONS[name], [(run, ACTIONS[name].apply(actor, run, words)) for run in runs])
         return redirect(back)
     keys = list(runs.values_list("pk", flat=True))
     asked = {
@@ -120,62 +128,45 @@ def report(request: HttpRequest, action: Action, results: list[tuple[Run, str]])
         messages.warning(request, f"Not run {named}: {problem}")
 
 
-def stop(request: HttpRequest, run: Run, words: str) -> str:
+def pause(actor: Actor, run: Run, words: str) -> str:
     del words
-    return "" if actions.stop(Actor.of(request, Role.RESEARCHER), run.pk) else "it has ended already."
+    return "" if steering.pause(actor, run.pk) else "it is paused already."
 
 
-def pause(request: HttpRequest, run: Run, words: str) -> str:
+def resume(actor: Actor, run: Run, words: str) -> str:
     del words
-    try:
-        return "" if actions.pause(Actor.of(request, Role.RESEARCHER), run.pk) else "it is paused already."
-    except Refused as refused:
-        return str(refused)
+    return "" if steering.resume(actor, run.pk) else "it is under way."
 
 
-def go_on(request: HttpRequest, run: Run, words: str) -> str:
+def stop(actor: Actor, run: Run, words: str) -> str:
     del words
-    try:
-        return "" if actions.go_on(Actor.of(request, Role.RESEARCHER), run.pk) else "it is under way."
-    except Refused as refused:
-        return str(refused)
+    return "" if steering.stop(actor, run.pk) else "it has ended already."
 
 
-@transaction.atomic
-def again(request: HttpRequest, run: Run, words: str) -> str:
-    """Go on with one that waits; ask the same again where it has ended."""
+def run_again(actor: Actor, run: Run, words: str) -> str:
+    """Resume one that waits; ask the same again where it has ended."""
     if run.status == Status.WAITING:
-        return go_on(request, run, words)
+        return resume(actor, run, words)
     if not run.has_ended:
         return "it is still under way."
-    asked = ("question", "task", "system_kind", "model", "layer", "unit", "options", "toolset", "limits", "seed")
-    same = {name: getattr(run, name) for name in (*asked, "backbone", "backbone_model")}
-    made = Run.objects.create(owner=access.require(request, Role.RESEARCHER), parent=run, **same)
-    audit.record(request, Verb.RUN_ASKED, made, again=run.pk)
-    queue.enqueue(made.pk)
+    actions.ask_again(actor, run)
     return ""
 
 
-@transaction.atomic
-def tag(request: HttpRequest, run: Run, words: str) -> str:
-    tagging.put(run, words)
-    audit.record(request, Verb.RUN_TAGGED, run, tag=words)
+def tag(actor: Actor, run: Run, words: str) -> str:
+    tagging.tag(actor, run, words)
     return ""
 
 
-@transaction.atomic
-def untag(request: HttpRequest, run: Run, words: str) -> str:
-    if not tagging.take(run, words):
-        return f"it has no tag “{words}”."
-    audit.record(request, Verb.RUN_UNTAGGED, run, tag=words)
-    return ""
+def untag(actor: Actor, run: Run, words: str) -> str:
+    return "" if tagging.untag(actor, run, words) else f"it has no tag “{words}”."
 
 
 ACTIONS: Mapping[str, Action] = {
     "stop": Action("Stop", "Stopped {count}.", stop),
     "pause": Action("Pause", "Paused {count}, those with a worker as soon as their round is over.", pause),
-    "resume": Action("Resume", "Had {count} go on.", go_on),
-    "retry": Action("Run again", "Started {count} again.", again),
+    "resume": Action("Resume", "Resumed {count}.", resume),
+    "retry": Action("Run again", "Started {count} again.", run_again),
     "tag": Action("Tag", "Tagged {count}.", tag),
     "untag": Action("Untag", "Took the tag off {count}.", untag),
 }

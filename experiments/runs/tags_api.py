@@ -1,10 +1,11 @@
-"""Tags of runs and of experiments."""
+"""Tags of runs, of experiments and of the images that they logged."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Field
 from pydantic import StringConstraints
@@ -13,11 +14,11 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, find
 from experiments.api.versions import must_match
 from experiments.core import tagging
-from experiments.models import Experiment, Run
+from experiments.core.actors import Actor
+from experiments.models import Experiment, Observation, Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
 from experiments.models.tag import TAG_CHARS
-from experiments.runs import bulk
 from experiments.runs.api import router
 
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TAG_CHARS, pattern=NO_NUL)]
@@ -29,8 +30,17 @@ class Tags(Body):
     tags: list[Tag] = Field(max_length=50)
 
 
-def tags_of(row: Run | Experiment) -> Tags:
+def tags_of(row: tagging.Tagged) -> Tags:
     return Tags(tags=sorted(tag.name for tag in row.tags.all()))
+
+
+def replace(request: HttpRequest, rows: QuerySet[Any], wanted: Tags, **which: Any) -> Tags:
+    """Have the row that there is these tags, if its editor knows those it has."""
+    with transaction.atomic():
+        row = find(rows.select_for_update(), **which)
+        must_match(request, tags_of(row))
+        tagging.set_tags(Actor.of(request, Role.RESEARCHER), row, wanted.tags)
+    return tags_of(row)
 
 
 @router.get("/runs/{pk}/tags", response=Tags, summary="Read the tags of a run")
@@ -43,15 +53,7 @@ def read_tags(request: HttpRequest, pk: Id) -> Tags:
 def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match, so that no edit of somebody else is lost."""
     allow(request, Role.RESEARCHER, Scope.WRITE)
-    with transaction.atomic():
-        run = find(Run.objects.select_for_update(), pk=pk)
-        before = tags_of(run)
-        must_match(request, before)
-        for name in set(before.tags) - set(wanted.tags):
-            bulk.untag(request, run, name)
-        for name in set(wanted.tags) - set(before.tags):
-            bulk.tag(request, run, name)
-    return tags_of(run)
+    return replace(request, Run.objects.all(), wanted, pk=pk)
 
 
 @router.get("/runs/{pk}/experiments/{number}/tags", response=Tags, summary="Read the tags of an experiment")
@@ -64,10 +66,17 @@ def read_experiment_tags(request: HttpRequest, pk: Id, number: Number) -> Tags:
 def set_experiment_tags(request: HttpRequest, pk: Id, number: Number, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match."""
     allow(request, Role.RESEARCHER, Scope.WRITE)
-    with transaction.atomic():
-        row = find(Experiment.objects.select_for_update(), run=pk, number=number)
-        before = tags_of(row)
-        must_match(request, before)
-        for name in set(before.tags) ^ set(wanted.tags):
-            tagging.change(request, row, name, remove=name in before.tags)
-    return tags_of(row)
+    return replace(request, Experiment.objects.all(), wanted, run=pk, number=number)
+
+
+@router.get("/observations/{pk}/tags", response=Tags, summary="Read the tags of an image that a run logged")
+def read_observation_tags(request: HttpRequest, pk: Id) -> Tags:
+    allow(request)
+    return tags_of(find(Observation.objects.all(), pk=pk))
+
+
+@router.put("/observations/{pk}/tags", response=Tags, summary="Set the tags of an image that a run logged")
+def set_observation_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
+    """All of them. Needs the ETag of the tags in If-Match."""
+    allow(request, Role.RESEARCHER, Scope.WRITE)
+    return replace(request, Observation.objects.all(), wanted, pk=pk)

@@ -62,6 +62,7 @@ BODIES: dict[str, Any] = {
     "edit_label": {"text": "blue"},
     "set_tags": {"tags": ["seen"]},
     "set_experiment_tags": {"tags": ["seen"]},
+    "set_observation_tags": {"tags": ["seen"]},
     "create_export": {"what": "runs"},
     "create_choice": {"pair": 1, "answer": "first"},
     "create_queue": {"name": "Own", "runs": [1]},

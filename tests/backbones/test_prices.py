@@ -125,7 +125,7 @@ def test_the_form_wants_to_be_told_that_a_run_may_do_without_a_price(offered, ow
         assert "Run without a known price" in form.errors["unpriced"][0]
     else:
         assert form.is_valid(), form.errors
-        assert form.save(owner).limits["cost"] == limit
+        assert form.run(owner).limits["cost"] == limit
 
 
 def test_page_api_and_commands_offer_the_same(offered, as_owner: Client) -> None:

@@ -24,6 +24,7 @@ from experiments.models import (
     Invitation,
     Job,
     Judge,
+    Observation,
     PairwiseTrial,
     ReviewQueue,
     Run,
@@ -178,6 +179,7 @@ def ids(admin: User, world: World) -> dict[str, Any]:
     thread = world.thread.pk
     return {
         "run": world.run.pk,
+        "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
         "by_hand": by_hand(admin).pk,
         "share": Share.issue(world.run.pk, admin, soon, names=False, comments=False)[0].pk,
@@ -276,6 +278,7 @@ OPERATIONS: dict[str, Case] = {
     "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
     "stop_program": ("/runs/{by_hand}/turn/stop", {}, "program.stopped"),
     "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
+    "set_observation_tags": ("/observations/{observation}/tags", {"tags": ["seen"]}, "observation.tagged"),
     "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),

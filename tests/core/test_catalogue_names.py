@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from experiments.runs.steering import actions
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
@@ -53,8 +54,8 @@ def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: d
     Backbone.objects.create(key="tiny", available=True)
     run = named(owner, fields)
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
-    with pytest.raises(actions.Refused) as caught:
-        actions.go_on(Actor(owner), run.pk)
+    with pytest.raises(ActionRefused) as caught:
+        actions.resume(Actor(owner), run.pk)
     assert says in str(caught.value)
     assert kinds(run) == ["cancelled"]
 
@@ -65,7 +66,7 @@ def test_what_an_admin_added_may_be_named(owner: User) -> None:
     Dataset.objects.create(key="folder:/data/birds")
     run = named(owner, {"options": {"dataset": "folder:/data/birds"}})
     transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
-    assert actions.go_on(Actor(owner), run.pk)
+    assert actions.resume(Actor(owner), run.pk)
 
 
 def test_units_and_kinds_of_a_layer_are_those_of_the_catalogue(owner: User) -> None:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import tagging, transcript
+from experiments.core.actors import Actor
 from experiments.exchange import export_query
 from experiments.models import AuditEntry, Experiment, Observation, Run, Tag
 from experiments.models.exchange import What
@@ -55,26 +56,26 @@ def test_an_experiment_and_an_image_are_tagged_and_found(as_owner: Client, run: 
 
 
 def test_the_tag_of_a_run_is_that_of_its_images(as_owner: Client, run: Run) -> None:
-    tagging.put(run, "seen")
+    tagging.tag(Actor(None), run, "seen")
     assert titles(as_owner, "seen") == titles(as_owner, "seen", "list") == [True, True]
 
 
 def test_what_is_exported_is_what_is_shown(run: Run) -> None:
-    tagging.put(run.observations.get(title="a blue ball"), "sky")
+    tagging.tag(Actor(None), run.observations.get(title="a blue ball"), "sky")
     assert [row.title for row in export_query.chosen(What.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
     assert [row.number for row in export_query.chosen(What.EXPERIMENTS, "tag=sky")] == [2]
 
 
 def test_a_tag_goes_with_its_last_use(as_owner: Client, run: Run) -> None:
     send(as_owner, run, "odd")
-    tagging.put(run, "odd")
+    tagging.tag(Actor(None), run, "odd")
     send(as_owner, run, "odd", verb="remove")
     assert Tag.objects.get().name == "odd"
-    assert tagging.take(run, "odd")
+    assert tagging.untag(Actor(None), run, "odd")
     assert not Tag.objects.exists()
-    assert not tagging.take(run, "odd")
+    assert not tagging.untag(Actor(None), run, "odd")
     verbs = AuditEntry.objects.filter(verb__contains="tagged").values_list("verb", flat=True)
-    assert sorted(verbs) == ["experiment.tagged", "experiment.untagged"]
+    assert sorted(verbs) == ["experiment.tagged", "experiment.untagged", "run.tagged", "run.untagged"]
 
 
 @pytest.mark.parametrize(
@@ -87,5 +88,5 @@ def test_what_cannot_be_tagged_is_told(as_owner: Client, run: Run, fields: dict[
 
 def test_both_nouns_have_tags(run: Run) -> None:
     for row in (Experiment.objects.earliest("pk"), Observation.objects.earliest("pk")):
-        assert tagging.put(row, "both") == "both"
+        assert tagging.tag(Actor(None), row, "both") == "both"
     assert Tag.objects.count() == 1

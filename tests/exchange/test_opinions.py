@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.core import tagging
+from experiments.core.actors import Actor
 from experiments.exchange.import_bundle import Taken
 from experiments.exchange.opinions import opinions_json
 from experiments.exchange.safe_zip import Refused
@@ -65,8 +66,8 @@ def run(owner: User, teammate: User, reviewer: User) -> Run:
         Wording.objects.create(comment=said, text="before")
         Comment.objects.create(thread=thread, author=owner, text="", deleted=timezone.now())
     Thread.objects.filter(on="run").update(resolved=timezone.now(), resolved_by=owner)
-    tagging.put(experiment, "look again")
-    tagging.put(image, "odd one")
+    tagging.tag(Actor(None), experiment, "look again")
+    tagging.tag(Actor(None), image, "odd one")
     queue = ReviewQueue.objects.create(name="First look", owner=owner, blind=True, reviewers_per_item=2)
     item = ReviewItem.objects.create(queue=queue, run=run, position=1)
     scores = dict.fromkeys(("supported", "specific", "complete", "confounds", "samples"), 4)

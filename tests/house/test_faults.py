@@ -82,14 +82,13 @@ from experiments.runs.forks import relatives as forks
 from experiments.runs.steering import actions as steering
 from experiments.runs.forks.form import ForkForm
 from experiments.models import Run
-from experiments.core import queue
+from experiments.core.actors import Actor
+from experiments.runs.actions import ask
 by, run = Actor(User.objects.get()), Run.objects.get(pk={run})
 {do}
 """
 FORK = """
-fork = ForkForm(run, forks.cut(run, 1), {"note": "Look again."}).save(by.user)
-queue.enqueue(fork.pk)
-print(fork.pk)
+print(ask(by, ForkForm(run, forks.cut(run, 1), {"note": "Look again."})).pk)
 """
 
 
@@ -114,7 +113,7 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
     played = site.rows("SELECT rounds, experiment_count FROM experiments_run WHERE id = ?", run)[0]
     assert played[0] == played[1], "the round under way was finished first"
     kill_worker(site)
-    steer(site, run, "steering.send_note(by, run.pk, 'Welcome back.')\nsteering.go_on(by, run.pk)")
+    steer(site, run, "steering.send_note(by, run.pk, 'Welcome back.')\nsteering.resume(by, run.pk)")
     fork = int(steer(site, run, FORK))
     wait_for_event(site, fork, "started")
     kill_worker(site)

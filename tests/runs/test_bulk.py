@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.messages import get_messages
 
-from experiments.models import Run, SavedView, Tag
+from experiments.models import Layer, Run, SavedView, Tag, VisionModelRow
 from tests.support.builders import make_run
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +35,20 @@ def test_what_is_alive_is_stopped_and_what_has_ended_is_named(as_owner, owner, r
 
 
 def test_an_ended_run_is_asked_again_as_a_new_one(as_owner, owner, redis_url):
+    model = VisionModelRow.objects.create(name="toybox", available=True)
+    Layer.objects.create(model=model, position=0, name="layer4", kind="conv", units=128)
     ended, alive = make_run(owner, status="failed", seed=7), make_run(owner)
     _, said = act(as_owner, "retry", [ended, alive], sure=True)
     assert said == ["Started 1 run again.", f"Not run {alive.pk}: it is still under way."]
     again = Run.objects.latest("pk")
-    assert (again.question, again.seed, again.status) == (ended.question, 7, "queued")
+    assert (again.question, again.seed, again.status, again.parent) == (ended.question, 7, "queued", ended)
+
+
+def test_what_cannot_be_asked_any_more_is_named(as_owner, owner):
+    ended = make_run(owner, status="failed")
+    _, said = act(as_owner, "retry", [ended], sure=True)
+    assert "There is no model “toybox”" in said[1]
+    assert Run.objects.get() == ended
 
 
 def test_runs_are_tagged_and_untagged(as_owner, owner):

@@ -12,14 +12,15 @@ from django.test import Client
 
 from experiments.core import notify, transcript
 from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
 from experiments.core.system_names import Names
 from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
+from experiments.runs.actions import ask
 from experiments.runs.comparing import comparison
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import Refused
 from tests.runs.test_steering import Meanwhile
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
@@ -50,10 +51,8 @@ def told(owner: User, *replies: str) -> Run:
 
 
 def forked(parent: Run, number: int, owner: User, **given: Any) -> Run:
-    """A queued fork; raises Refused, AssertionError for a form with errors."""
-    form = ForkForm(parent, relatives.cut(parent, number), given)
-    assert form.is_valid(), form.errors
-    return form.save(owner)
+    """A queued fork; raises ActionRefused."""
+    return ask(Actor(owner), ForkForm(parent, relatives.cut(parent, number), given), enqueue=False)
 
 
 def played(fork: Run, *replies: Any) -> tuple[Run, Seeing]:
@@ -154,21 +153,21 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
 
 def test_a_round_that_does_not_exist_is_told(owner: User) -> None:
     run = make_run(owner)
-    with pytest.raises(Refused, match="has no round yet"):
+    with pytest.raises(ActionRefused, match="has no round yet"):
         relatives.cut(run, 1)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "reply", as_json(replied(code="tools.display('hello')")))
     run.refresh_from_db()
-    with pytest.raises(Refused, match=r"has no round 2\. It has round 1\."):
+    with pytest.raises(ActionRefused, match=r"has no round 2\. It has round 1\."):
         relatives.cut(run, 2)
-    with pytest.raises(Refused, match="has no round 0"):
+    with pytest.raises(ActionRefused, match="has no round 0"):
         relatives.cut(run, 0)
-    with pytest.raises(Refused, match="is not over"):
+    with pytest.raises(ActionRefused, match="is not over"):
         relatives.cut(run, 1)
     transcript.append(run.pk, "experiment", as_json(experiment()))
     transcript.append(run.pk, "cancelled", as_json(Ended("Stopped.")))
     run.refresh_from_db()
-    with pytest.raises(Refused, match="is not over"):
+    with pytest.raises(ActionRefused, match="is not over"):
         relatives.cut(run, 1)
     assert relatives.latest(run) == 0
 
@@ -307,7 +306,7 @@ def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) ->
     run = make_run(owner, **known)
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, "failed", as_json(Ended("Why.")))
-    actions.go_on(Actor(owner), run.pk)
+    actions.resume(Actor(owner), run.pk)
     transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",)))))
     copy = make_run(owner)
     steps = [transcript.Step(each.kind, each.payload, each.time) for each in run.events.order_by("seq")]

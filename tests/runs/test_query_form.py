@@ -53,7 +53,7 @@ def errors(**changes: Any) -> dict[str, list[str]]:
 def test_a_good_query_becomes_a_queued_run(owner: User) -> None:
     form = forms.QueryForm(GOOD)
     assert form.is_valid(), form.errors
-    run = form.save(owner)
+    run = form.run(owner)
     assert run.status == Status.QUEUED
     assert (run.question, run.task, run.system, run.owner) == (
         "What excites it?",
@@ -71,7 +71,7 @@ def test_the_look_around_the_region_is_an_option_of_the_run(owner: User) -> None
     assert "surroundings" in errors(surroundings="pitch black")
     form = forms.QueryForm(GOOD | {"surroundings": "dark"})
     assert form.is_valid(), form.errors
-    run = form.save(owner)
+    run = form.run(owner)
     assert run.options == {"dataset": "toybox", "surroundings": "dark"}
     assert forms.like(run)["surroundings"] == "dark"
     assert "--surroundings dark" in forms.command_line(form.cleaned_data)
@@ -125,7 +125,7 @@ def test_what_does_not_exist_is_named_with_what_does(changes: dict[str, str], fi
 def test_a_class_is_picked_by_number_or_name_and_studied_as_a_logit(owner: User, written: str, number: int) -> None:
     form = forms.QueryForm(GOOD | {"layer": "logits", "unit": written})
     assert form.is_valid(), form.errors
-    run = form.save(owner)
+    run = form.run(owner)
     assert (run.unit, run.system_kind) == (number, "logit")
 
 
@@ -136,7 +136,7 @@ def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_wha
     )
     form = forms.QueryForm(GOOD | {"model": model.name, "layer": "mono", "unit": "a bus"})
     assert form.is_valid(), form.errors
-    assert form.save(owner).system_kind == "synthetic"
+    assert form.run(owner).system_kind == "synthetic"
     suggested = forms.suggestions(layer, 1)
     assert suggested.keys() == tasks.TASKS.keys()
     assert not any(word in text for text in suggested.values() for word in ("bus", "mono", "synthetic"))
@@ -175,7 +175,7 @@ def test_a_backbone_is_asked_for_a_model_it_offers_the_first_by_default(owner: U
     for wanted, asked in {"": "gpt-4o", "gpt-4.1": "gpt-4.1", "gpt-9": "gpt-4o"}.items():
         form = forms.QueryForm(GOOD | {"backbone": "openai", "backbone_model": wanted})
         assert form.is_valid(), form.errors
-        assert form.save(owner).backbone_model == asked
+        assert form.run(owner).backbone_model == asked
 
 
 @pytest.mark.parametrize("changes", [{"task": "guess"}, {"backbone": "oracle"}, {"seed": "-1"}, {"seed": "x"}])

@@ -155,7 +155,7 @@ async def test_whoever_watches_a_run_that_failed_sees_it_go_on(redis_url: str, r
         await viewer.until("tail")
         await tell(run, "failed", Ended("The disk was full."))
         assert (await viewer.until("state", status="failed"))["may"] == "retry"
-        await sync_to_async(actions.go_on)(Actor(owner), run.pk)
+        await sync_to_async(actions.resume)(Actor(owner), run.pk)
         await viewer.until("event", kind="resumed")
         assert "pause" in (await viewer.until("state", status="queued"))["may"]
 

@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused, OutOfDate
 from experiments.models import AuditEntry, Run
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import Changed, Refused
 from tests.support.builders import as_json, experiment, make_run, replied, result, started
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
 from workers.jobs import laboratory as place
@@ -84,7 +84,7 @@ def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: 
     run = play(run)
     assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
     assert recovery.queued() == set()
-    assert [actions.go_on(by, run.pk), actions.go_on(by, run.pk)] == [True, False]
+    assert [actions.resume(by, run.pk), actions.resume(by, run.pk)] == [True, False]
     assert recovery.queued() == {run.pk}
     assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
     assert verbs(run) == ["run.paused", "run.resumed"]
@@ -97,7 +97,7 @@ def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: Actor) ->
     assert kinds(run) == ["started", "reply", "experiment", "result", "paused"]
     assert run.events.get(kind="paused").payload == {"round": 1, "who": "owner"}
     assert (run.status, run.pause_requested, run.lease_worker) == (Status.PAUSED, "", "")
-    actions.go_on(by, run.pk)
+    actions.resume(by, run.pk)
     assert kinds(play(run))[5:] == ["resumed", "reply", "concluded"]
     assert backbone.asked == [1, 2]
 
@@ -115,7 +115,7 @@ def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: Use
     assert actions.pause(by, run.pk)
     run.refresh_from_db()
     assert (run.is_pausing, actions.moves(run)[0]) == (True, "keep-going")
-    assert actions.go_on(by, run.pk)
+    assert actions.resume(by, run.pk)
     run.refresh_from_db()
     assert (run.is_pausing, actions.moves(run)[0], kinds(run)) == (False, "pause", [])
 
@@ -124,10 +124,10 @@ def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: Actor) -> N
     run = tiny_run(owner, None)
     run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(by, run.pk))))
     assert (run.status, run.pause_requested) == (Status.CONCLUDED, "")
-    with pytest.raises(Refused, match="has ended"):
+    with pytest.raises(ActionRefused, match="has ended"):
         actions.pause(by, run.pk)
-    with pytest.raises(Refused, match="fork it"):
-        actions.go_on(by, run.pk)
+    with pytest.raises(ActionRefused, match="fork it"):
+        actions.resume(by, run.pk)
 
 
 @pytest.mark.parametrize("kind", ["failed", "cancelled"])
@@ -135,7 +135,7 @@ def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: 
     run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
     transcript.append(run.pk, "started", as_json(started()))
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
-    assert actions.go_on(by, run.pk)
+    assert actions.resume(by, run.pk)
     run = play(run)
     assert kinds(run) == ["started", kind, "resumed", "reply", "experiment", "result", "reply", "concluded"]
     assert (run.status, run.reason, run.cancel_requested) == (Status.CONCLUDED, "", False)
@@ -146,7 +146,7 @@ def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: Actor) -> No
     assert [actions.stop(by, run.pk), actions.stop(by, run.pk)] == [True, False]
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
-    assert actions.go_on(by, run.pk)
+    assert actions.resume(by, run.pk)
     run.refresh_from_db()
     assert (run.status, run.cancel_requested) == (Status.QUEUED, False)
 
@@ -212,14 +212,14 @@ def test_the_same_note_sent_twice_is_said_once(owner: User, by: Actor) -> None:
 def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
     transcript.append(run.pk, kind, as_json(Ended("Why.")))
-    with pytest.raises(Refused, match=f"Nobody would hear this. {says}"):
+    with pytest.raises(ActionRefused, match=f"Nobody would hear this. {says}"):
         actions.send_note(by, run.pk, "And on snow?")
     assert kinds(run) == [kind]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
 def test_a_note_has_some_words_and_not_too_many(owner: User, by: Actor, text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ActionRefused):
         actions.send_note(by, make_run(owner).pk, text)
 
 
@@ -229,7 +229,9 @@ def test_a_note_has_some_words_and_not_too_many(owner: User, by: Actor, text: st
 def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 2})
     more = LIMITS | {"rounds": 4}
-    backbone = Meanwhile(LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, more, "It is close."))
+    backbone = Meanwhile(
+        LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, more, "It is close.")
+    )
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.limits) == (Status.CONCLUDED, 4, more)
     told = run.events.get(kind="limits").payload
@@ -242,7 +244,7 @@ def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor)
 
 def test_limits_raised_while_the_final_answer_are_written_let_the_run_go_on(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, LIMITS))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, LIMITS))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds) == (Status.CONCLUDED, 3)
     assert kinds(run).count("result") == 2
@@ -251,7 +253,7 @@ def test_limits_raised_while_the_final_answer_are_written_let_the_run_go_on(owne
 def test_limits_below_what_is_used_end_the_run_after_its_final_answer(owner: User, by: Actor) -> None:
     run = tiny_run(owner, None)
     fewer = LIMITS | {"rounds": 1}
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.limit(by, run.pk, fewer))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, fewer))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
     assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="reminder").latest("seq").payload["text"]
@@ -262,7 +264,7 @@ def test_no_note_is_taken_for_a_run_that_gives_its_final_answer(owner: User, by:
     refused: list[str] = []
 
     def say() -> None:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ActionRefused) as caught:
             actions.send_note(by, run.pk, "And on snow?")
         refused.append(str(caught.value))
 
@@ -272,10 +274,10 @@ def test_no_note_is_taken_for_a_run_that_gives_its_final_answer(owner: User, by:
 
 def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: Actor) -> None:
     run = make_run(owner)
-    assert not actions.limit(by, run.pk, LIMITS)
-    assert actions.limit(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
-    with pytest.raises(Changed, match="They are now: rounds 30"):
-        actions.limit(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
+    assert not actions.change_limits(by, run.pk, LIMITS)
+    assert actions.change_limits(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
+    with pytest.raises(OutOfDate, match="They are now: rounds 30"):
+        actions.change_limits(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
     assert kinds(run) == ["limits"]
 
 
@@ -284,13 +286,13 @@ def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: 
 
 def test_a_viewer_steers_nothing(owner: User, teammate: User) -> None:
     run, viewer = make_run(owner), Actor(teammate)
-    for do in (actions.pause, actions.go_on, actions.stop):
+    for do in (actions.pause, actions.resume, actions.stop):
         with pytest.raises(PermissionDenied):
             do(viewer, run.pk)
     with pytest.raises(PermissionDenied):
         actions.send_note(viewer, run.pk, "Look.")
     with pytest.raises(PermissionDenied):
-        actions.limit(viewer, run.pk, {})
+        actions.change_limits(viewer, run.pk, {})
     assert kinds(run) == []
 
 
@@ -330,12 +332,12 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
     def steer(most: int) -> None:
         for number in range(5):
             actions.send_note(by, run.pk, f"Note {number} of {most}")
-            actions.limit(by, run.pk, LIMITS | {"rounds": most + number})
+            actions.change_limits(by, run.pk, LIMITS | {"rounds": most + number})
 
     def pause() -> None:
         for _ in range(5):
             actions.pause(by, run.pk)
-            actions.go_on(by, run.pk)
+            actions.resume(by, run.pk)
 
     assert in_threads(work, partial(steer, 30), partial(steer, 40), pause) == []
     run.refresh_from_db()
@@ -348,7 +350,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: Actor) -
     run = tiny_run(owner, None)
     assert in_threads(*[lambda: actions.pause(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused"]
-    assert in_threads(*[lambda: actions.go_on(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.resume(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed"]
     assert recovery.queued() == {run.pk}
     assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []

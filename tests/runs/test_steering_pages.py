@@ -155,7 +155,7 @@ def test_limits_that_somebody_changed_meanwhile_are_shown_before_they_are_change
     as_owner: Client, run: Run, owner: User
 ) -> None:
     seen = json.dumps(run.limits)
-    actions.limit(Actor(owner), run.pk, run.limits | {"rounds": 30})
+    actions.change_limits(Actor(owner), run.pk, run.limits | {"rounds": 30})
     form = {name: str(value) for name, value in run.limits.items()} | {"tokens": "5", "seen": seen}
     response = as_owner.post(f"/runs/{run.pk}/limits/", form, headers=HX)
     assert response.status_code == 409

@@ -81,7 +81,7 @@ def test_notes_comments_and_tags_are_found_where_they_stand(way: None, owner: Us
     note = comment(run, as_owner, "This is circular.")
     experiment, image = run.experiments.get(), Observation.objects.filter(run=run).earliest("pk")
     for row in (run, experiment, image):
-        tagging.put(row, "odd one")
+        tagging.tag(Actor(None), row, "odd one")
     assert places(as_owner, "снег") == [("note", f"/runs/{alive.pk}/?at=1#e1")]
     assert places(as_owner, "circular") == [("comment", f"/comments/{note.pk}/")]
     there = f"/runs/{run.pk}/?at={experiment.seq}#e{experiment.seq}"
@@ -95,10 +95,10 @@ def test_a_tag_is_found_as_long_as_it_is_there(owner: User) -> None:
     run = full_run(owner)
     rows = [run, run.experiments.get(), Observation.objects.filter(run=run).earliest("pk")]
     for row in rows:
-        tagging.put(row, "quokka")
-        tagging.put(row, "wombat")
+        tagging.tag(Actor(None), row, "quokka")
+        tagging.tag(Actor(None), row, "wombat")
     for left, row in zip((2, 1, 0), rows, strict=True):
-        tagging.take(row, "quokka")
+        tagging.untag(Actor(None), row, "quokka")
         assert len(found(owner, "quokka")) == left
     assert len(found(owner, "wombat")) == 3
     Tag.objects.get(name="wombat").delete()

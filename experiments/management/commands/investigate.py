@@ -8,18 +8,17 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import transaction
 
-from experiments.core import audit, compatibility, transcript
+from experiments.core import compatibility, transcript
 from experiments.core.actors import Actor
-from experiments.core.audit import Verb
+from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Run
+from experiments.runs import actions
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
-from experiments.runs.steering import actions
 from workers import registry
 from workers.errors import MaiaError
 from workers.record import tasks
@@ -112,15 +111,11 @@ def forked(options: dict[str, Any]) -> Run:
     number = relatives.latest(source) if options["round"] is None else options["round"]
     try:
         form = ForkForm(source, relatives.cut(source, number), given | {"note": options["note"]})
-    except actions.Refused as refused:
+        return actions.ask(Actor(welcome.owner()[0]), form, enqueue=False)
+    except InvalidFields as error:
+        raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error
+    except ActionRefused as refused:
         raise CommandError(str(refused)) from refused
-    if not form.is_valid():
-        raise CommandError(" ".join(str(each) for told in form.errors.values() for each in told))
-    with transaction.atomic():
-        owner = welcome.owner()[0]
-        run = form.save(owner)
-        audit.record(Actor(owner), Verb.RUN_FORKED, run, parent=source.pk, round=number)
-    return run
 
 
 def asked(options: dict[str, Any]) -> Run:
@@ -132,7 +127,6 @@ def asked(options: dict[str, Any]) -> Run:
         raise CommandError(problem)
     question = options["question"]
     run = Run(
-        owner=welcome.owner()[0],
         question=question if question is not None else suggested(spec, options["task"]),
         limits=limits_of(options),
         system_kind=spec.kind,
@@ -144,8 +138,7 @@ def asked(options: dict[str, Any]) -> Run:
     )
     foreground.check(run)
     foreground.look_at(run)
-    run.save()
-    return run
+    return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 
 
 def limits_of(options: dict[str, Any]) -> dict[str, Any]:

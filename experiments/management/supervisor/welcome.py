@@ -6,10 +6,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
 
-from experiments.core.queue import enqueue
+from experiments.core.actors import Actor
 from experiments.models import Member, Run
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Role
+from experiments.runs import actions
 from workers.record import tasks
 
 EXAMPLE = ("toybox", "layer4", 87)
@@ -38,15 +39,6 @@ def link(user: User, port: int) -> str:
 def ask_example(user: User) -> Run:
     """Enqueue the first query, so that there is something to watch when the page opens."""
     model, layer, unit = EXAMPLE
-    with transaction.atomic():
-        run = Run.objects.create(
-            owner=user,
-            question=f"What does unit {unit} of {layer} in {model} respond to?",
-            task=tasks.USUAL,
-            model=model,
-            layer=layer,
-            unit=unit,
-            backbone="scripted",
-        )
-        enqueue(run.pk)
-    return run
+    question = tasks.questions("", model, layer, unit)[tasks.USUAL]
+    query = {"question": question, "task": tasks.USUAL, "backbone": "scripted"}
+    return actions.add_run(Actor(user), Run(model=model, layer=layer, unit=unit, **query))

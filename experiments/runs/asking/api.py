@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Status
@@ -13,12 +12,13 @@ from ninja import Field, Status
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.once import once
-from experiments.api.problems import FieldError, Refusal
-from experiments.core import audit, queue
-from experiments.core.audit import Verb
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidFields
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
+from experiments.runs import actions
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.asking import form as forms
 from workers.record import tasks
@@ -65,33 +65,26 @@ def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> St
     """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
-    return Status(201, once(request, response, owner, lambda: made(request, values, owner)))
+    return made(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 
 
-def made(request: HttpRequest, values: dict[str, Any], owner: User) -> tuple[RunOut, str]:
-    """A new run, and its address. Raises Refusal with what is wrong, field by field."""
-    form = forms.QueryForm(values)
-    if not form.is_valid():
-        raise Refusal("invalid", "The run was not created: see errors.", list(wrong(form.errors)))
-    run = form.save(owner)
-    audit.record(request, Verb.RUN_ASKED, run)
-    queue.enqueue(run.pk)
-    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
+def made(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) -> Status[dict[str, Any]]:
+    """The new run, and its address. What is wrong with a limit is told under the name that it has in the body."""
 
+    def make_once() -> tuple[RunOut, str]:
+        try:
+            run = make()
+        except InvalidFields as error:
+            named = {f"limits.{name}" if name in USUAL else name: told for name, told in error.fields.items()}
+            raise InvalidFields(str(error), named) from error
+        return read(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
 
-def wrong(errors: Mapping[str, Any]) -> list[FieldError]:
-    """The form's errors; those of limits under the name they have here."""
-    named = {name: f"limits.{name}" for name in USUAL}
-    return [
-        FieldError(field=named.get(name, name), message=str(message))
-        for name, messages in errors.items()
-        for message in messages
-    ]
+    return Status(201, once(request, response, access.require(request), make_once))
 
 
 @router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")
 def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new run with the query of this one, checked anew."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
-    like = forms.like(find(Run.objects.all(), pk=pk)) | {"parent": pk}
-    return Status(201, once(request, response, owner, lambda: made(request, like, owner)))
+    run = find(Run.objects.all(), pk=pk)
+    return made(request, response, lambda: actions.ask_again(Actor.behind(request, owner), run))

@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 
 from experiments.core import catalogue, compatibility, unit_names
 from experiments.core.catalogue import listed
+from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_number
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from workers import registry
@@ -23,6 +24,8 @@ from workers.errors import UnknownName
 from workers.record import tasks
 from workers.record.limits import QUESTION_CHARS, USUAL
 
+ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
+"""Fields that are columns of a run."""
 OPTIONS = ("dataset", "surroundings")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
@@ -146,51 +149,48 @@ class QueryForm(forms.Form):
             self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
             if "unit" in data:
                 data["unit"] = find_unit(layer, data["unit"])
-        except Wrong as wrong:
-            self.add_error(wrong.field, str(wrong))
+        except InvalidInput as error:
+            self.add_error(error.field, str(error))
 
-    def save(self, owner: User) -> Run:
-        """A queued run. The caller enqueues it."""
+    def require_valid(self) -> None:
+        """Raises InvalidFields with all that is wrong."""
+        if not self.is_valid():
+            words = "Nothing was asked: some of it needs another look."
+            raise InvalidFields(words, {name: [str(each) for each in found] for name, found in self.errors.items()})
+
+    def run(self, owner: User) -> Run:
+        """The run that a valid form asks for, not saved; `runs.actions` saves it."""
         data = self.cleaned_data
-        known = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
-        return Run.objects.create(
+        return Run(
             owner=owner,
             system_kind=self.system_kind,
             options={name: data[name] for name in OPTIONS if data[name]},
             parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
             limits={name: data[name] for name in USUAL},
-            **{name: data[name] for name in known},
+            **{name: data[name] for name in ASKED},
         )
 
 
-class Wrong(Exception):
-    """What a field names does not exist; the message says what does."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
 def find_layer(model: str, layer: str) -> Layer:
-    """A layer of a model that can be used. Raises Wrong."""
+    """A layer of a model that can be used. Raises InvalidInput."""
     found = VisionModelRow.objects.filter(name=model).first()
     if found is None:
-        raise Wrong("model", catalogue.no_model(model))
+        raise InvalidInput(catalogue.no_model(model), "model")
     if not found.available:
-        raise Wrong("model", f"{model} cannot be used yet. {found.remedy}")
+        raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
     if place is None:
         names = listed(found.layers.values_list("name", flat=True))
-        raise Wrong("layer", f"{model} has no layer “{layer}”. Choose one of: {names}.")
+        raise InvalidInput(f"{model} has no layer “{layer}”. Choose one of: {names}.", "layer")
     return place
 
 
 def find_unit(layer: Layer, written: str) -> int:
-    """The number of the unit that somebody means by a number or a name. Raises Wrong."""
+    """The number of the unit that somebody means by a number or a name. Raises InvalidInput."""
     try:
         return unit_names.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
     except UnknownName as error:
-        raise Wrong("unit", str(error)) from None
+        raise InvalidInput(str(error), "unit") from None
 
 
 def suggestions(layer: Layer, unit: int) -> dict[str, str]:
@@ -228,9 +228,8 @@ def first_choice(model: str = "") -> dict[str, Any]:
 
 def like(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
-    names = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
     limits = {name: run.limits.get(name) for name in USUAL}
-    return {name: getattr(run, name) for name in names} | limits | {name: run.options.get(name, "") for name in OPTIONS}
+    return {name: getattr(run, name) for name in ASKED} | limits | {name: run.options.get(name, "") for name in OPTIONS}
 
 
 def command_line(values: dict[str, Any]) -> str:

@@ -7,18 +7,19 @@ from typing import Any
 
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from experiments.api import example
-from experiments.core import access, audit, compatibility, notify, queue, unit_names, worker_status
-from experiments.core.audit import Verb
+from experiments.core import access, compatibility, notify, queue, unit_names, worker_status
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
+from experiments.runs import actions
 from experiments.runs.asking import form as forms
 from experiments.runs.asking.request_body import request_body
 from experiments.runs.forks import relatives
@@ -33,17 +34,15 @@ ASK_AGAIN = 30
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
     """The form; a good one becomes a run, a bad one comes back with errors beside the fields."""
-    owner = access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     if request.method == "POST":
         form = forms.QueryForm(request.POST)
-        if form.is_valid():
-            with transaction.atomic():
-                run = form.save(owner)
-                audit.record(request, Verb.RUN_ASKED, run)
-                queue.enqueue(run.pk)
-            notify.watch(run.pk)  # whoever asks reads along, as soon as the page is there
-            return redirect(run)
-        return render(request, "runs/asking.html", around(request, form, form.data))
+        try:
+            run = actions.ask(actor, form)
+        except InvalidFields:
+            return render(request, "runs/asking.html", around(request, form, form.data))
+        notify.watch(run.pk)  # whoever asks reads along, as soon as the page is there
+        return redirect(run)
     initial = beginning(request)
     return render(request, "runs/asking.html", around(request, forms.QueryForm(initial=initial), initial))
 
@@ -85,7 +84,7 @@ def differing(values: Any, names: Names) -> dict[str, Any]:
     if parent is None or names.hides(parent):
         return {}
     was, now = forms.like(parent), dict(values.items())
-    with suppress(forms.Wrong):
+    with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
     pairs = ((relatives.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
@@ -104,7 +103,7 @@ def suggested(values: dict[str, Any]) -> dict[str, str]:
     try:
         layer = forms.find_layer(values.get("model") or "", values.get("layer") or "")
         return forms.suggestions(layer, forms.find_unit(layer, str(values.get("unit", ""))))
-    except forms.Wrong:
+    except InvalidInput:
         return {}
 
 
@@ -205,8 +204,8 @@ def numbered(layer: Layer | None, written: Any, dataset: Dataset | None, again: 
         return {"written": text, "problem": "This model has no layers."}
     try:
         number = forms.find_unit(layer, text)
-    except forms.Wrong as wrong:
-        return {"written": text, "problem": str(wrong)}
+    except InvalidInput as error:
+        return {"written": text, "problem": str(error)}
     written_as = unit_names.called(number, layer.names)
     context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
     if dataset is None or not dataset.available:

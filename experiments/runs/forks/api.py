@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from ninja import Field, Status
 
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
-from experiments.api.once import once
-from experiments.api.problems import Refusal
-from experiments.core import audit, queue
-from experiments.core.audit import Verb
+from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
-from experiments.runs.api import RunOut, read, router
-from experiments.runs.asking.api import Limits, Text, wrong
+from experiments.runs import actions
+from experiments.runs.api import RunOut, router
+from experiments.runs.asking.api import Limits, Text, made
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
-from experiments.runs.steering.actions import MOST_CHARS, Refused
+from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import QUESTION_CHARS
 
 Words = Annotated[str, Field(max_length=QUESTION_CHARS, pattern=NO_NUL)]
@@ -45,22 +42,8 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     source = find(Run.objects.all(), pk=pk)
-    return Status(201, once(request, response, owner, lambda: forked(request, source, wanted)))
-
-
-def forked(request: HttpRequest, source: Run, wanted: ForkIn) -> tuple[RunOut, str]:
-    """The fork, and its address. Raises Refusal."""
-    try:
-        form = ForkForm(source, relatives.cut(source, wanted.round), given(wanted))
-    except Refused as refused:
-        raise Refusal("conflict", str(refused)) from refused
-    if not form.is_valid():
-        raise Refusal("invalid", "The run was not forked: see errors.", list(wrong(form.errors)))
-    owner = allow(request, Role.RESEARCHER, Scope.RUN)
-    run = form.save(owner)
-    audit.record(request, Verb.RUN_FORKED, run, parent=source.pk, round=wanted.round)
-    queue.enqueue(run.pk)
-    return read(run.pk, owner), reverse("api:read_run", args=[run.pk])
+    form = ForkForm(source, relatives.cut(source, wanted.round), given(wanted))
+    return made(request, response, lambda: actions.ask(Actor.behind(request, owner), form))
 
 
 def given(wanted: ForkIn) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class ForkForm(QueryForm):
         """What the parent was made with and is not there any more, in sentences."""
         return [str(problem) for name in GONE for problem in self.errors.get(name, ())]
 
-    def save(self, owner: User) -> Run:
-        """A queued run, which copies the rounds as soon as a worker takes it. The caller enqueues it."""
+    def run(self, owner: User) -> Run:
+        """The fork, not saved; it copies the rounds as soon as a worker takes it."""
         data, parent = self.cleaned_data, self.source
         kept = ("task", "system_kind", "model", "layer", "unit", "options", "toolset")
         run = Run(
@@ -79,5 +79,4 @@ class ForkForm(QueryForm):
         run.fork_plan = relatives.planned(
             person(owner), self.at, data["note"], relatives.changes(parent, run, Names(owner))
         )
-        run.save()
         return run

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from experiments.core import access, audit, queue
-from experiments.core.audit import Verb
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidFields, StateConflict
 from experiments.display import window
 from experiments.models import Backbone, Run
 from experiments.models.member import Role
+from experiments.runs import actions
 from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
-from experiments.runs.steering.actions import Refused
 
 SHOWN = 40
 """Rounds offered beside the form, the newest; any other can be named in the address."""
@@ -32,24 +33,16 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(f"{reverse('query')}?from={run.pk}")
     try:
         at = relatives.cut(run, number or 0)
-    except Refused as refused:
+    except StateConflict as refused:
         there = relatives.latest(run)
         return render(
             request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404
         )
     form = ForkForm(run, at, request.POST if request.method == "POST" else None)
-    if form.is_bound and form.is_valid():
-        return redirect(forked(request, form))
+    if form.is_bound:
+        with suppress(InvalidFields):
+            return redirect(actions.ask(Actor.of(request, Role.RESEARCHER), form))
     return render(request, "runs/steering/fork.html", around(run, at, form), status=422 if form.is_bound else 200)
-
-
-@transaction.atomic
-def forked(request: HttpRequest, form: ForkForm) -> Run:
-    """The new run, audited and enqueued."""
-    run = form.save(access.require(request, Role.RESEARCHER))
-    audit.record(request, Verb.RUN_FORKED, run, parent=form.source.pk, round=form.at.round)
-    queue.enqueue(run.pk)
-    return run
 
 
 def around(run: Run, at: relatives.Cut, form: ForkForm) -> dict[str, Any]:

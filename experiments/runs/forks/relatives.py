@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.core.errors import StateConflict
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
-from experiments.runs.steering.actions import Refused
 from workers import registry
 from workers.record import limits, tasks
 
@@ -48,14 +48,14 @@ class Cut:
 
 
 def cut(run: Run, number: int) -> Cut:
-    """The end of a round. Raises Refused if the run has no such round, or it is not over."""
+    """The end of a round. Raises StateConflict if the run has no such round, or it is not over."""
     reply = run.events.filter(kind="reply", payload__round=number).first()
     if reply is None:
-        raise Refused(no_such_round(run, number))
+        raise StateConflict(no_such_round(run, number))
     following = run.events.filter(kind="reply", seq__gt=reply.seq).order_by("seq").first()
     if reply.payload["code"] is not None and not has_result(run, reply, following):
         before = f" Fork from round {number - 1}, or wait." if number > 1 else ""
-        raise Refused(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
+        raise StateConflict(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
     concluded = reply.payload["code"] is None and reply.payload["conclusion"] is not None
     if following is None:
         return Cut(number, run.last_seq, concluded)
@@ -80,7 +80,7 @@ def latest(run: Run) -> int:
     for number in (run.rounds, run.rounds - 1):
         try:
             return cut(run, number).round
-        except Refused:
+        except StateConflict:
             continue
     return 0
 

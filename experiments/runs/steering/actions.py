@@ -18,6 +18,7 @@ from django.db import transaction
 from experiments.core import access, audit, catalogue, notify, queue, transcript
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Event, Run
 from experiments.models.member import Role
 from workers.record import limits as words_of
@@ -30,16 +31,8 @@ MOST_CHARS = 4_000
 Limits = Mapping[str, int | float | None]
 
 
-class Refused(Exception):
-    """What somebody asked of a run cannot be done; the message says why, and what can."""
-
-
-class Changed(Refused):
-    """Somebody else changed it since it was read."""
-
-
 @contextmanager
-def at_hand(by: Actor, run_id: int) -> Iterator[Run]:
+def _locked(by: Actor, run_id: int) -> Iterator[Run]:
     """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
     if (access.role_of(by.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
@@ -52,15 +45,15 @@ def at_hand(by: Actor, run_id: int) -> Iterator[Run]:
 def pause(by: Actor, run_id: int) -> bool:
     """Pause the run: at once where no worker holds it, else before its next round. False if it is (to be) paused.
 
-    Raises Refused.
+    Raises StateConflict.
     """
-    with at_hand(by, run_id) as run:
+    with _locked(by, run_id) as run:
         if run.has_ended:
-            raise Refused(f"{has_ended(run)} There is nothing to pause.")
+            raise StateConflict(f"{has_ended(run)} There is nothing to pause.")
         if run.status == Status.WAITING:
-            raise Refused(f"Run {run.pk} stands still already: it waits for a person.")
+            raise StateConflict(f"Run {run.pk} stands still already: it waits for a person.")
         if run.cancel_requested:
-            raise Refused(f"Run {run.pk} is being stopped.")
+            raise StateConflict(f"Run {run.pk} is being stopped.")
         if run.status == Status.PAUSED or (run.pause_requested and is_held(run)):
             return False
         audit.record(by, Verb.RUN_PAUSED, run)
@@ -71,22 +64,22 @@ def pause(by: Actor, run_id: int) -> bool:
     return True
 
 
-def go_on(by: Actor, run_id: int) -> bool:
+def resume(by: Actor, run_id: int) -> bool:
     """Have a run go on that is (to be) paused, waits, failed or was stopped; False if it is under way.
 
-    Raises Refused.
+    Raises StateConflict.
     """
-    with at_hand(by, run_id) as run:
+    with _locked(by, run_id) as run:
         if run.status in ACTIVE and not run.pause_requested:
             return False
         if run.has_ended and run.status not in REOPENABLE:
-            raise Refused(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
+            raise StateConflict(f"{has_ended(run)} It cannot go on; fork it to go on from one of its rounds.")
         if unknown := catalogue.find_unknown(run):
-            raise Refused(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
+            raise StateConflict(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
         if run.status in ACTIVE:
             Run.objects.filter(pk=run.pk).update(pause_requested="")
         elif not transcript.resume(run.pk, by.name):
-            raise Refused(f"Run {run.pk} waits for the reply that a person writes on its page.")
+            raise StateConflict(f"Run {run.pk} waits for the reply that a person writes on its page.")
         else:
             queue.enqueue(run.pk)
         audit.record(by, Verb.RUN_RESUMED, run)
@@ -96,16 +89,17 @@ def go_on(by: Actor, run_id: int) -> bool:
 def send_note(by: Actor, run_id: int, text: str) -> Event:
     """Tell the agent something: it reads it as part of its next message. Sent twice in a row, it is said once.
 
-    Raises Refused.
+    Raises InvalidInput, StateConflict.
     """
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise Refused("There are no words yet: write the note first.")
+        raise InvalidInput("There are no words yet: write the note first.", "text")
     if len(text) > MOST_CHARS:
-        raise Refused(f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it.")
-    with at_hand(by, run_id) as run:
+        words = f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it."
+        raise InvalidInput(words, "text")
+    with _locked(by, run_id) as run:
         if deaf := cannot_hear(run):
-            raise Refused(deaf)
+            raise StateConflict(deaf)
         payload = transcript.storable({"round": run.rounds, "who": by.name, "text": text})
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         if last is not None and last.kind == "note" and last.payload == payload:
@@ -137,20 +131,20 @@ def says_final_answer(run: Run) -> bool:
     return last is not None and last.payload.get("reason") == "final_answer"
 
 
-def limit(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
+def change_limits(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
     """Have other limits hold from now on; None for no limit. False if they are the same.
 
-    `seen` are those that whoever changes them knew. Raises Changed if others hold by now, Refused.
+    `seen` are those that whoever changes them knew. Raises OutOfDate if others hold by now, StateConflict.
     """
     after = {name: wanted.get(name) for name in USUAL}
-    with at_hand(by, run_id) as run:
+    with _locked(by, run_id) as run:
         before = {name: run.limits.get(name) for name in USUAL}
         if run.has_ended:
-            raise Refused(f"{has_ended(run)} Its limits hold no more; fork it with others.")
+            raise StateConflict(f"{has_ended(run)} Its limits hold no more; fork it with others.")
         if before == after:
             return False
         if seen is not None and before != {name: seen.get(name) for name in USUAL}:
-            raise Changed(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
+            raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
         payload = {"round": run.rounds, "who": by.name, "why": why.strip(), "limits": after, "before": before}
         transcript.append(run.pk, "limits", payload)
         audit.record(
@@ -161,7 +155,7 @@ def limit(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | 
 
 def stop(by: Actor, run_id: int) -> bool:
     """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
-    with at_hand(by, run_id) as run:
+    with _locked(by, run_id) as run:
         if run.has_ended or (run.cancel_requested and is_held(run)):
             return False
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 from django.db import transaction
@@ -12,9 +10,9 @@ from ninja import Field, Schema, Status
 
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
-from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
+from experiments.core.errors import InvalidFields, StateConflict
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.api_token import Scope
@@ -22,10 +20,10 @@ from experiments.models.member import Role
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import Refused
 from workers.record.limits import USUAL
 
 WHY_CHARS = 500
+ABOVE_ZERO = "A limit must be above 0, or null for none."
 
 
 class NoteIn(Body):
@@ -53,15 +51,6 @@ class LimitsIn(Body):
     why: str = Field("", max_length=WHY_CHARS, pattern=NO_NUL)
 
 
-@contextmanager
-def conflict() -> Iterator[None]:
-    """What cannot be done to a run is answered with 409, and why."""
-    try:
-        yield
-    except Refused as refused:
-        raise Refusal("conflict", str(refused)) from refused
-
-
 def steerer(request: HttpRequest, pk: int) -> Actor:
     """Who steers a run that exists; call `allow` first."""
     find(Run.objects.all(), pk=pk)
@@ -72,29 +61,26 @@ def steerer(request: HttpRequest, pk: int) -> Actor:
 def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
     user = allow(request, Role.RESEARCHER, Scope.RUN)
-    with conflict():
-        actions.pause(steerer(request, pk), pk)
+    actions.pause(steerer(request, pk), pk)
     return read(pk, user)
 
 
-@router.post("/runs/{pk}/resume", response=RunOut, summary="Have a run go on")
+@router.post("/runs/{pk}/resume", response=RunOut, summary="Resume a run")
 def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
     user = allow(request, Role.RESEARCHER, Scope.RUN)
-    with conflict():
-        actions.go_on(steerer(request, pk), pk)
+    actions.resume(steerer(request, pk), pk)
     return read(pk, user)
 
 
-@router.post("/runs/{pk}/try-again", response=RunOut, summary="Go on with a run that waits")
+@router.post("/runs/{pk}/try-again", response=RunOut, summary="Resume a run that waits")
 def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     """Only a run that waits for a person goes on; 409 for others."""
     user = allow(request, Role.RESEARCHER, Scope.RUN)
     run = find(Run.objects.all(), pk=pk)
     if run.status != "waiting":
-        raise Refusal("conflict", f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
-    with conflict():
-        actions.go_on(Actor.of(request, Role.RESEARCHER), pk)
+        raise StateConflict(f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
+    actions.resume(Actor.of(request, Role.RESEARCHER), pk)
     return read(pk, user)
 
 
@@ -110,9 +96,7 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
 def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
     user = allow(request, Role.RESEARCHER, Scope.RUN)
-    with conflict():
-        said_now = actions.send_note(steerer(request, pk), pk, said.text)
-        return Status(201, event_out(said_now, Names(user)))
+    return Status(201, event_out(actions.send_note(steerer(request, pk), pk, said.text), Names(user)))
 
 
 @router.get("/runs/{pk}/limits", response=LimitsOut, summary="Read the limits of a run")
@@ -126,21 +110,14 @@ def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
     allow(request, Role.RESEARCHER, Scope.RUN)
     told = wanted.model_dump(exclude_unset=True, exclude={"why"})
-    if wrong := [FieldError(field=name, message=ABOVE_ZERO) for name, value in told.items() if too_low(value)]:
-        raise Refusal("invalid", "The limits were not changed: see errors.", wrong)
+    if wrong := {name: [ABOVE_ZERO] for name, value in told.items() if value is not None and not value > 0}:
+        raise InvalidFields("The limits were not changed: see errors.", wrong)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         must_match(request, limits_of(run))
-        with conflict():
-            actions.limit(Actor.of(request, Role.RESEARCHER), pk, {**limits_of(run).model_dump(), **told}, wanted.why)
+        limits = {**limits_of(run).model_dump(), **told}
+        actions.change_limits(Actor.of(request, Role.RESEARCHER), pk, limits, wanted.why)
     return limits_of(find(Run.objects.all(), pk=pk))
-
-
-ABOVE_ZERO = "A limit must be above 0, or null for none."
-
-
-def too_low(value: float | None) -> bool:
-    return value is not None and not value > 0
 
 
 def limits_of(run: Run) -> LimitsOut:

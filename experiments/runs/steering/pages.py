@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access
 from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.runs.asking.form import ABOVE_ZERO
 from experiments.runs.steering import actions
-from experiments.runs.steering.actions import Refused
 from workers.record import limits
 from workers.record.limits import USUAL
 
@@ -33,10 +33,10 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resume, retry, try again, or pause no longer: whatever has the run go on. Pressed twice, it goes on once."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    return done(request, run, lambda by: actions.go_on(by, run.pk))
+    return done(request, run, lambda by: actions.resume(by, run.pk))
 
 
 @require_POST
@@ -50,7 +50,7 @@ def done(request: HttpRequest, run: Run, do: Callable[[Actor], object]) -> HttpR
     """The page follows by its stream; a browser without scripts is sent back to it."""
     try:
         do(Actor.of(request, Role.RESEARCHER))
-    except Refused as refused:
+    except ActionRefused as refused:
         return told(request, run, str(refused), "error", status=409)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
 
@@ -71,7 +71,7 @@ def note(request: HttpRequest, pk: int) -> HttpResponse:
     text = request.POST.get("text", "")
     try:
         actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
-    except Refused as refused:
+    except ActionRefused as refused:
         run.refresh_from_db()
         part = "HX-Request" in request.headers
         context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
@@ -109,10 +109,10 @@ def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
         return shown(request, run, form, 200 if not form.is_bound else 422)
     wanted = {name: form.cleaned_data[name] for name in USUAL}
     try:
-        changed = actions.limit(
+        changed = actions.change_limits(
             Actor.of(request, Role.RESEARCHER), run.pk, wanted, form.cleaned_data["why"], form.cleaned_data["seen"]
         )
-    except Refused as refused:
+    except ActionRefused as refused:
         run.refresh_from_db()
         form.add_error(None, str(refused))
         return shown(request, run, form, 409)  # with the limits of now as those that were seen

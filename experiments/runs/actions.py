@@ -1,0 +1,41 @@
+"""How runs come about: asked on a page, by API, in bulk, from the terminal or at the first start; forked.
+
+The only maker of runs. Each is checked, saved, audited and enqueued in one transaction.
+"""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from experiments.core import audit, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.models import Run
+from experiments.models.member import Role
+from experiments.runs.asking.form import QueryForm, like
+
+
+def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
+    """A new run of what the form says; of a `ForkForm`, a fork. Raises InvalidFields."""
+    form.require_valid()
+    return add_run(actor, form.run(actor.person), enqueue=enqueue)
+
+
+def ask_again(actor: Actor, run: Run) -> Run:
+    """A new run with the query of another, checked anew. Raises InvalidFields."""
+    return ask(actor, QueryForm(like(run) | {"parent": run.pk}))
+
+
+@transaction.atomic
+def add_run(actor: Actor, run: Run, *, enqueue: bool = True) -> Run:
+    """Save a run whose query was checked, as the actor's. Without `enqueue` it is played by whoever asked."""
+    if (actor.role or 0) < Role.RESEARCHER:
+        raise PermissionDenied("Asking needs the role Researcher.")
+    run.owner = actor.person
+    run.save()
+    origin = {"parent": run.parent_id, "round": run.fork_round} if run.fork_round else {"again": run.parent_id}
+    audit.record(actor, Verb.RUN_FORKED if run.fork_round else Verb.RUN_ASKED, run, **origin if run.parent_id else {})
+    if enqueue:
+        queue.enqueue(run.pk)
+    return run
