@@ -12,13 +12,14 @@ from django.views.decorators.http import require_safe
 
 from experiments.accounts import audit_query
 from experiments.core import access, audit
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.models.member import Role
 
 
 @require_safe
 @never_cache
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The entries that the address chooses, newest first; the list alone for htmx."""
     access.require(request, Role.ADMIN)
     found = audit_query.read(request.GET.dict())
@@ -29,7 +30,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "runs": audit_query.runs_among(shown.entries),
         "formats": audit_query.FORMATS,
     }
-    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    part = request.htmx and not request.htmx.history_restore_request
     if not part:
         context |= {
             "people": User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, notifications
+from experiments.core.access import HtmxRequest
 from experiments.core.paging import Page, count, number_of
 from experiments.display import window
 
@@ -16,7 +17,7 @@ PER_PAGE = 40
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """All of them, or those that are unread; htmx is sent the list alone."""
     user = access.require(request)
     only = request.GET.get("show") == "unread"
@@ -30,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "unread": notifications.unread(user).count(),
         "query": request.GET.urlencode(),
     }
-    alone = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "comments/notifications/list.html" if alone else "comments/notifications/page.html", context)
 
 
@@ -58,7 +59,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def read(request: HttpRequest) -> HttpResponse:
+def read(request: HtmxRequest) -> HttpResponse:
     """One is read, or all are."""
     user = access.require(request)
     rows, key = notifications.of(user), window.number(request.POST, "notification")
@@ -68,6 +69,6 @@ def read(request: HttpRequest) -> HttpResponse:
     return page_again(request)
 
 
-def page_again(request: HttpRequest) -> HttpResponse:
+def page_again(request: HtmxRequest) -> HttpResponse:
     """Where the form stood; for htmx the bell rings, and the page asks for its list."""
-    return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("notifications")
+    return HttpResponse(status=204) if request.htmx else redirect("notifications")

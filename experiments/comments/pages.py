@@ -16,6 +16,7 @@ from experiments.comments import anchors, listing, marks, mentions, reading, wri
 from experiments.comments.anchors import Nowhere
 from experiments.comments.writing import Said, Unfit
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.display_name import person
 from experiments.display import window
 from experiments.models import Comment, Event, Run, Thread
@@ -23,10 +24,10 @@ from experiments.models.member import Role
 
 
 @require_safe
-def page(request: HttpRequest, pk: int) -> HttpResponse:
+def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """The threads of a run as the Comments tab shows them; a browser without scripts is sent to the tab."""
     run = access.get_run(request, pk)
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         return redirect(f"{run.get_absolute_url()}?{urlencode({**request.GET.dict(), 'tab': 'comments'})}")
     return listed(request, run, request.GET.dict())
 
@@ -67,7 +68,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def start(request: HttpRequest, pk: int) -> HttpResponse:
+def start(request: HtmxRequest, pk: int) -> HttpResponse:
     """A new thread on what the form names."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     return written(
@@ -76,7 +77,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def reply(request: HttpRequest, pk: int) -> HttpResponse:
+def reply(request: HtmxRequest, pk: int) -> HttpResponse:
     """One more comment in a thread."""
     access.require(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
@@ -84,7 +85,7 @@ def reply(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def edit(request: HttpRequest, pk: int) -> HttpResponse:
+def edit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Other words for one's own comment."""
     access.require(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
@@ -92,7 +93,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def delete(request: HttpRequest, pk: int) -> HttpResponse:
+def delete(request: HtmxRequest, pk: int) -> HttpResponse:
     """Take one's own comment back."""
     access.require(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
@@ -100,7 +101,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def resolve(request: HttpRequest, pk: int) -> HttpResponse:
+def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
     """Resolve a thread, or open it again."""
     access.require(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
@@ -118,7 +119,7 @@ def text(request: HttpRequest) -> str:
     return str(request.POST.get("text", ""))
 
 
-def written(request: HttpRequest, run: Run, write: Callable[[], Said | Comment | Thread]) -> HttpResponse:
+def written(request: HtmxRequest, run: Run, write: Callable[[], Said | Comment | Thread]) -> HttpResponse:
     """The part of the page that the form stood in, as it is now; or why nothing was written, and the form stays."""
     try:
         done = write()
@@ -127,15 +128,15 @@ def written(request: HttpRequest, run: Run, write: Callable[[], Said | Comment |
     words = done.told if isinstance(done, Said) else ""
     seq = window.number(request.POST, "in")
     event = run.events.filter(seq=seq).first() if seq is not None else None
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         return told(request, run, HttpResponse(), words, "warning")
     shown = spot(request, run, event, {}) if event else listed(request, run, {"show": request.POST.get("show", "")})
     return told(request, run, shown, words, "warning")
 
 
-def told(request: HttpRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
+def told(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
     """The answer with words for who asked; a browser without scripts is sent to the Comments tab with them."""
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         if words:
             messages.add_message(request, messages.ERROR if kind == "error" else messages.WARNING, words)
         return redirect(f"{run.get_absolute_url()}?tab=comments")

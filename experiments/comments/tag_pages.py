@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 from experiments.comments import anchors
 from experiments.comments.pages import spot, told
 from experiments.core import access, tagging
+from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.display import window
@@ -18,7 +19,7 @@ from experiments.models.member import Role
 
 
 @require_POST
-def change(request: HttpRequest, pk: int) -> HttpResponse:
+def change(request: HtmxRequest, pk: int) -> HttpResponse:
     """Put a tag on what the form names, or take it off; the part of the page that the form stood in, as it is now."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
@@ -30,7 +31,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         change_tag(Actor.of(request, Role.RESEARCHER), row, request.POST.get("tag", ""))
     except (InvalidInput, anchors.Nowhere) as problem:
         return told(request, run, HttpResponse(status=204), str(problem), "error")
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         messages.success(request, f"Changed the tags of {row}.")
         return redirect(run)
     return shown(request, run)

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
+from django_htmx.middleware import HtmxDetails
 
 from experiments.core import sessions
 from experiments.models import Member, Run
@@ -21,6 +22,12 @@ from experiments.models.member import Role
 
 TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
 NOBODY = max(Role) + 1
+
+
+class HtmxRequest(HttpRequest):
+    """A request as the middleware leaves it: `htmx` is true where htmx asks, for a part of the page."""
+
+    htmx: HtmxDetails
 
 
 def role_of(user: Any) -> Role | None:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.exchange import export_query
 from experiments.exchange.safe_zip import Refused
@@ -36,10 +37,10 @@ CHUNK = 1 << 18
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The form, filled in from the address, and the person's own exports; the list alone for htmx."""
     user = access.require(request)
-    if request.headers.get("HX-Target") == "export-list":
+    if request.htmx.target == "export-list":
         return render(request, "exchange/exports/list.html", listed(user))
     asked = request.GET.copy()
     what, form = asked.pop("what", [What.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]

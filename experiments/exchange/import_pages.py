@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, notify, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.bodies import UPLOAD
 from experiments.core.params import clean_text
 from experiments.exchange import form
@@ -31,10 +32,10 @@ SHOWN, LINKS = 100, 12
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The forms and the latest imports; the list alone for htmx."""
     user = access.require(request, Role.RESEARCHER)
-    if request.headers.get("HX-Target") == "import-list":
+    if request.htmx.target == "import-list":
         return render(request, "exchange/imports/list.html", listed())
     return render(request, "exchange/imports/page.html", around(user, {}))
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
 from experiments.display import events, log_entries
@@ -22,7 +23,7 @@ VIEWS = {"": "Gallery", "list": "Experiments"}
 
 
 @require_safe
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: HtmxRequest) -> HttpResponse:
     """Both views; htmx is sent what was found alone."""
     filters = Filters(request.GET, Names(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
@@ -39,7 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
         ),
         **found(filters, view, request.GET.get("page", "")),
     }
-    alone = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
 

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.installation import job_pages
 from experiments.models import Dataset, Layer, LayerIndex, VisionModelRow
@@ -23,11 +24,11 @@ BROKEN_SHOWN = 50
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The page; htmx is sent the work under way with the list once that is done, or the layers of a chosen model."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     templates = {"work": "installation/work.html", "index-layers": "installation/index_layers.html"}
-    template = templates.get(request.headers.get("HX-Target", ""), "installation/datasets.html")
+    template = templates.get(request.htmx.target or "", "installation/datasets.html")
     return render(request, template, around(role, request.GET))
 
 

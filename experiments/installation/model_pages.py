@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, queue, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.installation import job_pages
 from experiments.models import Backbone, Layer, Toolset, VisionModelRow
@@ -23,10 +24,10 @@ LONGEST = 200
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The page; htmx is sent the work under way, and the list once that is done."""
     role = access.role_of(access.require(request)) or Role.VIEWER
-    fragment = request.headers.get("HX-Target") == "work"
+    fragment = request.htmx.target == "work"
     return render(request, "installation/work.html" if fragment else "installation/models.html", around(role))
 
 

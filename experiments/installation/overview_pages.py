@@ -16,6 +16,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from experiments.core import access, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.installation import dashboard
 from experiments.models import VisionModelRow
 from experiments.models.member import Role
@@ -27,10 +28,10 @@ PARTS = ("now", "waiting", "lately", "workers")
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The whole page; htmx is sent the parts that it does not have, or an empty answer."""
     access.require(request)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return changed(request)
     now, waiting, lately, workers = drawn(request)
     return render(request, "installation/overview.html", {"columns": [(now, lately), (waiting, workers)]})

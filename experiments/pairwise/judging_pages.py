@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.core.params import parse_key
 from experiments.models import PairwiseTrial
@@ -42,11 +43,11 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def answer(request: HttpRequest, pk: int) -> HttpResponse:
+def answer(request: HtmxRequest, pk: int) -> HttpResponse:
     """Keep an answer. A script is sent the pair after those that its page holds; others go on to the next page."""
     user = access.require(request, Role.REVIEWER)
     trial = get_object_or_404(PairwiseTrial, pk=pk)
-    scripted = bool(request.headers.get("HX-Request"))
+    scripted = bool(request.htmx)
     try:
         with transaction.atomic():
             keep(request, user, trial)

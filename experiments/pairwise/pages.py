@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.core import access, audit, notifications, notify, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.models import Job, Judge, Layer, PairwiseTrial, VisionModelRow
@@ -104,7 +105,7 @@ def offered(form: NewTrial, draft: Draft | None, listed: list[sources.Source], p
 
 
 @require_safe
-def trial(request: HttpRequest, pk: int) -> HttpResponse:
+def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     """How a trial was made and who has judged how much; once it is closed, what came of it."""
     user = access.require(request)
     row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
@@ -122,7 +123,7 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
         "may_judge": role >= Role.REVIEWER and row.closed is None,
         "may_manage": role >= MANAGES,
     }
-    if request.headers.get("HX-Target") == JUDGES:
+    if request.htmx.target == JUDGES:
         return render(request, "pairwise/judges.html", context)
     offered = backbones.offered() if role >= MANAGES and row.closed is None else []
     context |= {

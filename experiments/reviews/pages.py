@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
@@ -38,7 +39,7 @@ MOST_REVIEWERS, NOTE_CHARS = 9, 2_000
 
 
 @require_safe
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: HtmxRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
     shown = lists.with_progress(ReviewQueue.objects.all()[:QUEUES])
@@ -51,7 +52,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "drafts": drafts.select_related("item__queue", "item__run").order_by("-saved")[:20],
         "may_make": (access.role_of(user) or Role.VIEWER) >= MAKES_QUEUES,
     }
-    return render(request, "reviews/list.html" if request.headers.get("HX-Request") else "reviews/index.html", context)
+    return render(request, "reviews/list.html" if request.htmx else "reviews/index.html", context)
 
 
 # --- making and closing ---------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-def queue(request: HttpRequest, pk: int) -> HttpResponse:
+def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     """One queue as a table; htmx is sent the table alone."""
     user = access.require(request)
     row = next(iter(lists.with_progress(ReviewQueue.objects.filter(pk=pk))), None)
@@ -171,4 +172,4 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "undoable": actions.undoable(row, user),
         "address": request.get_full_path(),
     }
-    return render(request, "reviews/table.html" if request.headers.get("HX-Request") else "reviews/queue.html", context)
+    return render(request, "reviews/table.html" if request.htmx else "reviews/queue.html", context)

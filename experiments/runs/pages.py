@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.params import parse_number
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
@@ -60,7 +61,7 @@ USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "
 
 
 @require_safe
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: HtmxRequest) -> HttpResponse:
     """The runs that the address chooses; the list alone for htmx."""
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
@@ -69,7 +70,7 @@ def index(request: HttpRequest) -> HttpResponse:
     runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
     page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
     chosen = chosen_columns(request)
-    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    part = request.htmx and not request.htmx.history_restore_request
     context: dict[str, Any] = {
         "page": page,
         "found": found,

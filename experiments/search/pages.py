@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.display import verdicts
@@ -24,7 +25,7 @@ LONGEST_NAME = 200
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def page(request: HtmxRequest) -> HttpResponse:
     """The page; htmx is sent the results alone, or those that follow."""
     user = access.require(request)
     typed = request.GET.get("q", "")
@@ -45,7 +46,7 @@ def page(request: HttpRequest) -> HttpResponse:
             context["verdicts"] = verdicts.of([group.run for group in context["groups"] if group.run], user)
         except finding.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
-    target = request.headers.get("HX-Target", "")
+    target = request.htmx.target or ""
     if target in TEMPLATES and status == 200:
         return named(request, render(request, TEMPLATES[target], context))
     context["models"] = VisionModelRow.objects.values_list("name", flat=True)
@@ -57,9 +58,9 @@ TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
 """Id of the element that htmx fills -> what it is filled with."""
 
 
-def named(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def named(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
     """While one types, the address of the page stays that of what it shows, fields left empty left out of it."""
-    if request.headers["HX-Target"] == "found":
+    if request.htmx.target == "found":
         given = {name: value for name, value in request.GET.items() if value}
         response["HX-Replace-Url"] = f"{request.path}?{urlencode(given)}" if given else request.path
     return response

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from experiments.core import access, compatibility, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.display.image_cards import ImageCard
@@ -35,7 +36,7 @@ MEASURED = "measured"
 
 
 @require_safe
-def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
+def page(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """The whole page; htmx is sent what the dataset says, while a worker finds that out."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     row = find_layer(name, layer_name, number)
@@ -43,7 +44,7 @@ def page(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpR
     context |= {"may_ask": role >= Role.RESEARCHER, "worker": worker_status.is_here()}
     names = Names(request.user)
     context |= measured(request, row, number, names)
-    if request.headers.get("HX-Target") == MEASURED:
+    if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     return render(request, "units/unit.html", context | known(request, row, number, context["threshold"], names))
 

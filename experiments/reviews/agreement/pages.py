@@ -9,12 +9,13 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access, blindness
+from experiments.core.access import HtmxRequest
 from experiments.core.blindness import may_see_agreement
 from experiments.models import ReviewQueue
 from experiments.reviews.agreement import disagreements, lists
@@ -25,7 +26,7 @@ FIGURES = "figures"
 
 
 @require_safe
-def page(request: HttpRequest, pk: int) -> HttpResponse:
+def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """The disagreements; the figures follow, or stand there at once with ?figures=now, for browsers without scripts."""
     user = access.require(request)
     queue = get_object_or_404(ReviewQueue, pk=pk)
@@ -35,7 +36,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "reviews/agreement/hidden.html", context)
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     context["left_out"] = lists.left_out(user, queue)
-    if request.headers.get("HX-Target") == FIGURES:
+    if request.htmx.target == FIGURES:
         return render(
             request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", ""))
         )

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access, audit
+from experiments.core.access import HtmxRequest
 from experiments.core.audit import Verb
 from experiments.display.window import number
 from experiments.models import HumanReply, Run
@@ -20,7 +21,7 @@ from experiments.runs.human.drafts import NoSuchRound, Refused, Sent, Stale, Unf
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest, pk: int) -> HttpResponse:
+def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """The desk: alone for htmx, else as a page of its own. POST sends what is written."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     assert isinstance(request.user, User)
@@ -33,13 +34,13 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         run.refresh_from_db()
         return show(request, run, editor.after_refusal(run, request.user, refusal, values), status=409)
     run.refresh_from_db()
-    return show(request, run, editor.of(run, request.user)) if request.headers.get("HX-Request") else redirect(run)
+    return show(request, run, editor.of(run, request.user)) if request.htmx else redirect(run)
 
 
-def show(request: HttpRequest, run: Run, found: editor.Desk | None, status: int = 200) -> HttpResponse:
+def show(request: HtmxRequest, run: Run, found: editor.Desk | None, status: int = 200) -> HttpResponse:
     """The desk as it is now. htmx takes no answers that refuse."""
     context = {"run": run, "desk": found}
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return render(request, "runs/human/desk.html", context)
     return render(request, "runs/human.html", context, status=status)
 
@@ -77,7 +78,7 @@ def draft(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def stop(request: HttpRequest, pk: int) -> HttpResponse:
+def stop(request: HtmxRequest, pk: int) -> HttpResponse:
     """End the program that a person sent; the run goes on."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     assert isinstance(request.user, User)
@@ -87,7 +88,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
             audit.record(request, Verb.PROGRAM_STOPPED, run, round=turn.round)
     except Refused as refusal:
         messages.info(request, str(refusal))
-    return show(request, run, editor.of(run, request.user)) if request.headers.get("HX-Request") else redirect(run)
+    return show(request, run, editor.of(run, request.user)) if request.htmx else redirect(run)
 
 
 @require_POST

@@ -8,6 +8,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
@@ -20,7 +21,7 @@ from experiments.runs.steering import actions
 
 
 @require_safe
-def page(request: HttpRequest, pk: int) -> HttpResponse:
+def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_of(request.user) or Role.VIEWER
@@ -36,7 +37,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "desk": editor.of(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
-    part = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
+    part = request.htmx and not request.htmx.history_restore_request
     response = render(request, "runs/page/panel.html" if part else "runs/page.html", context)
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response

@@ -8,11 +8,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from experiments.core import access
+from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.models import Run
@@ -26,38 +27,38 @@ WHY_CHARS = 500
 
 
 @require_POST
-def pause(request: HttpRequest, pk: int) -> HttpResponse:
+def pause(request: HtmxRequest, pk: int) -> HttpResponse:
     """Pause between two rounds."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     return done(request, run, lambda by: actions.pause(by, run.pk))
 
 
 @require_POST
-def resume(request: HttpRequest, pk: int) -> HttpResponse:
+def resume(request: HtmxRequest, pk: int) -> HttpResponse:
     """Resume, retry, try again, or pause no longer: whatever has the run go on. Pressed twice, it goes on once."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     return done(request, run, lambda by: actions.resume(by, run.pk))
 
 
 @require_POST
-def stop(request: HttpRequest, pk: int) -> HttpResponse:
+def stop(request: HtmxRequest, pk: int) -> HttpResponse:
     """Ask for the end of a run. One that no worker holds ends at once, the others as soon as their worker sees it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     return done(request, run, lambda by: actions.stop(by, run.pk))
 
 
-def done(request: HttpRequest, run: Run, do: Callable[[Actor], object]) -> HttpResponse:
+def done(request: HtmxRequest, run: Run, do: Callable[[Actor], object]) -> HttpResponse:
     """The page follows by its stream; a browser without scripts is sent back to it."""
     try:
         do(Actor.of(request, Role.RESEARCHER))
     except ActionRefused as refused:
         return told(request, run, str(refused), "error", status=409)
-    return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
+    return HttpResponse(status=204) if request.htmx else redirect(run)
 
 
-def told(request: HttpRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
+def told(request: HtmxRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
     """Say something on the page that asked, or on the one that the browser is sent to."""
-    if "HX-Request" in request.headers:
+    if request.htmx:
         toast = {"toast": {"words": words, "kind": kind}}
         return HttpResponse(status=status, headers={"HX-Trigger": json.dumps(toast)})
     messages.add_message(request, messages.ERROR if kind == "error" else messages.INFO, words)
@@ -65,7 +66,7 @@ def told(request: HttpRequest, run: Run, words: str, kind: str, status: int = 20
 
 
 @require_POST
-def note(request: HttpRequest, pk: int) -> HttpResponse:
+def note(request: HtmxRequest, pk: int) -> HttpResponse:
     """Tell the agent something. Where nobody would hear it, the words stay where they were written."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     text = request.POST.get("text", "")
@@ -73,10 +74,10 @@ def note(request: HttpRequest, pk: int) -> HttpResponse:
         actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
     except ActionRefused as refused:
         run.refresh_from_db()
-        part = "HX-Request" in request.headers
+        part = request.htmx
         context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
         return render(request, "runs/steering/refused.html" if part else "runs/steering/note.html", context, status=409)
-    return HttpResponse(status=204) if "HX-Request" in request.headers else redirect(run)
+    return HttpResponse(status=204) if request.htmx else redirect(run)
 
 
 class LimitsForm(forms.Form):
@@ -100,7 +101,7 @@ class LimitsForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def change_limits(request: HttpRequest, pk: int) -> HttpResponse:
+def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     """The form, and what comes of it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     now = {name: run.limits.get(name) for name in USUAL}
@@ -127,9 +128,9 @@ def after_change(run: Run, wanted: actions.Limits) -> str:
     return f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
 
 
-def shown(request: HttpRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
+def shown(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
-    part = "HX-Request" in request.headers
+    part = request.htmx
     spent = actions.used(run) | {"cost": run.known_cost}
     lines = [(form[name], spent[name]) for name in USUAL]
     seen = request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in USUAL})
