@@ -31,11 +31,13 @@ FOR_PLUGINS = (
     "workers.record",
     "workers.errors",
     "workers.model_cache",
+    "workers.files",
     "workers.hub",
     "workers.weights",
     "workers.registry",
     "workers.lab.imaging",
     "workers.toybox",
+    "workers.systems.indexed",
     "workers.vision_models.single_file",  # no plug-in but what two of them are made on
     "workers.vision_models.centre_crop",
 )

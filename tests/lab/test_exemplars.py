@@ -349,7 +349,7 @@ def test_a_full_disk_ends_the_pass_with_the_folder_and_the_remedy_and_loses_noth
     monkeypatch.setattr(indexing, "SAVE_EVERY", 0)
     index = index_of(tmp_path)
     index.folder.mkdir(parents=True)
-    part = index.folder / f"{full}.{os.getpid()}.part"
+    part = index.folder / f"{full}.{os.getpid()}.{threading.get_ident()}.part"
 
     def fill(what, done, total):
         if done == 4:

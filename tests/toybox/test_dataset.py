@@ -67,7 +67,7 @@ def test_preparing_that_was_cancelled_goes_on_where_it_stopped(tmp_path: Path) -
     assert reports[-1] == (6, 6)
     assert len(list(tmp_path.rglob("*.png"))) == 6
     assert {path: path.stat().st_mtime_ns for path in early} == early
-    assert list(tmp_path.rglob("*.partial")) == []
+    assert list(tmp_path.rglob("*.part")) == []
 
 
 def test_a_shorter_set_has_a_revision_of_its_own_but_the_same_pictures(tmp_path: Path) -> None:

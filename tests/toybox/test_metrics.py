@@ -49,4 +49,8 @@ def test_intersection_over_union_of_a_hand_made_picture() -> None:
 
 def test_area_under_curve_counts_ties_half() -> None:
     assert metrics.area_under_curve(np.array([2.0, 1.0]), np.array([1.0, 0.0])) == pytest.approx((2 + 1 + 0.5) / 4)
+    assert metrics.area_under_curve(np.array([3, 4]), np.array([1, 2])) == 1
+    assert metrics.area_under_curve(np.array([1, 2]), np.array([3, 4])) == 0
+    assert metrics.area_under_curve(np.array([5, 5]), np.array([5, 5])) == 0.5
+    assert metrics.area_under_curve(np.array([2, 1, 0]), np.array([1, 0])) == pytest.approx((2 + 1.5 + 0.5) / 6)
     assert math.isnan(metrics.area_under_curve(np.array([]), np.array([1.0])))

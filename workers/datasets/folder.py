@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from workers.errors import BrokenImage, MissingPart
+from workers.files import atomic_write
 from workers.lab.imaging import decode_file
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 
@@ -203,14 +204,8 @@ class FileList:
 
     def write(self, path: Path) -> None:
         """Keep it, in one step. Where that fails it is made again next time."""
-        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
+        with suppress(OSError), atomic_write(path) as file:
+            np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def read(cls, path: Path) -> FileList | None:

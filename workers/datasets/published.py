@@ -138,7 +138,19 @@ class _LayerFolder:
                 f"{self.folder / 'thresholds.csv'} has {self.thresholds.size} numbers, but images.npy shows {units} "
                 "units. Take both from the same release."
             )
-        self._check_masks()
+        path = self.folder / "masks.npy"
+        if self.masks is not None:
+            shape = self.masks.shape
+            # A mask may be smaller or larger than its image: that is a matter of the release.
+            if (
+                shape[:2] != self.images.shape[:2]
+                or len(shape) not in {4, 5}
+                or (len(shape) == 5 and 1 not in shape[2:])
+            ):
+                raise MissingPart(
+                    f"{path} has shape {shape}, which does not go with {self.images.shape[:2]} units and images. "
+                    "Take both from the same release."
+                )
 
     @property
     def name(self) -> str:
@@ -194,21 +206,6 @@ class _LayerFolder:
         """(units, k, …), read from the disk as they are needed; None if they were not published."""
         path = self.folder / "masks.npy"
         return _array(path) if path.exists() else None
-
-    def _check_masks(self) -> None:
-        path = self.folder / "masks.npy"
-        if self.masks is not None:
-            shape = self.masks.shape
-            # A mask may be smaller or larger than its image: that is a matter of the release.
-            if (
-                shape[:2] != self.images.shape[:2]
-                or len(shape) not in {4, 5}
-                or (len(shape) == 5 and 1 not in shape[2:])
-            ):
-                raise MissingPart(
-                    f"{path} has shape {shape}, which does not go with {self.images.shape[:2]} units and images. "
-                    "Take both from the same release."
-                )
 
 
 def _layers(root: Path) -> list[Path]:

@@ -162,7 +162,9 @@ class _Dino:
         of_concept = (match[:, :, : named.shape[1]] * named[:, None]).amax(2)  # (prompts, boxes)
         confidence = match.amax(2)
         kept = (confidence > manner.box) & (of_concept > manner.text)
-        corners = _corners(found.pred_boxes.float())
+        boxes = found.pred_boxes.float()
+        centre, size = boxes.split(2, dim=-1)
+        corners = torch.cat([centre - size / 2, centre + size / 2], dim=-1).clamp(0, 1)
         return [
             [
                 _Box(value, tuple(place))
@@ -240,12 +242,6 @@ def _filled(mask: Bools, box: _Box) -> Bools:
     top, left = min(top, rows - 1), min(left, columns - 1)
     filled[top : max(bottom, top + 1), left : max(right, left + 1)] = True
     return filled
-
-
-def _corners(boxes: torch.Tensor) -> torch.Tensor:
-    """Boxes (…, 4) given by centre and size as left, top, right, bottom, within the image."""
-    centre, size = boxes.split(2, dim=-1)
-    return torch.cat([centre - size / 2, centre + size / 2], dim=-1).clamp(0, 1)
 
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:

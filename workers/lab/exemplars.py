@@ -8,32 +8,31 @@ a system makes them. Made by `laboratory`; systems read it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import re
-import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workers.errors import MachineryError, MissingPart, UnknownName
+from workers.errors import MissingPart, UnknownName
+from workers.files import atomic_write, hold_lock
 from workers.lab.comparison import compare_exemplars
 from workers.lab.index_files import (
     LayerStatistics,
     SkippedImages,
     UnitStatistics,
-    atomic_write,
     empty_sample,
     from_published,
     from_running_stats,
     replace_exemplars,
+    report_disk_errors,
 )
 from workers.lab.indexing import IndexingRun, IndexingState, describe_layers
 from workers.protocols import (
@@ -50,7 +49,6 @@ from workers.protocols import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_WAIT = 0.1
 _LONGEST = 100  # characters of a file name
 
 
@@ -113,7 +111,10 @@ class ExemplarIndex:
         _ask(self._dataset, "list_files", progress)
         if self._missing(layers):
             what = f"Waiting for the index of {self._model.name} {describe_layers(layers)}"
-            with _alone(self.folder / "lock", lambda: progress(what, 0, len(self._dataset))):
+            wait = partial(progress, what, 0, len(self._dataset))
+            with ExitStack() as held:
+                with report_disk_errors(self.folder):
+                    held.enter_context(hold_lock(self.folder / "lock", wait))
                 missing = self._missing(layers)
                 if missing:
                     self._compute(missing, progress, insist)
@@ -150,7 +151,7 @@ class ExemplarIndex:
         )
 
     def _finish(self, work: IndexingState, published: dict[str, PublishedLayer]) -> None:
-        with atomic_write(self.folder / "skipped.json") as file:
+        with report_disk_errors(self.folder), atomic_write(self.folder / "skipped.json") as file:
             file.write(work.skipped.to_json().encode())
         for name, stats in work.stats.items():
             statistics = from_running_stats(stats)
@@ -186,7 +187,7 @@ class ExemplarIndex:
                 "of, or insist, and they are marked: manage.py datasets index … --insist"
             )
         notes = self._notes() | {layer: f"Published for other weights: {made}."}
-        with atomic_write(self.folder / "published.json") as file:
+        with report_disk_errors(self.folder), atomic_write(self.folder / "published.json") as file:
             file.write(json.dumps(notes).encode())
 
     def _notes(self) -> dict[str, str]:
@@ -196,7 +197,8 @@ class ExemplarIndex:
             return {}
 
     def _keep(self, layer: str, statistics: LayerStatistics) -> None:
-        self._write(layer, statistics)
+        with report_disk_errors(self.folder), atomic_write(self._path(layer)) as file:
+            np.savez(file, stamp=self._stamp(), **vars(statistics))
         self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
@@ -207,10 +209,6 @@ class ExemplarIndex:
     def _stamp(self) -> NDArray[np.float64]:
         """What a saved index must agree with beside its name."""
         return np.array([len(self._dataset), self._settings.exemplars, self._settings.mask_quantile])
-
-    def _write(self, layer: str, statistics: LayerStatistics) -> None:
-        with atomic_write(self._path(layer)) as file:
-            np.savez(file, stamp=self._stamp(), **vars(statistics))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""
@@ -231,31 +229,6 @@ def _ask(dataset: Dataset, ability: str, progress: Progress) -> None:
     do: Callable[[Progress], None] | None = getattr(dataset, ability, None)
     if do:
         do(progress)
-
-
-@contextmanager
-def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file. `waiting` is called again and again until it is ours; what it raises ends the wait.
-
-    The lock belongs to the open file, so threads exclude one another too, and a killed process leaves none behind.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
-    except OSError as error:
-        raise MachineryError(
-            f"{path.parent} cannot be written to ({error.strerror}). Make room there, or let MAIA_STATE name another "
-            "folder."
-        ) from error
-    with file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                waiting()
-                time.sleep(_WAIT)
-        yield
 
 
 def _file_name(text: str) -> str:

@@ -72,10 +72,10 @@ class ExperimentLog:
     def results_list(self) -> list[dict[str, Any]]:
         """The latest results of the run, oldest first, each {title: {"activation": number, "image": Base64}}."""
         seen = [observation for entry in self._all() for observation in entry.observations]
-        return [{each.title: self._result(each)} for each in seen[-LATEST_RESULTS:]]
-
-    def _result(self, seen: Observation) -> dict[str, Any]:
-        return {"activation": seen.activation, "image": encode_text(self._memory, seen.masked or seen.image)}
+        return [
+            {each.title: {"activation": each.activation, "image": encode_text(self._memory, each.masked or each.image)}}
+            for each in seen[-LATEST_RESULTS:]
+        ]
 
     def _observation(self, logged: LoggedImage, raw: StoredImage) -> Observation:
         """What is known of a logged image: raw and masked image are both found, whichever of them came."""

@@ -6,12 +6,11 @@ Plain data, and how it becomes a file. Made by `indexing` and `exemplars`, read 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -210,17 +209,12 @@ def _exemplar_arrays(found: PublishedLayer) -> tuple[NDArray[np.float32], NDArra
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` when it is complete. Raises MachineryError if the disk is full."""
-    part = path.with_suffix(f".{os.getpid()}.part")
+def report_disk_errors(folder: Path) -> Iterator[None]:
+    """Raises MachineryError for an OSError: the folder cannot be written to, or the disk is full."""
     try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
+        yield
     except OSError as error:
         raise MachineryError(
-            f"{path.parent} cannot be written to ({error.strerror}). Make room there, or let MAIA_STATE name another "
+            f"{folder} cannot be written to ({error.strerror}). Make room there, or let MAIA_STATE name another "
             "folder; then ask again: what was saved before is kept, and the work goes on from there."
         ) from error
-    finally:
-        part.unlink(missing_ok=True)

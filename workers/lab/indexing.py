@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
-from workers.lab.index_files import SkippedImage, SkippedImages, atomic_write
+from workers.files import atomic_write
+from workers.lab.index_files import SkippedImage, SkippedImages, report_disk_errors
 from workers.lab.running_stats import RunningStats
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, probabilities
 
@@ -186,7 +187,7 @@ class IndexingRun:
             for number, stats in enumerate(work.stats.values())
             for name, value in stats.state().items()
         }
-        with atomic_write(self._checkpoint) as file:
+        with report_disk_errors(self._checkpoint.parent), atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:

@@ -72,7 +72,11 @@ class Histogram:
             bins = bins_of(part, _float32_below(edges), scale, offset)
             self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))
             self.seen += part.shape[0] * part.shape[2]
-            self._raise_floor()
+            # One more than wanted in the end, should rounding ever tell the two apart.
+            wanted = self._wanted(self.expected) + 1
+            if self.expected and self.seen >= max(wanted, self._look_again):
+                self.floor = np.maximum(self.floor, self._reach(wanted))
+                self._look_again = self.seen * _GROWTH
 
     def quantile(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """For each unit a lower bound of the quantile, and the bound's error.
@@ -106,13 +110,6 @@ class Histogram:
         downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
         bins = self.bins - 1 - (downwards >= wanted).argmax(1)
         return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
-
-    def _raise_floor(self) -> None:
-        # One more than wanted in the end, should rounding ever tell the two apart.
-        wanted = self._wanted(self.expected) + 1
-        if self.expected and self.seen >= max(wanted, self._look_again):
-            self.floor = np.maximum(self.floor, self._reach(wanted))
-            self._look_again = self.seen * _GROWTH
 
     def _make_room(self, maps: torch.Tensor, highest: NDArray[Any]) -> None:
         if not np.isfinite(self.floor).all():

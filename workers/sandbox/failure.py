@@ -24,8 +24,8 @@ def show_source(program: str, name: str = FILE_NAME) -> None:
 
 def format_error(error: BaseException) -> str:
     """The traceback with the frames of the program alone, in at most ERROR_CHARS characters."""
-    if isinstance(error, SyntaxError):
-        _quote(error)
+    if isinstance(error, SyntaxError) and error.text is None and error.filename == FILE_NAME and error.lineno:
+        error.text = linecache.getline(FILE_NAME, error.lineno)  # the compiler looks in a file; ours is in memory
     report = traceback.TracebackException.from_exception(error, limit=-_FRAMES, compact=True)
     _prune(report)
     text = "".join(report.format())
@@ -34,12 +34,6 @@ def format_error(error: BaseException) -> str:
     if len(text) > ERROR_CHARS:
         text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _quote(error: SyntaxError) -> None:
-    """The compiler looks for the line in a file; ours is only in memory."""
-    if error.text is None and error.filename == FILE_NAME and error.lineno:
-        error.text = linecache.getline(FILE_NAME, error.lineno)
 
 
 def _prune(report: traceback.TracebackException) -> None:

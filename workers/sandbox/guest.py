@@ -83,16 +83,33 @@ class GuestSession:
     def __init__(self, link: proxies.HostLink, start: wire.StartProgram) -> None:
         self.link = link
         self.start = start
-        self.console = _console(link, start.output_bytes)
+        # Make standard output and error one stream to the host, sent line by line.
+        raw: Any = proxies.OutputStream(link, start.output_bytes)
+        console = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
+        tempfile.tempdir = str(Path.cwd())
+        self.console = console
         self.system = self._proxy("system")
         self.tools = self._proxy("tools")
 
     def run(self) -> wire.ProgramFinished:
         """Execute the program; whatever it raises becomes its end."""
-        _seed(self.start.facts.get(SEED))
+        # Make the program's randomness repeatable; seeds are integers of any size.
+        seed = self.start.facts.get(SEED)
+        if isinstance(seed, int):
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
         failure.show_source(self.start.program)
         earlier = self._earlier()
-        namespace = self._namespace(earlier.values)
+        # The program's globals, those of a module of their own called __main__.
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        sys.argv[:] = [failure.FILE_NAME]
+        namespace = module.__dict__
+        namespace.update({name: getattr(typing, name) for name in _TYPING})
+        namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
+        namespace.update(earlier.values)
+        namespace.update(self._own())
         sources = self._define(earlier.sources, namespace)
         status, error = self._attempt(namespace)
         try:
@@ -119,18 +136,6 @@ class GuestSession:
                 if not getattr(function, "entered", False):
                     function(self.system, self.tools)
                 return
-
-    def _namespace(self, earlier: dict[str, Any]) -> dict[str, Any]:
-        """The program's globals, those of a module of their own called __main__."""
-        module = types.ModuleType("__main__")
-        sys.modules["__main__"] = module
-        sys.argv[:] = [failure.FILE_NAME]
-        namespace = module.__dict__
-        namespace.update({name: getattr(typing, name) for name in _TYPING})
-        namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
-        namespace.update(earlier)
-        namespace.update(self._own())
-        return namespace
 
     def _own(self) -> dict[str, Any]:
         """What no program takes from another."""
@@ -181,15 +186,6 @@ class GuestSession:
             self.console.flush()
 
 
-def _console(link: proxies.HostLink, budget: int) -> io.TextIOWrapper:
-    """Make standard output and error one stream to the host, sent line by line."""
-    raw: Any = proxies.OutputStream(link, budget)
-    console = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
-    tempfile.tempdir = str(Path.cwd())
-    return console
-
-
 def _compiled(text: str) -> types.CodeType:
     """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
     flags = annotations.compiler_flag
@@ -223,10 +219,3 @@ def _status(error: BaseException) -> Status:
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return "ok"
     return "tool_error" if isinstance(error, proxies.GuestToolError) else "program_error"
-
-
-def _seed(seed: Any) -> None:
-    """Make the program's randomness repeatable; seeds are integers of any size."""
-    if isinstance(seed, int):
-        random.seed(seed)
-        np.random.seed(seed % 2**32)

@@ -69,7 +69,12 @@ class ZygoteSandbox:
             sizes = (exchange.output_bytes, bounds.frame_bytes, bounds.pixels)
             start = wire.StartProgram(program, list(calls), dict(facts), state, *sizes)
             try:
-                return _result(exchange, exchange.run(start), state)
+                # What the guest says of its program; each field is hostile.
+                end = exchange.run(start)
+                error = end.error[:_ERROR_CHARS]
+                if end.status == "memory":
+                    error = f"{_memory_words(exchange.bounds)}\n{error}".strip()
+                return _finished(exchange, end.status, error, end.state or state)
             except StopError as stop:
                 return _stopped(exchange, stop, state)
             except EOFError:
@@ -85,14 +90,6 @@ def _refusal(program: str) -> str:
     except UnicodeEncodeError as error:
         return f"SyntaxError: the program is not valid text: {error}"
     return ""
-
-
-def _result(exchange: HostSession, end: wire.ProgramFinished, earlier: bytes) -> ExperimentResult:
-    """What the guest says of its program; each field is hostile."""
-    error = end.error[:_ERROR_CHARS]
-    if end.status == "memory":
-        error = f"{_memory_words(exchange.bounds)}\n{error}".strip()
-    return _finished(exchange, end.status, error, end.state or earlier)
 
 
 def _stopped(exchange: HostSession, stop: StopError, earlier: bytes) -> ExperimentResult:

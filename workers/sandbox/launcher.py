@@ -117,11 +117,19 @@ class Launcher:
             yield child
         finally:
             try:
-                _clean_up(child)
+                # See the child to its end; close both sockets; remove its folder.
+                try:
+                    child.end()
+                finally:
+                    child.channel.close()
+                    child.status.close()
+                    remove_folder(child.scratch)
             except BaseException:
                 self._discard(zygote)
                 raise
-            self._give_back(zygote)
+            with self._lock:
+                if zygote in self._zygotes:
+                    self._idle.append(zygote)
 
     def close(self) -> None:
         """Stop every zygote and with it its child; nothing is left behind."""
@@ -160,11 +168,6 @@ class Launcher:
         if closed:  # while it was starting
             self._discard(zygote)
         return zygote
-
-    def _give_back(self, zygote: Zygote) -> None:
-        with self._lock:
-            if zygote in self._zygotes:
-                self._idle.append(zygote)
 
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
@@ -232,13 +235,3 @@ def _read_report(status: socket.socket, kind: type[_Report]) -> _Report:
     if not data:
         raise SandboxBroke("the sandbox's zygote died; the next experiment starts another")
     return wire.read_datagram(data, kind)
-
-
-def _clean_up(child: ChildProcess) -> None:
-    """See the child to its end; close both sockets; remove its folder."""
-    try:
-        child.end()
-    finally:
-        child.channel.close()
-        child.status.close()
-        remove_folder(child.scratch)

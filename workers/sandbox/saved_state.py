@@ -39,9 +39,21 @@ def save_state(
 
     `earlier` are the definitions that were kept before it.
     """
-    pieces = {name: piece for name, value in list(namespace.items()) if (piece := _piece(name, value)) is not None}
-    mine = {name: source for name, source in find_definitions(program).items() if _is_bound(name, namespace)}
-    sources = {name: source for name, source in (*_less(earlier, mine), *mine.items()) if _lasts(name, pieces)}
+    pieces = {
+        name: piece
+        for name, value in list(namespace.items())
+        if (piece := (_encoded(value) if may_be_kept(name) else None)) is not None
+    }
+    mine = {
+        name: source
+        for name, source in find_definitions(program).items()
+        if ("*" in name or bound_name(name) in namespace)
+    }
+    sources = {
+        name: source
+        for name, source in (*((name, source) for name, source in earlier.items() if name not in mine), *mine.items())
+        if _lasts(name, pieces)
+    }
     kept, left_out = fit_budget(sources)
     for name in sorted(pieces, key=lambda name: len(pieces[name])):
         budget -= len(pieces[name]) + len(name) + 32
@@ -78,19 +90,6 @@ def restore_state(state: bytes) -> ProgramState:
 def may_be_kept(name: str) -> bool:
     """Whether a name may come from an earlier program: no underscore before it, and not one that every program has."""
     return name.isidentifier() and not name.startswith("_") and name not in RESERVED
-
-
-def _piece(name: str, value: Any) -> bytes | None:
-    return _encoded(value) if may_be_kept(name) else None
-
-
-def _less(earlier: Sources, mine: Sources) -> Iterator[tuple[str, str]]:
-    return ((name, source) for name, source in earlier.items() if name not in mine)
-
-
-def _is_bound(name: str, namespace: Mapping[str, Any]) -> bool:
-    """Whether the program came as far as this definition."""
-    return "*" in name or bound_name(name) in namespace
 
 
 def _lasts(name: str, pieces: Mapping[str, bytes]) -> bool:

@@ -121,7 +121,12 @@ class HostSession:
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
             raise StopError("timeout", words)
-        self._send_answer(call.name, answer)
+        try:
+            self._send(answer, self.limits)
+        except values.TooLargeError as error:
+            self._send(wire.CallFailed(f"{call.name}: what it returns is too large: {error}"), self.limits)
+        except values.SendError as error:
+            raise SandboxBroke(f"{call.name} returned what cannot be sent to the program: {error}") from error
 
     def _answer(self, call: wire.CallRequest, function: Callable[..., Any]) -> wire.CallResult | wire.CallFailed:
         try:
@@ -129,14 +134,6 @@ class HostSession:
             return wire.CallResult(function(*call.args, **call.kwargs))
         except ToolError as error:
             return wire.CallFailed(str(error))
-
-    def _send_answer(self, name: str, answer: wire.CallResult | wire.CallFailed) -> None:
-        try:
-            self._send(answer, self.limits)
-        except values.TooLargeError as error:
-            self._send(wire.CallFailed(f"{name}: what it returns is too large: {error}"), self.limits)
-        except values.SendError as error:
-            raise SandboxBroke(f"{name} returned what cannot be sent to the program: {error}") from error
 
     # --- bytes ----------------------------------------------------------------------------------------
 

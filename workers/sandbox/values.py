@@ -109,7 +109,10 @@ class Packer:
         if depth > DEPTH:
             raise SendError(f"lists nest deeper than {DEPTH} levels")
         if isinstance(value, str | bytes | bytearray):
-            return self._text(value)
+            if len(value) <= _SHORT:
+                return str(value) if isinstance(value, str) else bytes(value)
+            data = value.encode() if isinstance(value, str) else value
+            return self._append(_TEXT if isinstance(value, str) else _BYTES, _SIZE.pack(len(data)), data)
         if isinstance(value, Mapping):
             return {self._key(key): self.lower(item, depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -125,12 +128,6 @@ class Packer:
     def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
         items = [self.lower(item, depth + 1) for item in value]
         return Ext(_TUPLE, msgspec.msgpack.encode(items)) if isinstance(value, tuple) else items
-
-    def _text(self, value: str | bytes | bytearray) -> Any:
-        if len(value) <= _SHORT:
-            return str(value) if isinstance(value, str) else bytes(value)
-        data = value.encode() if isinstance(value, str) else value
-        return self._append(_TEXT if isinstance(value, str) else _BYTES, _SIZE.pack(len(data)), data)
 
     def _rich(self, value: Any, depth: int) -> Any:
         if isinstance(value, Image.Image):
@@ -182,7 +179,12 @@ class _Unpacker:
         if code == _BYTES:
             return bytes(self._take(_SIZE.unpack(data)[0]))
         if code == _TUPLE:
-            return self._tuple(data)
+            self.depth += 1
+            if self.depth > DEPTH:
+                raise WireError(f"tuples nest deeper than {DEPTH} levels")
+            items = tuple(self.decode(data))
+            self.depth -= 1
+            return items
         if code == _ARRAY and self.arrays:
             return self._array(data)
         raise WireError(f"an unknown kind of value ({code})")
@@ -199,14 +201,6 @@ class _Unpacker:
             raise WireError(f"an image of {width} by {height} pixels, at most {self.pixels} in all")
         name = _MODES[mode]
         return Image.frombytes(name, (width, height), self._take(width * height * len(name)))
-
-    def _tuple(self, data: memoryview) -> tuple[Any, ...]:
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise WireError(f"tuples nest deeper than {DEPTH} levels")
-        items = tuple(self.decode(data))
-        self.depth -= 1
-        return items
 
     def _array(self, data: memoryview) -> np.ndarray[Any, Any]:
         name, shape = msgspec.msgpack.decode(data, type=tuple[str, tuple[int, ...]])

@@ -32,7 +32,10 @@ def find_excess(pidfd: int, scratch: str) -> str:
     except (OSError, ValueError):
         return "" if _is_gone(pidfd) else "hid how many threads and files it has"
     try:
-        return _too_much([*_on_disk(scratch), *nameless])
+        sizes = [*_on_disk(scratch), *nameless]
+        if len(sizes) > SCRATCH_FILES:
+            return f"made more than {SCRATCH_FILES} files and folders"
+        return f"wrote more than {SCRATCH_BYTES >> 20} MiB of files" if sum(sizes) > SCRATCH_BYTES else ""
     except OSError:
         return "made folders that cannot be looked into"
 
@@ -42,12 +45,6 @@ def _is_gone(pidfd: int) -> bool:
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
     return bool(poller.poll(0))
-
-
-def _too_much(sizes: list[int]) -> str:
-    if len(sizes) > SCRATCH_FILES:
-        return f"made more than {SCRATCH_FILES} files and folders"
-    return f"wrote more than {SCRATCH_BYTES >> 20} MiB of files" if sum(sizes) > SCRATCH_BYTES else ""
 
 
 def _on_disk(scratch: str) -> Iterator[int]:

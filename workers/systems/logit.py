@@ -7,7 +7,6 @@ Loaded by `lab.laboratory` through the registry.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -22,14 +21,13 @@ from workers.protocols import (
     LabSettings,
     Progress,
     Response,
-    Surroundings,
     UnitIndex,
-    UnitRecord,
     VisionModel,
     no_progress,
     visible_part,
 )
-from workers.record.systems import OrdinaryActivations, SystemSpec
+from workers.record.systems import SystemSpec
+from workers.systems.indexed import IndexedSystem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,18 +38,8 @@ FAINT = 0.2
 """Share of the strongest evidence below which a place is not lit even so."""
 
 
-class Logit:
-    """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
-
-    def __init__(
-        self, spec: SystemSpec, model: Classifier, index: UnitIndex, surroundings: Surroundings = "dim"
-    ) -> None:
-        self.spec = spec
-        self._model = model
-        self._index = index
-        self._surroundings = surroundings
-        self._lock = threading.Lock()
-        self._exemplars: list[Exemplar] | None = None
+class Logit(IndexedSystem[Classifier]):
+    """A `Subject`; classes are indexed by their probabilities."""
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Probability in [0, 1] and masked image for each image."""
@@ -61,24 +49,7 @@ class Logit:
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """The images with the highest probabilities, highest first; empty if all are equal."""
-        record = self._index.unit(self.spec.layer, self.spec.unit, progress)
-        with self._lock:
-            if self._exemplars is None:
-                self._exemplars = self._measure(record)
-        return self._exemplars
-
-    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get: classes are indexed by their probabilities."""
-        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
-
-    def _measure(self, record: UnitRecord) -> list[Exemplar]:
-        pictures = [self._index.picture(position) for position in record.positions]
-        responses = self.respond([picture.image for picture in pictures])
-        found = [
-            Exemplar(response.activation, picture, response.masked, position)
-            for response, picture, position in zip(responses, pictures, record.positions, strict=True)
-        ]
-        return sorted(found, key=lambda each: -each.activation)
+        return sorted(super().exemplars(progress), key=lambda each: -each.activation)
 
     def _masked(self, image: Image, region: NDArray[np.float32]) -> Image:
         """Bright where the evidence is above its own quantile and not faint."""

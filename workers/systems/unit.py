@@ -6,7 +6,6 @@ by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registr
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +15,23 @@ from workers.lab.imaging import in_parallel, mask_image, surroundings_of
 from workers.protocols import (
     WHOLE_IMAGE,
     Box,
-    Exemplar,
     LabSettings,
-    Progress,
     Response,
     Surroundings,
     UnitIndex,
-    UnitRecord,
     VisionModel,
-    no_progress,
     visible_part,
 )
-from workers.record.systems import OrdinaryActivations, SystemSpec
+from workers.record.systems import SystemSpec
+from workers.systems.indexed import IndexedSystem
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class Unit:
-    """A `Subject`. Safe for threads: the model holds its own lock for each batch."""
+class Unit(IndexedSystem[VisionModel]):
+    """A `Subject`."""
 
     def __init__(
         self,
@@ -45,13 +41,8 @@ class Unit:
         batch_size: int,
         surroundings: Surroundings = "dim",
     ) -> None:
-        self.spec = spec
-        self._model = model
-        self._index = index
+        super().__init__(spec, model, index, surroundings)
         self._batch_size = batch_size
-        self._surroundings = surroundings
-        self._lock = threading.Lock()
-        self._exemplars: list[Exemplar] | None = None
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Activation and masked image for each image."""
@@ -60,26 +51,6 @@ class Unit:
         return in_parallel(
             lambda pair: response(*pair, threshold, visible_part(self._model, pair[0].size), self._surroundings), pairs
         )
-
-    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """Best first; empty if no image of the dataset activates the unit."""
-        record = self._index.unit(self.spec.layer, self.spec.unit, progress)
-        with self._lock:
-            if self._exemplars is None:
-                self._exemplars = self._measure(record)
-        return self._exemplars
-
-    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get."""
-        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
-
-    def _measure(self, record: UnitRecord) -> list[Exemplar]:
-        pictures = [self._index.picture(position) for position in record.positions]
-        responses = self.respond([picture.image for picture in pictures])
-        return [
-            Exemplar(response.activation, picture, response.masked, position)
-            for response, picture, position in zip(responses, pictures, record.positions, strict=True)
-        ]
 
     def _maps(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
         """The unit's map for each image, (h, w)."""

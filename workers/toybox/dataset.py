@@ -7,10 +7,10 @@ Called through the registry, by the exemplar index.
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from PIL import Image
 
+from workers.files import atomic_write
 from workers.lab.imaging import encode_png
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.toybox.world import splits
@@ -64,7 +64,5 @@ class ToyboxScenes:
         from workers.toybox.world import render
 
         image = render.render(splits.scene("validation", index), splits.NATIVE)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=self._folder, suffix=".partial", delete=False) as file:
+        with atomic_write(self._path(index)) as file:
             file.write(encode_png(image))
-        Path(file.name).replace(self._path(index))

@@ -17,9 +17,8 @@ from workers.protocols import Json, LabSettings
 from workers.toybox.networks import nets
 from workers.toybox.networks.sight import DetectedScene, detect_scenes
 from workers.toybox.world.prompts import caption
-from workers.toybox.world.scenes import Scene, Thing
+from workers.toybox.world.scenes import WHEN, Scene, Thing
 
-_WHEN = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 _BATCH = 32
 _MOST = 8
 """Parts of a summary."""
@@ -94,7 +93,7 @@ def _shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]
 
 def _said(word: str, words: nets.Vocabulary) -> str:
     if word in words.lights:
-        return f"are {_WHEN.get(word, word)}"
+        return f"are {WHEN.get(word, word)}"
     if word in words.grounds:
         return f"are on {word}"
     return f"show something {word}" if word in words.colours else f"show a {word}"

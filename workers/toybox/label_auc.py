@@ -6,21 +6,22 @@ is a text. Called by the benchmark of the scripted scientist.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from workers.errors import RequestError
+from workers.toybox.networks.metrics import area_under_curve
 from workers.toybox.world.concepts import Concept, matches_any, parse_label
-from workers.toybox.world.scenes import Scene
+from workers.toybox.world.scenes import CHOICES, Scene
 from workers.toybox.world.words import read_words
 
 EACH = 20
 """Scenes on either side."""
 _TRIES = 200
 _LEAST_READ = 0.5
-_PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 Respond = Callable[[Sequence[Scene]], Sequence[float]]
 """A unit: an activation for each scene."""
@@ -77,7 +78,7 @@ def _beyond(label: str) -> str:
             seen = set()
         on_ground = word.kind == "relation" and after is not None and after.kind == "ground"
         joins = word.kind in ("and", "not", "side", "relation") and word.text != "," and not on_ground
-        if joins or word.text in _CONDITIONS or (word.kind in _PROPERTIES and word.kind in seen):
+        if joins or word.text in _CONDITIONS or (word.kind in CHOICES and word.kind in seen):
             return f'"{word.text}"'
         seen.add(word.kind)
     return ""
@@ -90,18 +91,7 @@ def label_auc(label: str, respond: Respond, seed: int, each: int = EACH) -> floa
     """
     exam = make_label_test(label, seed, each)
     activations = list(respond([*exam.described, *exam.others]))
-    return auc(activations[:each], activations[each:])
-
-
-def auc(high: Sequence[float], low: Sequence[float]) -> float:
-    """The share of pairs in which one of `high` exceeds one of `low`, ties counting half (Mann and Whitney 1947).
-
-    NaN if either is empty.
-    """
-    if not high or not low:
-        return math.nan
-    won = sum((a > b) + 0.5 * (a == b) for a in high for b in low)
-    return won / (len(high) * len(low))
+    return area_under_curve(np.array(activations[:each]), np.array(activations[each:]))
 
 
 def shuffle_labels(count: int, seed: int) -> list[int]:

@@ -69,30 +69,34 @@ class ReplyRequest:
         """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
         try:
             with Connection(self.provider, self.patience.connect) as line:
-                return self._answered(line, emit, seed)
+                while True:
+                    heard = ReplyStream(host_of(self.provider))
+                    setback = self._ask(line, heard, emit, seed)
+                    if setback is None:
+                        return Reply(
+                            heard.reply,
+                            self.spent,
+                            self.said.captions,
+                            setbacks=tuple(self.setbacks),
+                            reasoning=heard.reasoning,
+                        )
+                    if heard.reply:
+                        emit(None)
+                    self._adapt(setback, heard, emit)
         except MaiaError as error:
             error.spent = self.spent
             raise
 
-    def _answered(self, line: Connection, emit: Emit, seed: int) -> Reply:
-        while True:
-            heard = ReplyStream(host_of(self.provider))
-            setback = self._ask(line, heard, emit, seed)
-            if setback is None:
-                return Reply(
-                    heard.reply,
-                    self.spent,
-                    self.said.captions,
-                    setbacks=tuple(self.setbacks),
-                    reasoning=heard.reasoning,
-                )
-            if heard.reply:
-                emit(None)
-            self._adapt(setback, heard, emit)
-
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
-        optional = self._optional(seed)
+        # Parameters that are good to have, without those that this provider does not take.
+        wished: dict[str, Any] = {
+            "seed": (seed + self.failures + self.insisted) % _SEEDS,
+            "stream_options": {"include_usage": True},
+        }
+        if self.limit and (name := self._limit_name()):
+            wished[name] = self.limit
+        optional = {name: value for name, value in wished.items() if name not in self.unwanted}
         plain = SYSTEM_MESSAGE in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
         if plain:
@@ -104,24 +108,17 @@ class ReplyRequest:
         except ProviderError as setback:
             return setback
         finally:
-            self._account(heard)
+            # Whatever was streamed was paid for. Providers that do not say how much it was are estimated.
+            if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
+                prompt = heard.prompt_tokens or self.said.tokens
+                completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+                self.spent = pricing.add_usage(
+                    self.spent, pricing.price_usage(self.provider.prices, self.model, prompt, completion)
+                )
         return ReplyRepeated() if heard.reply.strip() == self._final_answer() and not self.insisted else None
 
     def _final_answer(self) -> str:
         return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
-
-    def _optional(self, seed: int) -> dict[str, Any]:
-        """Parameters that are good to have, without those that this provider does not take.
-
-        A reply that failed is asked for with another seed, or it would fail again.
-        """
-        wished: dict[str, Any] = {
-            "seed": (seed + self.failures + self.insisted) % _SEEDS,
-            "stream_options": {"include_usage": True},
-        }
-        if self.limit and (name := self._limit_name()):
-            wished[name] = self.limit
-        return {name: value for name, value in wished.items() if name not in self.unwanted}
 
     def _limit_name(self) -> str:
         """OpenAI's own models want the new name; other servers know the old one, but for those that refuse it."""
@@ -179,15 +176,6 @@ class ReplyRequest:
             f"with its reply (MAIA_OPENAI_CONTEXT_TOKENS={self.provider.context_tokens}). Fork the run from an earlier "
             "round, or choose a model with a larger context window."
         )
-
-    def _account(self, heard: ReplyStream) -> None:
-        """Whatever was streamed was paid for. Providers that do not say how much it was are estimated."""
-        if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
-            prompt = heard.prompt_tokens or self.said.tokens
-            completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
-            self.spent = pricing.add_usage(
-                self.spent, pricing.price_usage(self.provider.prices, self.model, prompt, completion)
-            )
 
 
 def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:

@@ -95,7 +95,13 @@ class ReplyStream:
     def _take(self, chunk: Any) -> tuple[str | None, ...]:
         """What the chunk adds to the reply. The SDK checks nothing, so anything may be in it."""
         try:
-            self._count(chunk.usage)
+            # Some providers count as they go: the last figures are the whole. Some leave out what was thought.
+            with suppress(AttributeError, TypeError, ValueError):
+                prompt, answer, total = (
+                    max(0, int(getattr(chunk.usage, f"{name}_tokens") or 0))
+                    for name in ("prompt", "completion", "total")
+                )
+                self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
@@ -107,25 +113,11 @@ class ReplyStream:
             raise TransientError("sent a malformed piece of a reply") from error
         self.text += piece
         self._watch()
-        return self._shown()
-
-    def _shown(self) -> tuple[str | None, ...]:
-        """What is new of the reply; begun anew where what was taken for it turns out to be a thought."""
+        # What is new of the reply; begun anew where what was taken for it turns out to be a thought.
         before, self.reply = self.reply, split_thought(self.text)[1]
         if self.reply.startswith(before):
             return (self.reply[len(before) :],)
         return None, self.reply
-
-    def _count(self, usage: Any) -> None:
-        """Some providers count as they go: the last figures are the whole. Some leave out what was thought.
-
-        Figures that cannot be read count as none.
-        """
-        with suppress(AttributeError, TypeError, ValueError):
-            prompt, answer, total = (
-                max(0, int(getattr(usage, f"{name}_tokens") or 0)) for name in ("prompt", "completion", "total")
-            )
-            self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
 
     def _watch(self) -> None:
         written = len(self.text) + len(self.thought)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,7 +34,13 @@ def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
 def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
     kind, folder = source.modules[name], source.folder / name
     try:
-        module, report = _read(kind, folder, dtype)
+        diffusers = load_diffusers()
+        more: dict[str, Any] = {"variant": variant_of(folder)}
+        if issubclass(kind, diffusers.ModelMixin):
+            more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()
+        module, report = kind.from_pretrained(
+            str(folder), dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True, **more
+        )
     except Exception as error:  # a broken checkpoint raises anything
         if out_of_memory(error):
             raise
@@ -43,16 +48,6 @@ def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
     if lacking := sorted(report["missing_keys"]):
         raise source.broken(f"the file of {name} lacks {len(lacking)} of its weights, {lacking[0]} among them")
     return module.eval()
-
-
-def _read(kind: type[Any], folder: Path, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
-    diffusers = load_diffusers()
-    more: dict[str, Any] = {"variant": variant_of(folder)}
-    if issubclass(kind, diffusers.ModelMixin):
-        more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()
-    return kind.from_pretrained(
-        str(folder), dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True, **more
-    )
 
 
 def working_size(pipeline: Any, size: tuple[int, int], wanted: int = 0) -> tuple[int, int]:

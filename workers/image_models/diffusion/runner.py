@@ -73,7 +73,12 @@ class PipelineRunner:
         self._settings = settings
         self._batch_size = max(1, settings.image_batch) if source.batches else 1
         self._side = settings.edit_size if source.use == "edit" else settings.image_size
-        self._chosen = _chosen(source, settings)
+        # What the settings want otherwise than the pipeline's authors, of what its call takes.
+        steps, guidance = settings.image_steps, settings.image_guidance
+        if source.use == "edit":
+            steps, guidance = settings.edit_steps or steps, settings.edit_guidance
+        wanted = {"num_inference_steps": steps, "guidance_scale": guidance}
+        self._chosen = {name: value for name, value in wanted.items() if value and source.takes(name)}
         self._calls = source.defaults | self._chosen | ({"side": self._side} if self._side else {})
         self._store = ImageStore(settings.state / "generated")
         self._slot = settings.model_cache.slot(
@@ -180,15 +185,6 @@ class PipelineRunner:
             f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
             f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
         )
-
-
-def _chosen(source: PipelineSource, settings: LabSettings) -> dict[str, int | float]:
-    """What the settings want otherwise than the pipeline's authors, of what its call takes."""
-    steps, guidance = settings.image_steps, settings.image_guidance
-    if source.use == "edit":
-        steps, guidance = settings.edit_steps or steps, settings.edit_guidance
-    wanted = {"num_inference_steps": steps, "guidance_scale": guidance}
-    return {name: value for name, value in wanted.items() if value and source.takes(name)}
 
 
 def _stepped(

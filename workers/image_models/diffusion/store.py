@@ -5,26 +5,19 @@ Files lie in `<state>/generated/ab/<key>.png`. They are not compressed: reading 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
-import struct
-import threading
-import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from workers.errors import MachineryError
+from workers.files import atomic_write, hold_lock
 from workers.protocols import Json, Picture
-
-_WAIT = 0.05
-"""Seconds between two looks at a lock that another thread or process holds."""
 
 
 def request_key(**parts: Json) -> str:
@@ -49,14 +42,8 @@ class ImageStore:
 
     def keep(self, key: str, picture: Picture) -> None:
         """Write it whole or not at all. Raises MachineryError if the disk does not take it."""
-        path = self._path(key)
-        part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.part")
-        with self._on_disk():
-            try:
-                part.write_bytes(plain_png(picture.image, picture.remark))
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
+        with self._on_disk(), atomic_write(self._path(key)) as file:
+            file.write(plain_png(picture.image, picture.remark))
 
     @contextmanager
     def alone(self, keys: Sequence[str], waiting: Callable[[], None]) -> Iterator[None]:
@@ -68,11 +55,7 @@ class ImageStore:
         with ExitStack() as held:
             for folder in sorted({self._path(key).parent for key in keys}):
                 with self._on_disk():
-                    folder.mkdir(parents=True, exist_ok=True)
-                    file = held.enter_context((folder / "lock").open("w"))
-                while not _taken(file.fileno()):
-                    waiting()
-                    time.sleep(_WAIT)
+                    held.enter_context(hold_lock(folder / "lock", waiting))
             yield
 
     @contextmanager
@@ -90,29 +73,8 @@ class ImageStore:
 
 
 def plain_png(image: Image.Image, remark: str) -> bytes:
-    """The RGB image as PNG with neither filters nor compression, and the remark as text in it."""
-    pixels = np.asarray(image).reshape(image.height, -1)
-    rows = np.pad(pixels, ((0, 0), (1, 0)))  # each row begins with the number of its filter: 0, none
-    header = struct.pack(">IIBBBBB", image.width, image.height, 8, 2, 0, 0, 0)
-    text = b"remark\0\0\0\0\0" + remark.encode(errors="replace")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        _chunk(kind, data)
-        for kind, data in [
-            (b"IHDR", header),
-            (b"iTXt", text),
-            (b"IDAT", zlib.compress(rows.tobytes(), 0)),
-            (b"IEND", b""),
-        ]
-    )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def _taken(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    """The RGB image as PNG without compression, and the remark as text in it."""
+    about, buffer = PngInfo(), BytesIO()
+    about.add_itxt("remark", remark.encode(errors="replace").decode())
+    image.save(buffer, "PNG", compress_level=0, pnginfo=about)
+    return buffer.getvalue()

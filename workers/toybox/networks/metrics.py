@@ -54,10 +54,13 @@ def intersection_over_union(counts: NDArray[np.int64]) -> Floats:
     return overlap
 
 
-def area_under_curve(positive: Floats, negative: Floats) -> float:
-    """Chance that a positive scores higher than a negative, ties counting half (Mann and Whitney)."""
-    if not len(positive) or not len(negative):
+def area_under_curve(high: Floats, low: Floats) -> float:
+    """The chance that one of `high` exceeds one of `low`, ties counting half (Mann and Whitney 1947).
+
+    NaN if either is empty.
+    """
+    if not len(high) or not len(low):
         return float("nan")
-    above = (positive[:, None] > negative[None, :]).mean()
-    equal = (positive[:, None] == negative[None, :]).mean()
-    return float(above + equal / 2)
+    ordered = np.sort(low)
+    below = np.searchsorted(ordered, high, "left") + np.searchsorted(ordered, high, "right")
+    return float(below.mean() / (2 * len(low)))

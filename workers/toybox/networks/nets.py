@@ -21,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from workers.errors import MachineryError
+from workers.files import atomic_write
 from workers.lab.imaging import in_parallel
 
 INPUT = 96
@@ -189,10 +190,8 @@ def save_weights(network: ToyboxNet | ToyboxEyes, path: Path) -> None:
     """Write a network and its vocabulary, in one step: a reader sees the old file or the new one."""
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     data = save(tensors, metadata={"vocabulary": network.vocabulary.to_json()})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+    with atomic_write(path) as file:
+        file.write(data)
 
 
 def load_net(path: Path = NET_FILE) -> ToyboxNet:

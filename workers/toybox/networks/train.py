@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from workers.files import atomic_write
 from workers.toybox.networks import examples
 from workers.toybox.networks.evaluation import Metrics, evaluate_eyes, evaluate_net
 from workers.toybox.networks.examples import Examples
@@ -98,33 +99,23 @@ def fit(course: TrainingTask, lessons: Sequence[TrainingStage], recipe: Training
         keep = {"network": course.network, "optimizer": optimizer, "schedule": schedule}
         for epoch in range(_resume(checkpoint, keep, number), lesson.epochs):
             rng = torch.Generator().manual_seed(recipe.seed * 1000 + epoch)
-            _epoch(course, lesson, optimizer, schedule, rng, f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}")
+            # One pass over the examples, in an order that follows from `rng` alone.
+            title = f"{lesson.name}, epoch {epoch + 1} of {lesson.epochs}"
+            order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
+            course.network.train()
+            with tqdm(torch.split(order, lesson.batch)[: len(order) // lesson.batch], desc=title, unit="batch") as bar:
+                for numbers in bar:
+                    flipped = bool(torch.rand((), generator=rng) < 0.5)
+                    pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
+                    loss = course.loss(pixels.flip(2) if flipped else pixels, lesson, numbers, flipped)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    schedule.step()
+                    course.after_step()
+                    bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
             _save_checkpoint(checkpoint, keep, number, epoch + 1)
     course.network.eval()
-
-
-def _epoch(
-    course: TrainingTask,
-    lesson: TrainingStage,
-    optimizer: torch.optim.Optimizer,
-    schedule: torch.optim.lr_scheduler.LRScheduler,
-    rng: torch.Generator,
-    title: str,
-) -> None:
-    """One pass over the examples, in an order that follows from `rng` alone."""
-    order: Tensor = torch.randperm(len(lesson.learnt), generator=rng)
-    course.network.train()
-    with tqdm(torch.split(order, lesson.batch)[: len(order) // lesson.batch], desc=title, unit="batch") as bar:
-        for numbers in bar:
-            flipped = bool(torch.rand((), generator=rng) < 0.5)
-            pixels = torch.from_numpy(lesson.learnt.images[numbers.numpy()])
-            loss = course.loss(pixels.flip(2) if flipped else pixels, lesson, numbers, flipped)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-            course.after_step()
-            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
 
 
 def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
@@ -140,11 +131,9 @@ def _resume(checkpoint: Path, keep: dict[str, Any], lesson: int) -> int:
 
 
 def _save_checkpoint(checkpoint: Path, keep: dict[str, Any], lesson: int, epoch: int) -> None:
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    partial = checkpoint.with_suffix(".partial")
     states = {name: part.state_dict() for name, part in keep.items()}
-    torch.save(states | {"lesson": lesson, "epoch": epoch}, partial)
-    partial.replace(checkpoint)
+    with atomic_write(checkpoint) as file:
+        torch.save(states | {"lesson": lesson, "epoch": epoch}, file)
 
 
 # --- the command --------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from workers.toybox.scientist import describing, designs, replies
 from workers.toybox.scientist.reading import ListedHypothesis
 from workers.toybox.scientist.replies import PlannedReply
-from workers.toybox.scientist.scoring import CHOICES, SINGLES
+from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
-from workers.toybox.world.scenes import Scene
+from workers.toybox.world.scenes import CHOICES, Scene
 
 _SHOWN = 96
 _ORIGINALS = 24

@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workers.toybox.scientist.scoring import CHOICES, Label
+from workers.toybox.scientist.scoring import Label
 from workers.toybox.world.concepts import Concept, matches_any
 from workers.toybox.world.prompts import caption
-from workers.toybox.world.scenes import Scene, compose
+from workers.toybox.world.scenes import CHOICES, Scene, compose
 
 _TRIES = 50
 

@@ -46,19 +46,15 @@ def of_leading(view: ScientistView) -> str:
 
 def of_edits(view: ScientistView) -> str:
     """What single changes did to the activation."""
-    effects = _effects(view)
-    if not effects:
-        return "No edit could be compared with its original."
-    return "Changing one property of images that the unit responds to, I found: " + "; ".join(effects) + "."
-
-
-def _effects(view: ScientistView) -> list[str]:
-    """For each property: means before and after it was changed, and how often the activation fell."""
+    # For each property: means before and after it was changed, and how often the activation fell.
     found: dict[str, list[tuple[float, float]]] = {}
     for before, after in pair_edits(view.evidence.trials):
         if name := changed_property(before.scene, after.scene):
             found.setdefault(name, []).append((before.activation, after.activation))
-    return [_effect(name, both) for name, both in found.items()]
+    effects = [_effect(name, both) for name, both in found.items()]
+    if not effects:
+        return "No edit could be compared with its original."
+    return "Changing one property of images that the unit responds to, I found: " + "; ".join(effects) + "."
 
 
 def _effect(name: str, both: Sequence[tuple[float, float]]) -> str:

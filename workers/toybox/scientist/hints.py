@@ -7,9 +7,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from workers.toybox.scientist.scoring import CHOICES
 from workers.toybox.world.concepts import Concept
-from workers.toybox.world.scenes import Scene
+from workers.toybox.world.scenes import CHOICES, Scene
 
 _AT_LEAST = 3
 _CLEAR = 3.0

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workers.toybox.networks.metrics import area_under_curve
 from workers.toybox.scientist.reading import ListedHypothesis
-from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, auc, normalize_label
+from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label
 from workers.toybox.world.concepts import parse_label, phrase_label
 
 _GOOD = 0.8
@@ -56,7 +57,7 @@ def _idle(label: Label, evidence: TrialEvidence) -> str:
     for concept in label:
         for name in concept.named if len(concept.named) > 1 else ():
             shown, without = evidence.with_and_without(label, concept, name)
-            if min(len(shown), len(without)) >= ENOUGH and auc(shown, without) < _NO_DIFFERENCE:
+            if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
                 return (
                     f"the {name} makes no difference: {shown.mean():.2f} on average with it, n={len(shown)}, "
                     f"{without.mean():.2f} without, n={len(without)}"

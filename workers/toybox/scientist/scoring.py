@@ -15,15 +15,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.toybox.networks.metrics import area_under_curve
 from workers.toybox.scientist.trials import Trial
 from workers.toybox.world.concepts import Concept
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
+from workers.toybox.world.scenes import CHOICES
 
 Label = tuple[Concept, ...]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-CHOICES = {"noun": NOUNS, "colour": COLOURS, "size": SIZES, "ground": GROUNDS, "light": LIGHTS}
 SINGLES = tuple(Concept(**{name: word}) for name, words in CHOICES.items() for word in words)
 """Every concept that names one property."""
 
@@ -89,24 +89,21 @@ class TrialEvidence:
     def shows(self, concept: Concept) -> Mask:
         """Which trials show a concept."""
         if concept not in self._masks:
-            self._masks[concept] = self._shows(concept)
-        return self._masks[concept]
-
-    def _shows(self, concept: Concept) -> Mask:
-        shown = np.ones(len(self), dtype=bool)
-        for name, words in self._around.items():
-            if (word := getattr(concept, name)) is not None:
-                shown &= words == word
-        if concept.about_things:
-            rows, words_of = self._things
-            fits = np.ones(len(rows), dtype=bool)
-            for name, words in words_of.items():
+            shown = np.ones(len(self), dtype=bool)
+            for name, words in self._around.items():
                 if (word := getattr(concept, name)) is not None:
-                    fits &= words == word
-            there = np.zeros(len(self), dtype=bool)
-            there[rows[fits]] = True
-            shown &= there
-        return shown
+                    shown &= words == word
+            if concept.about_things:
+                rows, words_of = self._things
+                fits = np.ones(len(rows), dtype=bool)
+                for name, words in words_of.items():
+                    if (word := getattr(concept, name)) is not None:
+                        fits &= words == word
+                there = np.zeros(len(self), dtype=bool)
+                there[rows[fits]] = True
+                shown &= there
+            self._masks[concept] = shown
+        return self._masks[concept]
 
     def described(self, label: Iterable[Concept]) -> Mask:
         """Which trials at least one alternative describes."""
@@ -133,7 +130,7 @@ class TrialEvidence:
         found = []
         for concept in label:
             shown = self.activations[self.shows(concept)]
-            found.append((auc(shown, self.activations[near]) + auc(shown, self.activations[others])) / 2)
+            found += [area_under_curve(shown, self.activations[rest]) for rest in (near, others)]
         return float(np.mean(found)) if found else math.nan
 
     def measure(self, label: Label) -> LabelScore:
@@ -156,15 +153,6 @@ class TrialEvidence:
             return hope - 0.5 if hope > 0.5 else -1.0
         doubted = (seen * fewest + hope * _DOUBT) / (fewest + _DOUBT)
         return doubted - _PRICE * (sum(len(each.named) for each in label) - 1)
-
-
-def auc(high: Floats, low: Floats) -> float:
-    """The chance that one of `high` exceeds one of `low`, ties counting half; NaN if either is empty."""
-    if not len(high) or not len(low):
-        return math.nan
-    ordered = np.sort(low)
-    below = np.searchsorted(ordered, high, "left") + np.searchsorted(ordered, high, "right")
-    return float(below.mean() / (2 * len(low)))
 
 
 def search_labels(evidence: TrialEvidence, hints: Iterable[Concept] = (), hope: float = 0.5) -> list[Label]:

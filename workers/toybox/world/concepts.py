@@ -10,11 +10,19 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES, Scene, Thing, compose, random_scene
+from workers.toybox.world.scenes import (
+    CHOICES,
+    COLOURS,
+    NOUNS,
+    SIZES,
+    WHEN,
+    Scene,
+    Thing,
+    compose,
+    random_scene,
+)
 from workers.toybox.world.words import Word, plural, read_words
 
-_CHOICES = {"noun": NOUNS, "colour": COLOURS, "size": SIZES, "ground": GROUNDS, "light": LIGHTS}
-_AT = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 _TRIES = 100
 
 
@@ -52,7 +60,7 @@ class Concept:
         if not self.about_things:
             return f"{self.light + ' ' if self.light else ''}scenes{ground}"
         head = [word for word in (self.size, self.colour) if word]
-        return " ".join([*head, plural(self.noun or "thing")]) + ground + (f" {_AT[self.light]}" if self.light else "")
+        return " ".join([*head, plural(self.noun or "thing")]) + ground + (f" {WHEN[self.light]}" if self.light else "")
 
     def sample(self, rng: random.Random) -> Scene:
         """A scene that it describes; everything else is random, and usually there are other things too."""
@@ -68,7 +76,7 @@ class Concept:
                 "A concept that names nothing has no hard negative: name a noun, colour, size, ground or light."
             )
         name = rng.choice(self.named)
-        other = rng.choice([word for word in _CHOICES[name] if word != getattr(self, name)])
+        other = rng.choice([word for word in CHOICES[name] if word != getattr(self, name)])
         if name in ("ground", "light"):
             return self.sample(rng).under(**{name: other})
         nearly = replace(self, **{name: other})
@@ -115,7 +123,7 @@ def parse_label(text: str) -> tuple[Concept, ...]:
             concept = replace(concept, noun=noun)
         if concept.named and concept.about_things:
             noun = concept.noun
-        if concept.named and any(word.kind in _CHOICES for word in words):
+        if concept.named and any(word.kind in CHOICES for word in words):
             concepts.append(concept)
     return tuple(dict.fromkeys(reversed(concepts)))
 
@@ -134,7 +142,7 @@ def _concept(words: Sequence[Word]) -> Concept:
     """What the first word of each kind says."""
     said: dict[str, str] = {}
     for word in words:
-        if word.kind in _CHOICES:
+        if word.kind in CHOICES:
             said.setdefault(word.kind, word.value)
     return Concept(**said)
 

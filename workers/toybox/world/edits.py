@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from workers.errors import ToolMisuse
 from workers.toybox.world.prompts import Phrases, caption, parse_words, unknown_words
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
+from workers.toybox.world.scenes import CHOICES, COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
 from workers.toybox.world.words import Word, join_words, plural, read_words
 
 _ADD = {"add", "put", "place", "insert", "include"}
@@ -38,7 +38,6 @@ ABILITIES = (
     f"({join_words(GROUNDS)}) and the light ({join_words(LIGHTS)})."
 )
 """Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
-_PROPERTIES = ("noun", "colour", "size", "ground", "light")
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _remove(scene: Scene, gone: set[int]) -> Scene:
 def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
     """Something that is there, made into something else."""
     before, after = _sides(words)
-    said = [word.kind for word in after if word.kind in _PROPERTIES]
+    said = [word.kind for word in after if word.kind in CHOICES]
     around = _value(after, "ground") or _value(after, "light")
     counted = any(word.kind == "count" and word.value != "1" for word in after)
     if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _relates(words) or counted:

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, Scene, Thing, compose
+from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, WHEN, Scene, Thing, compose
 from workers.toybox.world.words import Word, join_words, plural, read_words
 
 _REPORTED = 12
 """At most so many words are reported as not understood."""
 _NUMBERS = {1: "a", 2: "two", 3: "three"}
-_AT = {"day": "by day", "sunset": "at sunset", "night": "at night"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def caption(scene: Scene) -> str:
     whole = (
         join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
     )
-    return f"{whole} on {scene.ground} {_AT[scene.light]}"
+    return f"{whole} on {scene.ground} {WHEN[scene.light]}"
 
 
 def facts(scene: Scene) -> tuple[object, ...]:

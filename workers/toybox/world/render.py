@@ -106,7 +106,9 @@ class Renderer:
         lamps = LAMPS[scene.light]
         self._light(scene.light, lamps)
         _draw(self._colour, self._shade)
-        shadow = _soft(self._shade.reds(), self.size)
+        mask = self._shade.reds()
+        blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(self.size / 100))
+        shadow = np.asarray(blurred, np.float32) / np.float32(255)
         toys = np.asarray(self._colour.picture().reduce(_FINER), np.float32) / 255
         shaded = ground * (1 - lamps.shadow * shadow[..., None])
         return _to_image(toys[..., :3] + shaded * (1 - toys[..., 3:]))
@@ -260,12 +262,6 @@ def _stand(parent: NodePath, thing: Thing, foot: float, tag: int) -> None:
 
 
 # --- pixels -----------------------------------------------------------------------------------------
-
-
-def _soft(mask: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
-    """A shadow's mask with soft borders, from 0 to 1."""
-    blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(size / 100))
-    return np.asarray(blurred, np.float32) / np.float32(255)
 
 
 def _to_image(pixels: NDArray[Any]) -> Image.Image:

@@ -58,6 +58,15 @@ SIZES = ("small", "large")
 SCALES: Mapping[str, float] = {"small": 0.56, "large": 1.0}
 GROUNDS = ("grass", "sand", "snow", "water", "wood", "brick", "carpet", "tiles")
 LIGHTS = ("day", "sunset", "night")
+WHEN: Mapping[str, str] = {"day": "by day", "sunset": "at sunset", "night": "at night"}
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "noun": NOUNS,
+    "colour": COLOURS,
+    "size": SIZES,
+    "ground": GROUNDS,
+    "light": LIGHTS,
+}
+"""What can be said of a toy, or of what is around it: property -> its words."""
 
 MAX_THINGS = 6
 BACKDROPS = 16

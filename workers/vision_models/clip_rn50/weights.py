@@ -64,7 +64,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        if _is_archive(path):
+        if zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
             return _read_archive(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
@@ -72,11 +72,6 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise MissingPart(f"{path} cannot be read as weights: {reason} Fetch the file again.") from error
     found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
     return {key.removeprefix("module."): value for key, value in found.items()}
-
-
-def _is_archive(path: Path) -> bool:
-    """Whether a file is a TorchScript archive: it carries code beside its numbers."""
-    return zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist())
 
 
 class _Module:

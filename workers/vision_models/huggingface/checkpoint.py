@@ -138,11 +138,7 @@ def _head(config: Any) -> str:
 
     architecture = str((config.architectures or [""])[0])
     known = modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.get(config.model_type)
-    return architecture if architecture in _names(known) else ""
-
-
-def _names(entry: Any) -> tuple[str, ...]:
-    return entry if isinstance(entry, tuple) else (entry,)
+    return architecture if architecture in (known if isinstance(known, tuple) else (known,)) else ""
 
 
 def _brief(error: Exception) -> str:

@@ -1,0 +1,50 @@
+"""Files that several threads and processes write: whole or not at all, and by one of them at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_PAUSE = 0.05
+"""Seconds between two looks at a lock that another thread or process holds."""
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path` when it is complete: readers see the old one or the new one.
+
+    Makes its folder. What is left of a killed process ends in ".part". Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def hold_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock file. `waiting` is called again and again until it is ours; what it raises ends the wait.
+
+    The lock belongs to the open file, so threads exclude one another too, and a killed process leaves none behind.
+    Makes its folder. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                waiting()
+                time.sleep(_PAUSE)
+        yield

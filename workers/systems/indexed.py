@@ -1,0 +1,55 @@
+"""What the systems have in common whose exemplars an index of a dataset knows: theirs are found there, once."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from PIL.Image import Image
+
+from workers.protocols import (
+    Exemplar,
+    Progress,
+    Response,
+    Surroundings,
+    UnitIndex,
+    VisionModel,
+    no_progress,
+)
+from workers.record.systems import OrdinaryActivations, SystemSpec
+
+Model = TypeVar("Model", bound=VisionModel)
+
+
+class IndexedSystem(ABC, Generic[Model]):
+    """A `Subject` that is one unit of a model. Safe for threads: the model holds its own lock for each batch."""
+
+    def __init__(self, spec: SystemSpec, model: Model, index: UnitIndex, surroundings: Surroundings = "dim") -> None:
+        self.spec = spec
+        self._model = model
+        self._index = index
+        self._surroundings = surroundings
+        self._lock = threading.Lock()
+        self._exemplars: list[Exemplar] | None = None
+
+    @abstractmethod
+    def respond(self, images: Sequence[Image]) -> list[Response]:
+        """Activation and masked image for each image."""
+
+    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
+        """Best first, as this system answers; empty if no image of the dataset activates it more than the others."""
+        positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions
+        with self._lock:
+            if self._exemplars is None:
+                pictures = [self._index.picture(position) for position in positions]
+                measured = zip(self.respond([each.image for each in pictures]), pictures, positions, strict=True)
+                self._exemplars = [
+                    Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured
+                ]
+            return self._exemplars
+
+    def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
+        """What ordinary images of the dataset get."""
+        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
