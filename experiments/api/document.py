@@ -18,7 +18,7 @@ ANY = (400, 401, 403, 404, 413, 422, 429, 500)
 WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
-        *("try_run_again", "ask_for_exemplars", "go_on_with_job", "edit_label", "delete_label"),
+        *("try_run_again", "ask_for_exemplars", "resume_job", "edit_label", "delete_label"),
         *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),

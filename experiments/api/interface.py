@@ -37,9 +37,9 @@ OPERATIONS = (
     *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
     *("gallery.experiments_api", "gallery.observations_api", "gallery.images_api"),
-    *("installation.catalogue_api", "units.api", "units.similar_api", "units.labels_api", "search.api"),
+    *("installation.api", "units.api", "units.similar_api", "units.labels_api", "search.api"),
     *("reviews.api", "reviews.agreement.api", "pairwise.api"),
-    *("exchange.export_api", "exchange.import_api", "installation.jobs_api"),
+    *("exchange.export_api", "exchange.import_api"),
 )
 """Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 

@@ -20,7 +20,7 @@ from experiments.api.problems import Refusal
 from experiments.core.notify import reported
 from experiments.exchange import export_pages as files
 from experiments.gallery.images_api import binary
-from experiments.installation.jobs_api import Progress
+from experiments.installation.api import Progress
 from experiments.models import Export
 from experiments.models.api_token import Scope
 from experiments.models.exchange import Format

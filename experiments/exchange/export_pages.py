@@ -20,10 +20,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, audit, notify, worker_status
 from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.exchange import export_query
 from experiments.exchange.safe_zip import Refused
-from experiments.installation import job_pages
+from experiments.installation.actions import start_job
 from experiments.models import Export, Job
 from experiments.models.exchange import NOUNS, Format, What
 from experiments.models.job import MOVING, JobKind, JobStatus
@@ -97,7 +98,7 @@ def make(request: HttpRequest) -> HttpResponse:
 @transaction.atomic
 def begin(request: HttpRequest, what: str, form: str, query: str) -> Export:
     """An export of the person who asks, of which a worker is told."""
-    job = job_pages.begin(request, Job(kind=JobKind.EXPORT, subject=f"{What(what).label} as {form}"))
+    job = start_job(Actor.of(request), Job(kind=JobKind.EXPORT, subject=f"{What(what).label} as {form}"))
     return Export.objects.create(job=job, what=what, format=form, query=query)
 
 

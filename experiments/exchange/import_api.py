@@ -19,7 +19,7 @@ from experiments.api.problems import Refusal
 from experiments.core.notify import reported
 from experiments.exchange import form
 from experiments.exchange import import_pages as files
-from experiments.installation.jobs_api import Progress
+from experiments.installation.api import Progress
 from experiments.models import Import
 from experiments.models.api_token import Scope
 from experiments.models.exchange import ImportKind

@@ -19,10 +19,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
 from experiments.core.bodies import UPLOAD
 from experiments.core.params import clean_text
 from experiments.exchange import form
-from experiments.installation import job_pages
+from experiments.installation.actions import start_job
 from experiments.models import Import, Job, VisionModelRow
 from experiments.models.exchange import ImportKind
 from experiments.models.job import JobKind, JobStatus
@@ -118,7 +119,7 @@ def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: Mappi
                 target.write(chunk)
         with transaction.atomic():
             named = {"owner": options["owner"]} if options.get("owner") else {}
-            job = job_pages.begin(request, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
+            job = start_job(Actor.of(request), Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
             Path(waiting).replace(row.path)
         return row

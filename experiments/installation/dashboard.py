@@ -1,4 +1,4 @@
-"""How the installation stands at this moment: runs alive, waiting and lately concluded, workers, models.
+"""How the installation stands at this moment: runs under way, waiting and recently concluded, workers, models.
 
 Plain data for the Overview, in a number of queries that does not grow with what there is.
 """
@@ -30,12 +30,12 @@ WORDS = 320
 """Characters of a reply that are shown."""
 FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
 TAG = re.compile(r"^\[[A-Z][A-Z 0-9]*\]:?", re.MULTILINE)
-LATELY = timedelta(days=7)
+RECENT = timedelta(days=7)
 """How long ago a failure is still mentioned."""
 
 
 @dataclass
-class Alive:
+class ActiveRun:
     """A run that is queued or running, the latest words of its agent and what its worker reports."""
 
     run: Run
@@ -46,7 +46,7 @@ class Alive:
 
 
 @dataclass
-class Concluded:
+class ConcludedRun:
     """A run that came to its end, its strongest images, and the scale of its activations."""
 
     run: Run
@@ -57,28 +57,26 @@ class Concluded:
         return Scale.of([self.run.best_activation], self.run.threshold)
 
 
-def everything() -> dict[str, Any]:
-    """What the templates in templates/overview show."""
-    return runs() | machinery()
-
-
-def runs() -> dict[str, Any]:
-    found = counts()
-    return found | {
+def read() -> dict[str, Any]:
+    """What the templates of the Overview show."""
+    concluded = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
+    return {
+        **_count_runs(),
+        **_read_machinery(),
         "any": Run.objects.exists(),
-        "alive": alive(),
+        "active": _active_runs(),
         "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
-        "concluded": concluded(),
+        "concluded": [ConcludedRun(run, strongest(run)) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]],
     }
 
 
-def counts() -> dict[str, int]:
-    """How many runs are alive, wait, have concluded, and failed lately."""
-    lately = Q(status=Status.FAILED, ended__gt=timezone.now() - LATELY)
-    asked = Q(status__in=[*ACTIVE, Status.WAITING]) | lately
+def _count_runs() -> dict[str, int]:
+    """How many runs are under way, wait, and failed recently."""
+    recent = Q(status=Status.FAILED, ended__gt=timezone.now() - RECENT)
+    asked = Q(status__in=[*ACTIVE, Status.WAITING]) | recent
     rows = dict(Run.objects.filter(asked).order_by().values_list("status").annotate(Count("pk")))
     return {
-        "alive_count": sum(rows.get(status, 0) for status in ACTIVE),
+        "active_count": sum(rows.get(status, 0) for status in ACTIVE),
         "waiting_count": rows.get(Status.WAITING, 0),
         "failed_count": rows.get(Status.FAILED, 0),
     }
@@ -87,22 +85,22 @@ def counts() -> dict[str, int]:
 # --- runs alive ------------------------------------------------------------------------------------------
 
 
-def alive() -> list[Alive]:
+def _active_runs() -> list[ActiveRun]:
     """Runs under way before those in the queue, each with the newest of its words."""
     replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
     rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
     newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
     chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
     drafts = notify.all_current([run.pk for run in chosen])
-    return [alive_of(run, *drafts[run.pk]) for run in chosen]
+    return [_active_run(run, *drafts[run.pk]) for run in chosen]
 
 
-def alive_of(run: Any, draft: str, progress: dict[str, Any] | None) -> Alive:
+def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> ActiveRun:
     """Words under way by their end, those of a finished reply by their beginning; programs are left out of both."""
     parts = FENCE.split(draft)
     writing = plain(" ".join(parts[::2]))
     words = ending(writing) if writing else shortened(plain(run.said or ""))
-    return Alive(run, words, bool(writing), len(parts) % 2 == 0, progress)
+    return ActiveRun(run, words, bool(writing), len(parts) % 2 == 0, progress)
 
 
 def plain(text: str) -> str:
@@ -121,12 +119,6 @@ def shortened(text: str) -> str:
 # --- runs that came to an end ------------------------------------------------------------------------------
 
 
-def concluded() -> list[Concluded]:
-    """The newest conclusions, those forced by a limit among them."""
-    ended = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
-    return [Concluded(run, strongest(run)) for run in ended.order_by("-ended", "-pk")[:CONCLUDED]]
-
-
 def strongest(run: Run) -> list[Observation]:
     """The run's strongest images, each once, by its index: a query for each run is cheaper than one for all."""
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
@@ -139,19 +131,13 @@ def strongest(run: Run) -> list[Observation]:
 # --- workers and models -----------------------------------------------------------------------------------
 
 
-def machinery() -> dict[str, Any]:
+def _read_machinery() -> dict[str, Any]:
     """Workers as they told last (None: Redis is away), and what there is to study and to work with."""
     told = worker_status.present()
-    parts = [part for kind in (VisionModelRow, Backbone, Toolset) for part in parts_of(kind)]
+    kinds: tuple[tuple[Any, str], ...] = ((VisionModelRow, "name"), (Backbone, "key"), (Toolset, "key"))
+    parts = [row for kind, key in kinds for row in kind.objects.values_list("label", key, "available")]
     return {
         "workers": None if told is None else [each | {"state": worker_status.state(each)} for each in told],
-        "here": [label for label, available in parts if available],
-        "missing": sum(not available for _, available in parts),
+        "here": [label or name for label, name, available in parts if available],
+        "missing": sum(not available for _, _, available in parts),
     }
-
-
-def parts_of(kind: type[VisionModelRow | Backbone | Toolset]) -> list[tuple[str, bool]]:
-    """What pages call each, and whether a worker can use it."""
-    rows: Any = kind.objects
-    key = "name" if kind is VisionModelRow else "key"
-    return [(label or name, available) for label, name, available in rows.values_list("label", key, "available")]

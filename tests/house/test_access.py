@@ -96,11 +96,11 @@ WRITE = {
     "run-note": "/runs/{run}/note/",
 }
 ASK = {
-    "settings-look": "/settings/models/look/",
+    "settings-refresh": "/settings/models/refresh/",
     "settings-index": "/settings/datasets/index/",
     "unit-exemplars": "/units/own/fc/1/exemplars/",
     "settings-job-stop": "/settings/jobs/{job}/stop/",
-    "settings-job-go-on": "/settings/jobs/{job}/go-on/",
+    "settings-job-resume": "/settings/jobs/{job}/resume/",
     "imports-bring": "/imports/bring/",
     "share-revoke": "/runs/{run}/shares/{share}/revoke/",
     "run-turn-draft": "/runs/{run}/turn/draft/",
@@ -316,7 +316,7 @@ def test_a_researcher_does_not_ask_again_for_what_an_admin_added(
     as_owner: Client, ids: dict[str, int], kind: str
 ) -> None:
     job = Job.objects.create(kind=kind, subject="/etc", status="failed")
-    assert as_owner.post(f"/settings/jobs/{job.pk}/go-on/").status_code == 403
+    assert as_owner.post(f"/settings/jobs/{job.pk}/resume/").status_code == 403
     job.refresh_from_db()
     assert job.status == "failed"
 

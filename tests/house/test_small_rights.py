@@ -56,8 +56,8 @@ def test_an_export_is_stopped_and_resumed_by_whoever_asked_for_it(
     assert status() == JobStatus.QUEUED
     assert tried(teammate, "stop") == done
     assert status() == JobStatus.STOPPED
-    assert tried(owner, "go-on") == 403
-    assert tried(teammate, "go-on") == done
+    assert tried(owner, "resume") == 403
+    assert tried(teammate, "resume") == done
     assert status() == JobStatus.QUEUED
     assert tried(member("admin", "ADMIN"), "stop") == done
 
@@ -66,7 +66,7 @@ def test_other_work_is_for_those_who_may_ask_for_it(teammate: User, owner: User)
     job = Job.objects.create(kind=JobKind.INDEX, subject="toybox", asked_by=teammate)
     assert ask(teammate, "post", f"/jobs/{job.pk}/stop") == 403
     assert ask(owner, "post", f"/jobs/{job.pk}/stop") == 200
-    assert ask(teammate, "post", f"/jobs/{job.pk}/go-on") == 403
+    assert ask(teammate, "post", f"/jobs/{job.pk}/resume") == 403
 
 
 @pytest.mark.parametrize("scope", [Scope.READ, Scope.RUN])

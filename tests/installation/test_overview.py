@@ -59,7 +59,7 @@ def test_an_empty_installation_says_what_will_stand_here_and_offers_the_one_acti
     text = page(as_owner)
     assert "Nothing has been asked yet" in text
     assert "Ask the first question" in text
-    assert "Concluded lately" not in text
+    assert "Recently concluded" not in text
     assert "No worker is here" in text
 
 
@@ -163,7 +163,7 @@ def seen(text: str) -> list[str]:
 def test_an_open_page_is_sent_only_what_has_changed(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="What then?")
     known = seen(page(as_owner))
-    assert [each.partition(":")[0] for each in known] == ["now", "lately", "waiting", "workers"]
+    assert [each.partition(":")[0] for each in known] == ["now", "recent", "waiting", "workers"]
     assert as_owner.get("/", {"seen": known}, headers=HTMX).status_code == 204
     transcript.append(run.pk, "blocked", {"round": 1, "reason": "No key."})
     text = as_owner.get("/", {"seen": known}, headers=HTMX).content.decode()
@@ -191,5 +191,5 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
         conclude(done, "red")
     with django_assert_max_num_queries(16 + dashboard.CONCLUDED):
         text = page(as_owner)
-    assert text.count('class="card alive"') == min(count, dashboard.SHOWN)
+    assert text.count('class="card active-run"') == min(count, dashboard.SHOWN)
     assert ("All 12" in text) == (count == 12)

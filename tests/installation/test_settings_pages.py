@@ -175,7 +175,7 @@ def test_a_researcher_starts_stops_and_resumes_an_index(
     assert "every 1s" not in page
     assert 'id="list" class="list" hx-swap-oob="true"' in page
     with django_capture_on_commit_callbacks(execute=True):
-        as_owner.post(f"/settings/jobs/{job.pk}/go-on/")
+        as_owner.post(f"/settings/jobs/{job.pk}/resume/")
     job.refresh_from_db()
     assert (job.status, job.stop_requested) == (JobStatus.QUEUED, False)
     as_owner.post(f"/settings/jobs/{job.pk}/stop/")
@@ -186,7 +186,7 @@ def test_a_researcher_starts_stops_and_resumes_an_index(
 
 def test_work_that_has_ended_is_not_started_again_by_an_old_button(as_owner: Client) -> None:
     job = Job.objects.create(kind="index", subject="toybox", status=JobStatus.DONE, options={"layers": []})
-    as_owner.post(f"/settings/jobs/{job.pk}/go-on/")
+    as_owner.post(f"/settings/jobs/{job.pk}/resume/")
     as_owner.post(f"/settings/jobs/{job.pk}/stop/")
     job.refresh_from_db()
     assert (job.status, job.stop_requested) == (JobStatus.DONE, False)

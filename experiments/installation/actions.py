@@ -1,0 +1,128 @@
+"""What people ask of workers on the settings pages: models and datasets of their own, indexes, and any long work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from experiments.core import audit, notify, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.models import Dataset, Job, VisionModelRow
+from experiments.models.job import MOVING, JobKind, JobStatus
+from experiments.models.member import Role
+
+NAME_CHARS, PATH_CHARS, LABEL_CHARS = 200, 480, 200
+NEEDS = {
+    JobKind.MODEL: Role.ADMIN,
+    JobKind.DATASET: Role.ADMIN,
+    JobKind.INDEX: Role.RESEARCHER,
+    JobKind.EXPORT: Role.ADMIN,
+    JobKind.IMPORT: Role.RESEARCHER,
+    JobKind.JUDGE: Role.REVIEWER,
+}
+"""Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
+export belongs to whoever asked for it."""
+
+
+# --- work of any kind ---
+
+
+def start_job(actor: Actor, job: Job, **details: str) -> Job:
+    """Save new work and have a worker do it once the transaction is committed. The audit keeps the details."""
+    job.asked_by = actor.person
+    job.save()
+    audit.record(actor, Verb(f"{job.kind}.asked"), job, **details)
+    queue.ask_for_work(job.pk)
+    return job
+
+
+@transaction.atomic
+def _ask(actor: Actor, kind: JobKind, subject: str, **options: Any) -> Job:
+    """The same thing that is under way already is not asked for twice."""
+    same = Job.objects.filter(kind=kind, subject=subject, options=options, status__in=MOVING).first()
+    return same or start_job(actor, Job(kind=kind, subject=subject, options=options))
+
+
+def _require_own(actor: Actor, job: Job) -> None:
+    """Raises PermissionDenied for who may not ask for such work, and has not asked for this export."""
+    needed, held = NEEDS[JobKind(job.kind)], actor.role or 0
+    if held < needed and not (job.kind == JobKind.EXPORT and job.asked_by_id == actor.person.pk):
+        raise PermissionDenied(f"This needs the role {needed.label}. Ask an admin of your team.")
+
+
+@transaction.atomic
+def stop_job(actor: Actor, job: Job) -> None:
+    """End it; one that runs ends at its next step, what was done is kept. One that has ended stays as it is."""
+    _require_own(actor, job)
+    waiting = Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED)
+    running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
+    if waiting.update(status=JobStatus.STOPPED, result="Stopped before it began.") or running.update(
+        stop_requested=True
+    ):
+        audit.record(actor, Verb.JOB_STOPPED, job)
+
+
+@transaction.atomic
+def resume_job(actor: Actor, job: Job) -> None:
+    """Have work that was stopped, or failed, done after all. Raises StateConflict for other work."""
+    _require_own(actor, job)
+    ended = Job.objects.filter(pk=job.pk, status__in=[JobStatus.STOPPED, JobStatus.FAILED])
+    if not ended.update(status=JobStatus.QUEUED, stop_requested=False, result=""):
+        raise StateConflict(f"Job {job.pk} is {job.status}: it would have to be stopped or failed.")
+    audit.record(actor, Verb.JOB_RESUMED, job)
+    queue.ask_for_work(job.pk)
+
+
+# --- models, datasets, indexes ---
+
+
+def add_model(actor: Actor, name: str) -> Job:
+    """Have a worker look at a model by hub id or folder."""
+    if not 0 < len(name) <= NAME_CHARS:
+        words = "Write a hub id such as hf:microsoft/resnet-50, or the path of a folder, in at most 200 characters."
+        raise InvalidInput(words, "name")
+    return _ask(actor, JobKind.MODEL, name)
+
+
+def add_dataset(actor: Actor, path: str, label: str) -> Job:
+    """Have a worker look at a folder on its disks."""
+    if not 0 < len(path) <= PATH_CHARS or len(label) > LABEL_CHARS:
+        words = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
+        raise InvalidInput(f"{words}characters, and a name in at most 200.", "place")
+    return _ask(actor, JobKind.DATASET, path, label=label)
+
+
+@transaction.atomic
+def remove(actor: Actor, row: VisionModelRow | Dataset) -> None:
+    """Take off the list what somebody added; its runs and images stay. Raises StateConflict for what nobody added."""
+    if row.added is None:
+        raise StateConflict(f"“{row}” belongs to the program and stays.")
+    audit.record(actor, Verb.MODEL_REMOVED if isinstance(row, VisionModelRow) else Verb.DATASET_REMOVED, row)
+    row.delete()
+
+
+def add_index(actor: Actor, dataset: str, model: str, layers: Sequence[str], *, insist: bool = False) -> Job:
+    """Have a worker measure all units of some layers over a dataset."""
+    if not Dataset.objects.filter(key=dataset, available=True).exists():
+        raise InvalidInput("Choose a dataset of the list that can be used.", "dataset")
+    row = VisionModelRow.objects.filter(name=model, available=True).first()
+    if row is None:
+        raise InvalidInput("Choose a model of the list that can be used.", "model")
+    if not layers:
+        raise InvalidInput("Choose at least one layer.", "layers")
+    if unknown := {*layers} - {*row.layers.values_list("name", flat=True)}:
+        raise InvalidInput(f"{model} has no layer “{min(unknown)}”. Choose from its list.", "layers")
+    return _ask(actor, JobKind.INDEX, dataset, model=model, layers=list(layers), **({"insist": True} if insist else {}))
+
+
+@transaction.atomic
+def refresh_catalogue(actor: Actor) -> None:
+    """Have a worker look at every plug-in again, as after weights were fetched."""
+    audit.record(actor, Verb.CATALOGUE_ASKED)
+    queue.ask_for_catalogue()
+    notify.report("catalogue", "Waiting for a worker", 0, 1, seconds=30)

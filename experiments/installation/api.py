@@ -1,0 +1,351 @@
+"""What there is to study and with what: models, layers, datasets, backbones, toolsets; long work and the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+from django.db.models import Count, Sum
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+from pydantic import StringConstraints
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, Name, Words, find
+from experiments.api.once import once
+from experiments.core import worker_status
+from experiments.core.actors import Actor
+from experiments.installation import actions
+from experiments.installation.lists import progress_of
+from experiments.models import Backbone, Dataset, Job, Layer, Toolset, VisionModelRow
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+
+router = Router(tags=["What there is"])
+
+
+class PartOut(Schema):
+    """Something that workers use, and what it lacks where they cannot."""
+
+    key: str
+    label: str
+    available: bool
+    remedy: str
+    model_names: list[str]
+
+
+class ModelOut(Schema):
+    """A trained network."""
+
+    id: int
+    name: str
+    label: str
+    available: bool
+    remedy: str
+    revision: str
+    added: datetime | None
+
+
+class ModelDetail(ModelOut):
+    """With how many layers and units workers have found."""
+
+    layers: int
+    units: int
+
+
+class ModelFilters(Schema):
+    name: Words | None = None
+    available: bool | None = None
+
+
+class LayerOut(Schema):
+    """A named place in a model."""
+
+    id: int
+    model: str
+    position: int
+    name: str
+    path: str
+    kind: str
+    units: int
+    scale: str = Field(description="How logits become probabilities: softmax or sigmoid; empty for other layers.")
+
+
+class DatasetOut(Schema):
+    """Images that exemplars come from."""
+
+    id: int
+    key: str
+    label: str
+    available: bool
+    remedy: str
+    revision: str
+    images: int
+    broken_count: int
+    indexed_layers: int
+    added: datetime | None
+
+
+def layer_out(layer: Layer) -> LayerOut:
+    names = ("id", "position", "name", "path", "kind", "scale", "units")
+    return LayerOut(model=layer.model.name, **{name: getattr(layer, name) for name in names})
+
+
+def dataset_out(row: Dataset) -> DatasetOut:
+    names = ("id", "key", "label", "available", "remedy", "revision", "images", "broken_count", "added")
+    indexed = getattr(row, "indexed_layers", 0)
+    return DatasetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
+
+
+@router.get("/models", response=Page[ModelOut], summary="List models")
+def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> Page[ModelOut]:
+    """Networks of the registry and those that somebody added, by name."""
+    allow(request)
+    rows = VisionModelRow.objects.filter(**filters.model_dump(exclude_none=True))
+    return page(request, rows, ["name"], paging, ModelOut.from_orm)
+
+
+@router.get("/models/{pk}", response=ModelDetail, summary="Read a model")
+def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
+    allow(request)
+    row = find(VisionModelRow.objects.all(), pk=pk)
+    found = Layer.objects.filter(model=row).aggregate(layers=Count("pk"), units=Sum("units", default=0))
+    return ModelDetail(**ModelOut.from_orm(row).model_dump(), **found)
+
+
+@router.delete("/models/{pk}", response={204: None}, summary="Remove a model")
+def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
+    """One that somebody added; its runs stay."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actions.remove(actor, find(VisionModelRow.objects.all(), pk=pk))
+    return Status(204, None)
+
+
+@router.get("/models/{pk}/layers", response=Page[LayerOut], summary="List the layers of a model")
+def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[LayerOut]:
+    """In the order of the network."""
+    allow(request)
+    model = find(VisionModelRow.objects.all(), pk=pk)
+    rows = Layer.objects.filter(model=model).select_related("model").defer("names")
+    return page(request, rows, ["position", "pk"], paging, layer_out)
+
+
+@router.get("/layers/{pk}", response=LayerOut, summary="Read a layer")
+def read_layer(request: HttpRequest, pk: Id) -> LayerOut:
+    allow(request)
+    return layer_out(find(Layer.objects.select_related("model").defer("names"), pk=pk))
+
+
+@router.get("/datasets", response=Page[DatasetOut], summary="List datasets")
+def list_datasets(request: HttpRequest, paging: Query[Paging]) -> Page[DatasetOut]:
+    allow(request)
+    return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, dataset_out)
+
+
+@router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
+def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
+    """One that somebody added; its images stay."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actions.remove(actor, find(Dataset.objects.all(), pk=pk))
+    return Status(204, None)
+
+
+@router.get("/backbones", response=Page[PartOut], summary="List backbones")
+def list_backbones(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
+    """What writes the agent's replies."""
+    allow(request)
+    return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
+
+
+@router.get("/toolsets", response=Page[PartOut], summary="List toolsets")
+def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
+    """A generator, an editor and a describer that go together."""
+    allow(request)
+    return page(request, Toolset.objects.all(), ["pk"], paging, PartOut.from_orm)
+
+
+# --- work ---
+
+Path = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=480, pattern=NO_NUL)]
+Label = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200, pattern=NO_NUL)]
+WORK = ["Work"]
+
+
+class ModelIn(Body):
+    """A model to be looked at."""
+
+    name: Annotated[Path, Field(max_length=200, description="hub id or folder", examples=["hf:microsoft/resnet-50"])]
+
+
+class DatasetIn(Body):
+    """A folder of images to be looked at."""
+
+    place: Path = Field(description="a folder on the worker's machine", examples=["/data/photographs"])
+    label: Label = ""
+
+
+class IndexIn(Body):
+    """Layers whose units are all to be measured."""
+
+    dataset: Path
+    model: Name
+    layers: list[Name] = Field(min_length=1, max_length=500)
+    insist: bool = Field(False, description="take published exemplars of other weights too; they are marked")
+
+
+class Progress(Schema):
+    what: str
+    done: int
+    total: int
+
+
+class JobOut(Schema):
+    """Work that somebody asked of a worker."""
+
+    id: int
+    kind: str
+    subject: str
+    options: dict[str, Any]
+    asked_by: str | None
+    created: datetime
+    status: str
+    result: str
+    stopping: bool
+    progress: Progress | None
+
+
+JOBS = Job.objects.select_related("asked_by")
+
+
+def job_out(row: Job) -> JobOut:
+    told = progress_of(row)
+    names = ("id", "kind", "subject", "options", "created", "status", "result")
+    return JobOut(
+        asked_by=row.asked_by.get_username() if row.asked_by else None,
+        stopping=row.stop_requested and row.is_moving,
+        progress=Progress(**told) if told else None,
+        **{name: getattr(row, name) for name in names},
+    )
+
+
+@router.get("/jobs", response=Page[JobOut], summary="List work", tags=WORK)
+def list_jobs(request: HttpRequest, paging: Query[Paging]) -> Page[JobOut]:
+    """The newest first."""
+    allow(request)
+    return page(request, JOBS.all(), ["-pk"], paging, job_out)
+
+
+@router.get("/jobs/{pk}", response=JobOut, summary="Read how far work is", tags=WORK)
+def read_job(request: HttpRequest, pk: Id) -> JobOut:
+    allow(request)
+    return job_out(find(JOBS.all(), pk=pk))
+
+
+def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
+    """The job, asked for once however often the same request comes."""
+
+    def make() -> tuple[JobOut, str]:
+        job = ask()
+        return job_out(job), reverse("api:read_job", args=[job.pk])
+
+    return Status(202, once(request, response, actor.person, make))
+
+
+@router.post("/models", response={202: JobOut}, summary="Add a model")
+def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
+    """Have a worker load it once, to list its layers."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    return _ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
+
+
+@router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
+def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
+    """Have a worker look at a folder on its disks."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    return _ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
+
+
+@router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
+def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[Any]:
+    """Have a worker measure all units of some layers over a dataset."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
+    return _ask_once(request, response, actor, asked)
+
+
+@router.post("/catalogue/refresh", response={202: None}, summary="Have workers look at what there is again", tags=WORK)
+def refresh_catalogue(request: HttpRequest) -> Status[None]:
+    """At every plug-in, model and dataset, as after weights were fetched."""
+    actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE)))
+    return Status(202, None)
+
+
+@router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop work", tags=WORK)
+def stop_job(request: HttpRequest, pk: Id) -> JobOut:
+    """What was done is kept. Work that has ended stays as it is."""
+    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actions.stop_job(actor, find(JOBS.all(), pk=pk))
+    return job_out(find(JOBS.all(), pk=pk))
+
+
+@router.post("/jobs/{pk}/resume", response=JobOut, summary="Have stopped work done after all", tags=WORK)
+def resume_job(request: HttpRequest, pk: Id) -> JobOut:
+    """Work that was stopped, or failed."""
+    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actions.resume_job(actor, find(JOBS.all(), pk=pk))
+    return job_out(find(JOBS.all(), pk=pk))
+
+
+# --- workers ---
+
+
+class LoadedModel(Schema):
+    """Weights that a worker holds in memory."""
+
+    name: str
+    bytes: int
+    busy: bool
+
+
+class WorkerJob(Schema):
+    """What a worker does at this moment."""
+
+    words: str
+    subject: str
+    progress: str
+    seconds: float
+
+
+class WorkerOut(Schema):
+    """A worker as it told last."""
+
+    name: str
+    state: str = Field(description="ready, busy, or late: nothing was heard of it for a while")
+    device: str
+    precision: str
+    threads: int
+    silent: float = Field(description="seconds since it told")
+    up: float = Field(description="seconds since it began")
+    budget: int = Field(description="bytes of weights that it may hold; 0 for no limit")
+    loaded: list[LoadedModel]
+    doing: list[WorkerJob]
+
+
+class Workers(Schema):
+    """All that were heard of in the last two minutes."""
+
+    items: list[WorkerOut]
+    reachable: bool = Field(description="false: Redis does not answer, so nothing is known of workers")
+
+
+@router.get("/workers", response=Workers, summary="List workers", tags=WORK)
+def list_workers(request: HttpRequest) -> Workers:
+    """What each holds in memory and does."""
+    allow(request)
+    reports = worker_status.present()
+    found = [worker_status.described(each) for each in reports or ()]
+    return Workers(items=[WorkerOut(loaded=each["places"], **each) for each in found], reachable=reports is not None)

@@ -1,0 +1,96 @@
+"""What the settings pages list: work of the workers, models with their layers, datasets with their indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Prefetch, Sum
+
+from experiments.core import notify, worker_status
+from experiments.installation.actions import NEEDS
+from experiments.models import Backbone, Dataset, Job, Layer, LayerIndex, Toolset, VisionModelRow
+from experiments.models.job import JobKind, JobStatus
+from experiments.models.member import Role
+
+SHOWN = 6
+"""Pieces of work that a page lists, the newest first."""
+BROKEN_SHOWN = 50
+"""Files that could not be read which a page names; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class ListedJob:
+    """A piece of work, and how far a worker says it is."""
+
+    job: Job
+    progress: dict[str, Any] | None
+    may_change: bool
+
+
+def progress_of(job: Job) -> dict[str, Any] | None:
+    return notify.reported(job.topic) if job.status == JobStatus.RUNNING else None
+
+
+def recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
+    """The newest work of these kinds, for a template; `moving` says whether to ask again."""
+    rows = Job.objects.filter(kind__in=kinds).select_related("asked_by")[:SHOWN]
+    found = [ListedJob(job, progress_of(job), role >= NEEDS[JobKind(job.kind)]) for job in rows]
+    return {"jobs": found, "moving": any(each.job.is_moving for each in found), "worker": worker_status.is_here()}
+
+
+def models(role: Role) -> dict[str, Any]:
+    """All that the page of models shows."""
+    counted = VisionModelRow.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units"))
+    rows = list(counted.order_by("-available", "name"))
+    looking = notify.reported("catalogue")
+    under_way = bool(looking and looking["done"] < looking["total"])
+    jobs = recent_jobs([JobKind.MODEL], role)
+    return jobs | {
+        "here": "settings-models",
+        "list": "installation/models_list.html",
+        "models": rows,
+        "backbones": list(Backbone.objects.all()),
+        "prices": settings.OPENAI_PRICES,
+        "toolsets": list(Toolset.objects.all()),
+        "looking": looking if under_way else None,
+        "moving": jobs["moving"] or under_way or not rows,
+        "may_add": role >= Role.ADMIN,
+        "may_ask_work": role >= Role.RESEARCHER,
+    }
+
+
+class ListedDataset:
+    """A dataset as the page lists it: its indexed layers by model, the first of its broken files."""
+
+    def __init__(self, row: Dataset) -> None:
+        self.row = row
+        self.indexed: dict[str, list[Layer]] = {}
+        for index in row.indexes.all():
+            self.indexed.setdefault(index.layer.model.name, []).append(index.layer)
+        self.broken = row.broken[:BROKEN_SHOWN]
+        self.more_broken = max(0, row.broken_count - len(self.broken))
+
+
+def datasets(role: Role, chosen: Any) -> dict[str, Any]:
+    """All that the page of datasets shows; `chosen` is what the form for an index says, if anything."""
+    made = LayerIndex.objects.select_related("layer__model").defer("layer__names")
+    rows = list(Dataset.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
+    available = list(VisionModelRow.objects.filter(available=True))
+    model = next((each for each in available if each.name == chosen.get("model")), next(iter(available), None))
+    jobs = recent_jobs([JobKind.DATASET, JobKind.INDEX], role)
+    return jobs | {
+        "moving": jobs["moving"] or not rows,
+        "here": "settings-datasets",
+        "list": "installation/datasets_list.html",
+        "datasets": [ListedDataset(each) for each in rows],
+        "models": available,
+        "model": model,
+        "layers": list(model.layers.defer("names")) if model else [],
+        "picked": chosen.getlist("layers") if hasattr(chosen, "getlist") else [],
+        "chosen": chosen,
+        "may_add": role >= Role.ADMIN,
+        "may_index": role >= Role.RESEARCHER,
+    }

@@ -1,0 +1,206 @@
+"""The Overview, and the settings pages of models, datasets, work and workers. And the pulse, by which every open page
+keeps the counts of its rail true.
+
+An open Overview asks again by itself and names the parts it has by their fingerprints; only parts that have changed
+are sent, and nothing moves under the reader's eyes.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2s
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.core import access, worker_status
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
+from experiments.installation import actions, dashboard, lists
+from experiments.models import Dataset, Job, Layer, VisionModelRow
+from experiments.models.job import JobKind
+from experiments.models.member import Role
+from experiments.pairwise import judging
+from experiments.reviews import lists as review_lists
+
+PARTS = ("now", "waiting", "recent", "workers")
+"""Parts of the Overview, each a template."""
+PAGES = {
+    JobKind.MODEL: "settings-models",
+    JobKind.DATASET: "settings-datasets",
+    JobKind.INDEX: "settings-datasets",
+    JobKind.EXPORT: "exports",
+    JobKind.IMPORT: "imports",
+    JobKind.JUDGE: "pairwise",
+}
+"""Where work of each kind is listed."""
+
+
+# --- the Overview ---
+
+
+@require_safe
+def overview(request: HtmxRequest) -> HttpResponse:
+    """The whole page; htmx is sent the parts whose fingerprint it did not name, or an empty answer."""
+    access.require(request)
+    parts = _draw_parts(request)
+    if not request.htmx:
+        now, waiting, recent, workers = parts
+        return render(request, "installation/overview.html", {"columns": [(now, recent), (waiting, workers)]})
+    known = {*request.GET.getlist("seen")}
+    changed = [part for part in parts if f"{part['name']}:{part['print']}" not in known]
+    context = {"parts": changed, "oob": True}
+    return render(request, "installation/overview/parts.html", context) if changed else HttpResponse(status=204)
+
+
+def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
+    """Every part as HTML, with its name and fingerprint."""
+    role = access.role_of(request.user) or Role.VIEWER
+    context = dashboard.read() | {
+        "may_ask": role >= Role.RESEARCHER,
+        "to_review": review_lists.unfinished(request.user),
+        "to_judge": judging.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
+    }
+    html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
+    prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
+    return [{"name": name, "print": prints[name], "html": html[name]} for name in PARTS]
+
+
+@require_safe
+def pulse(request: HttpRequest) -> HttpResponse:
+    """How many runs are alive and whether a worker is there; asked by every open page now and then."""
+    access.require(request)
+    models = list(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
+    return render(request, "display/pulse.html", {"worker": worker_status.is_here(), "models": models})
+
+
+# --- models ---
+
+
+@require_safe
+def models(request: HtmxRequest) -> HttpResponse:
+    """What can be studied and with what; htmx is sent the work under way, and the list once that is done."""
+    role = access.role_of(access.require(request)) or Role.VIEWER
+    fragment = request.htmx.target == "work"
+    return render(request, "installation/work.html" if fragment else "installation/models.html", lists.models(role))
+
+
+@require_safe
+def layers(request: HttpRequest, pk: int) -> HttpResponse:
+    """The layers of one model, sent when somebody opens them."""
+    access.require(request)
+    model = get_object_or_404(VisionModelRow, pk=pk)
+    found = Layer.objects.filter(model=model).defer("names")
+    return render(request, "installation/layers.html", {"model": model, "layers": found})
+
+
+@require_POST
+def add_model(request: HttpRequest) -> HttpResponse:
+    """Have a worker look at a model; what comes of it stands on the page."""
+    actor, name = Actor.of(request, Role.ADMIN), request.POST.get("name", "").strip()
+    try:
+        actions.add_model(actor, name)
+    except ActionRefused as error:
+        context = lists.models(Role.ADMIN) | {"problem": str(error), "typed": name}
+        return render(request, "installation/models.html", context, status=400)
+    return redirect("settings-models")
+
+
+@require_POST
+def remove_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a model that somebody added off the list; its runs stay."""
+    actor = Actor.of(request, Role.ADMIN)
+    actions.remove(actor, get_object_or_404(VisionModelRow, pk=pk, added__isnull=False))
+    return redirect("settings-models")
+
+
+@require_POST
+def refresh_catalogue(request: HttpRequest) -> HttpResponse:
+    """Have a worker look at every plug-in again."""
+    actions.refresh_catalogue(Actor.of(request, Role.RESEARCHER))
+    return redirect("settings-models")
+
+
+# --- datasets ---
+
+
+@require_safe
+def datasets(request: HtmxRequest) -> HttpResponse:
+    """What exemplars come from; htmx is sent the work under way with the list once that is done, or the layers of a
+    chosen model."""
+    role = access.role_of(access.require(request)) or Role.VIEWER
+    templates = {"work": "installation/work.html", "index-layers": "installation/index_layers.html"}
+    template = templates.get(request.htmx.target or "", "installation/datasets.html")
+    return render(request, template, lists.datasets(role, request.GET))
+
+
+@require_POST
+def add_dataset(request: HttpRequest) -> HttpResponse:
+    """Have a worker look at a place on its disks; what comes of it stands on the page."""
+    actor = Actor.of(request, Role.ADMIN)
+    path, label = request.POST.get("place", "").strip(), request.POST.get("label", "").strip()
+    try:
+        actions.add_dataset(actor, path, label)
+    except ActionRefused as error:
+        context = lists.datasets(Role.ADMIN, request.GET)
+        context |= {"problem": str(error), "typed": path, "typed_label": label}
+        return render(request, "installation/datasets.html", context, status=400)
+    return redirect("settings-datasets")
+
+
+@require_POST
+def remove_dataset(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a dataset that somebody added off the list; its images stay."""
+    actor = Actor.of(request, Role.ADMIN)
+    actions.remove(actor, get_object_or_404(Dataset, pk=pk, added__isnull=False))
+    return redirect("settings-datasets")
+
+
+@require_POST
+def add_index(request: HttpRequest) -> HttpResponse:
+    """Have a worker measure all units of some layers over a dataset."""
+    actor, sent = Actor.of(request, Role.RESEARCHER), request.POST
+    dataset, model, insist = sent.get("dataset", ""), sent.get("model", ""), bool(sent.get("insist"))
+    try:
+        actions.add_index(actor, dataset, model, sent.getlist("layers"), insist=insist)
+    except ActionRefused as error:
+        context = lists.datasets(actor.role or Role.RESEARCHER, sent) | {"index_problem": str(error)}
+        return render(request, "installation/datasets.html", context, status=400)
+    return redirect("settings-datasets")
+
+
+# --- work and workers ---
+
+
+@require_POST
+def stop_job(request: HttpRequest, pk: int) -> HttpResponse:
+    """End it; one that runs ends at its next step. What was done is kept."""
+    actor, job = Actor.of(request), get_object_or_404(Job, pk=pk)
+    actions.stop_job(actor, job)
+    return redirect(PAGES[JobKind(job.kind)])
+
+
+@require_POST
+def resume_job(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have work that was stopped, or failed, done after all."""
+    actor, job = Actor.of(request), get_object_or_404(Job, pk=pk)
+    try:
+        actions.resume_job(actor, job)
+    except ActionRefused as error:
+        messages.error(request, str(error))
+    return redirect(PAGES[JobKind(job.kind)])
+
+
+@require_safe
+def workers(request: HtmxRequest) -> HttpResponse:
+    """Which there are, what they hold in memory, what they are doing; the list alone for htmx, which asks every few
+    seconds."""
+    access.require(request)
+    told = worker_status.present()
+    rows = None if told is None else [worker_status.described(each) for each in told]
+    template = "installation/workers_now.html" if request.htmx else "installation/workers.html"
+    return render(request, template, {"workers": rows})
