@@ -1,18 +1,45 @@
-"""Who the API takes you for."""
+"""Who the API takes you for, your own sessions and tokens; for admins the team, invitations, the audit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Annotated, Any, Literal, cast
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest
-from ninja import Router, Schema
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+from pydantic import StringConstraints
 
+from experiments.accounts import actions, audit_query, lists, names
+from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.core import access
-from experiments.models import ApiToken
+from experiments.api.fields import NO_NUL, Body, Id, Words, find
+from experiments.api.problems import FieldError, Refusal
+from experiments.core import access, sessions
+from experiments.core.actors import Actor
+from experiments.core.display_name import person
+from experiments.models import ApiToken, AuditEntry, Invitation
 from experiments.models.api_token import Scope
+from experiments.models.invitation import NOTE_CHARS
+from experiments.models.member import Role
 
 router = Router(tags=["You"])
+TEAM, AUDIT = ["The team"], ["Audit"]
+
+RoleName = Literal["viewer", "researcher", "reviewer", "admin"]
+
+
+def role_of(name: str) -> Role:
+    return Role[name.upper()]
+
+
+def role_name(role: Role) -> RoleName:
+    return cast("RoleName", role.name.lower())
+
+
+# --- you ---
 
 
 class TokenOut(Schema):
@@ -38,3 +65,258 @@ def read_me(request: HttpRequest) -> Me:
     if isinstance(token, ApiToken):
         shown = TokenOut(name=token.name, scope=Scope(token.scope).label, expires=token.expires)
     return Me(username=user.get_username(), role=role.label if role else "", token=shown)
+
+
+class NameIn(Body):
+    """What you are called on the pages; "" for your user name."""
+
+    name: Annotated[str, StringConstraints(max_length=names.NAME_CHARS, pattern=NO_NUL)]
+
+
+@router.patch("/me", response=Me, summary="Rename yourself")
+def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
+    """The user name stays."""
+    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actions.rename(actor, names.plain(wanted.name))
+    return read_me(request)
+
+
+class SessionOut(Schema):
+    """A browser that is signed in as you."""
+
+    began: datetime | None
+    used: datetime | None
+    how: str
+    address: str
+    agent: str
+
+
+@router.get("/me/sessions", response=list[SessionOut], summary="List your sessions")
+def list_sessions(request: HttpRequest) -> list[SessionOut]:
+    """The browsers in which you are signed in, the last used first."""
+    user = allow(request)
+    same = ("began", "how", "address", "agent")
+    found = sessions.browser_sessions(user)
+    return [SessionOut(used=each.seen, **{name: getattr(each, name) for name in same}) for each in found]
+
+
+@router.delete("/me/sessions", response={204: None}, summary="Sign out everywhere")
+def end_sessions(request: HttpRequest) -> Status[None]:
+    """In every browser but the one that asks; your tokens stay good."""
+    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actions.end_sessions(actor, but=request.session.session_key)
+    return Status(204, None)
+
+
+class TokenRow(TokenOut):
+    """One of your tokens, without its text: only a hash is kept."""
+
+    id: int
+    start: str = Field(description="its first characters")
+    created: datetime
+    last_used: datetime | None
+    revoked: datetime | None
+
+
+def token_row(row: ApiToken) -> TokenRow:
+    same = ("id", "name", "start", "created", "expires", "last_used", "revoked")
+    return TokenRow(scope=Scope(row.scope).label, **{name: getattr(row, name) for name in same})
+
+
+@router.get("/me/tokens", response=Page[TokenRow], summary="List your tokens")
+def list_tokens(request: HttpRequest, paging: Query[Paging]) -> Page[TokenRow]:
+    """The newest first. They are made on the page Settings, Tokens: one that leaked must not make others."""
+    user = allow(request)
+    return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, token_row)
+
+
+@router.delete("/me/tokens/{pk}", response={204: None}, summary="Revoke a token of yours")
+def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
+    """From now on it opens nothing; also the one that you came with."""
+    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actions.revoke_token(actor, find(ApiToken.objects.filter(user=actor.person), pk=pk))
+    return Status(204, None)
+
+
+# --- the team ---
+
+
+class PersonOut(Schema):
+    """Somebody who can or could sign in."""
+
+    id: int
+    username: str
+    name: str
+    email: str
+    role: RoleName | None = Field(description="null for who can sign in and sees nothing")
+    active: bool
+    seen: datetime | None
+    ways: list[str] = Field(description="how they can sign in")
+
+
+class RoleIn(Body):
+    role: RoleName
+    was: RoleName | None = Field(None, description="refused if it is another by now")
+
+
+class PeopleFilters(Schema):
+    q: Words = Field("", description="words of a name or an e-mail address")
+
+
+def person_out(user: User) -> PersonOut:
+    row = lists.describe([user])[0]
+    return PersonOut(
+        id=user.pk,
+        username=user.get_username(),
+        name=person(user),
+        email=user.email,
+        role=role_name(row.role) if row.role else None,
+        active=user.is_active,
+        seen=row.seen,
+        ways=list(row.ways),
+    )
+
+
+@router.get("/people", response=Page[PersonOut], summary="List people", tags=TEAM)
+def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> Page[PersonOut]:
+    """Members, and those without a role, by user name."""
+    allow(request, Role.ADMIN)
+    return page(request, lists.find_users(filters.q), ["username"], paging, person_out)
+
+
+def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
+    change(find(User.objects.all(), pk=pk))
+    return person_out(find(User.objects.select_related("member"), pk=pk))
+
+
+@router.put("/people/{pk}/role", response=PersonOut, summary="Give somebody a role", tags=TEAM)
+def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
+    """Another role for a member, or the first for somebody without. There is always an admin."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    role, was = role_of(wanted.role), str(int(role_of(wanted.was))) if wanted.was else ""
+    return _change_person(pk, lambda user: actions.set_role(actor, user, role, was))
+
+
+@router.post("/people/{pk}/deactivate", response=PersonOut, summary="Close an account", tags=TEAM)
+def deactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
+    """They are signed out everywhere and cannot sign in."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    return _change_person(pk, lambda user: actions.deactivate(actor, user))
+
+
+@router.post("/people/{pk}/reactivate", response=PersonOut, summary="Open an account again", tags=TEAM)
+def reactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
+    """They sign in anew."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    return _change_person(pk, lambda user: actions.reactivate(actor, user))
+
+
+@router.delete("/people/{pk}", response={204: None}, summary="Remove somebody from the team", tags=TEAM)
+def remove_person(request: HttpRequest, pk: Id) -> Status[None]:
+    """They can sign in and see nothing; what they did stays theirs."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actions.remove(actor, find(User.objects.all(), pk=pk))
+    return Status(204, None)
+
+
+class InvitationIn(Body):
+    """For whom, and in which role they join."""
+
+    role: RoleName = "researcher"
+    note: Annotated[str, StringConstraints(max_length=NOTE_CHARS, pattern=NO_NUL)] = ""
+
+
+class InvitationOut(Schema):
+    id: int
+    role: RoleName
+    note: str
+    state: str = Field(description="open, taken, revoked or expired")
+    made_by: str
+    created: datetime
+    expires: datetime
+    taken_by: str | None
+
+
+class InvitationMade(InvitationOut):
+    address: str = Field(description="the link; it is told here and nowhere else")
+
+
+def invitation_out(row: Invitation) -> InvitationOut:
+    same = ("id", "note", "state", "created", "expires")
+    return InvitationOut(
+        role=role_name(Role(row.role)),
+        made_by=person(row.made_by),
+        taken_by=person(row.taken_by) if row.taken else None,
+        **{name: getattr(row, name) for name in same},
+    )
+
+
+@router.get("/invitations", response=Page[InvitationOut], summary="List invitations", tags=TEAM)
+def list_invitations(request: HttpRequest, paging: Query[Paging]) -> Page[InvitationOut]:
+    """The newest first, without the links themselves: only a hash of each is kept."""
+    allow(request, Role.ADMIN)
+    rows = Invitation.objects.select_related("made_by", "taken_by")
+    return page(request, rows, ["-pk"], paging, invitation_out)
+
+
+@router.post("/invitations", response={201: InvitationMade}, summary="Invite somebody", tags=TEAM)
+def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[InvitationMade]:
+    """Whoever opens the link first joins. An Idempotency-Key is not regarded: to answer the same again, the link would
+    have to be kept."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    row, token = actions.invite(actor, role_of(wanted.role), names.plain(wanted.note))
+    address = request.build_absolute_uri(reverse("join", args=[token]))
+    return Status(201, InvitationMade(address=address, **invitation_out(row).dict()))
+
+
+@router.delete("/invitations/{pk}", response={204: None}, summary="Revoke an invitation", tags=TEAM)
+def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
+    """From now on its link is of no use. Twice is once."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actions.revoke_invitation(actor, find(Invitation.objects.all(), pk=pk))
+    return Status(204, None)
+
+
+# --- the audit ---
+
+
+class AuditOut(Schema):
+    """What somebody did."""
+
+    id: int
+    time: datetime
+    name: str = Field(description="of who did it; empty for the system, and for who was not signed in")
+    verb: str
+    row_kind: str
+    row_pk: int | None
+    row_words: str
+    details: dict[str, Any]
+    address: str | None
+    agent: str
+    token: str
+
+
+class AuditFilters(Schema):
+    """As on the page Settings, Audit."""
+
+    who: Words = Field("", description="a user name; - for the system, or nobody who is signed in")
+    verb: Words = ""
+    kind: Words = Field("", description="of the row")
+    row: Words = Field("", description="the number of the row")
+    since: Words = Field("", description="a day, such as 2026-11-21")
+    until: Words = Field("", description="a day, such as 2026-11-21")
+
+
+def audit_out(row: AuditEntry) -> AuditOut:
+    return AuditOut(id=row.pk, **audit_query.describe(row))
+
+
+@router.get("/audit", response=Page[AuditOut], summary="Read the audit", tags=AUDIT)
+def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> Page[AuditOut]:
+    """Who did what, the newest first."""
+    allow(request, Role.ADMIN)
+    found = audit_query.AuditQuery.read(filters.model_dump())
+    if found.problems:
+        errors = [FieldError(field=name, message=message) for name, message in found.problems.items()]
+        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+    return page(request, found.entries, ["-time", "-pk"], paging, audit_out)

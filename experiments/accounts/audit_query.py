@@ -10,10 +10,18 @@ from urllib.parse import urlencode
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from experiments.core.params import ROW_DIGITS, clean_text, parse_key, parse_number
+from experiments.core.errors import InvalidInput
+from experiments.core.params import (
+    ROW_DIGITS,
+    clean_text,
+    find_swapped_days,
+    parse_day,
+    parse_day_end,
+    parse_key,
+    parse_number,
+)
 from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.models import AuditEntry, Run
-from experiments.runs.lists import Senseless, day, next_day
 
 PER_PAGE = 50
 CHUNK = 500
@@ -22,7 +30,7 @@ COLUMNS = ("time", "name", "verb", "row_kind", "row_pk", "row_words", "details",
 
 
 @dataclass(frozen=True)
-class Trail:
+class AuditQuery:
     """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
 
     entries: QuerySet[AuditEntry]
@@ -33,25 +41,26 @@ class Trail:
     def query(self) -> str:
         return urlencode(self.values)
 
+    @classmethod
+    def read(cls, params: Mapping[str, str]) -> AuditQuery:
+        """The entries that the parameters of an address choose, the newest first."""
+        entries, values, problems = AuditEntry.objects.all(), {}, {}
+        given = {name: text for name in FILTERS if (text := clean_text(params.get(name, "")).strip())}
+        if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
+            problems["until"] = swapped
+            del given["until"]
+        for name, text in given.items():
+            try:
+                entries = entries.filter(FILTERS[name](text))
+                values[name] = text
+            except InvalidInput as error:
+                problems[name] = str(error)
+        return cls(entries, values, problems)
 
-def read(params: Mapping[str, str]) -> Trail:
-    """The entries that the parameters of an address choose, the newest first."""
-    entries, values, problems = AuditEntry.objects.all(), {}, {}
-    for name, condition in FILTERS.items():
-        text = clean_text(params.get(name, "")).strip()
-        if not text:
-            continue
-        try:
-            entries = entries.filter(condition(text))
-            values[name] = text
-        except Senseless as error:
-            problems[name] = str(error)
-    return Trail(entries, values, problems)
 
-
-def whole(text: str) -> int:
+def _row_number(text: str) -> int:
     if (number := parse_number(text, ROW_DIGITS)) is None:
-        raise Senseless(f"“{text[:40]}” is no number of a row.")
+        raise InvalidInput(f"“{text[:40]}” is no number of a row.")
     return number
 
 
@@ -61,9 +70,9 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "who": lambda text: Q(name="" if text == SYSTEM else text),
     "verb": lambda text: Q(verb=text),
     "kind": lambda text: Q(row_kind=text),
-    "row": lambda text: Q(row_pk=whole(text)),
-    "since": lambda text: Q(time__gte=day(text)),
-    "until": lambda text: Q(time__lt=next_day(text)),
+    "row": lambda text: Q(row_pk=_row_number(text)),
+    "since": lambda text: Q(time__gte=parse_day(text)),
+    "until": lambda text: Q(time__lt=parse_day_end(text)),
 }
 
 
@@ -71,7 +80,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
 
 
 @dataclass(frozen=True)
-class Page:
+class AuditPage:
     """Entries and, if there are older ones, the query string that leads to them."""
 
     entries: list[AuditEntry]
@@ -79,19 +88,19 @@ class Page:
     is_newest: bool
 
 
-def page(trail: Trail, before: str) -> Page:
+def page(asked: AuditQuery, before: str) -> AuditPage:
     """Those older than the entry with the key `before`; the newest for none, or a key that there is not.
 
     A cursor, not a number: deep pages cost what the first one does, and new entries move nothing.
     """
     mark = AuditEntry.objects.filter(pk=parse_key(before)).first()
-    entries = older_than(trail.entries, mark) if mark else trail.entries
+    entries = _older_than(asked.entries, mark) if mark else asked.entries
     found = list(entries[: PER_PAGE + 1])
-    older = urlencode({**trail.values, "before": found[PER_PAGE - 1].pk}) if len(found) > PER_PAGE else ""
-    return Page(found[:PER_PAGE], older, mark is None)
+    older = urlencode({**asked.values, "before": found[PER_PAGE - 1].pk}) if len(found) > PER_PAGE else ""
+    return AuditPage(found[:PER_PAGE], older, mark is None)
 
 
-def older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
+def _older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
     """The first condition is implied by the second; an index can use it."""
     return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
 
@@ -118,17 +127,17 @@ def distinct(column: str) -> list[str]:
 # --- a file ---
 
 
-def told(entry: AuditEntry) -> dict[str, Any]:
+def describe(entry: AuditEntry) -> dict[str, Any]:
     """An entry as a file has it."""
     return {name: getattr(entry, name) for name in COLUMNS}
 
 
 def as_csv(entry: AuditEntry) -> bytes:
-    return csv_line([cell(value) for value in told(entry).values()])
+    return csv_line([cell(value) for value in describe(entry).values()])
 
 
 def as_json(entry: AuditEntry) -> bytes:
-    return json_line(told(entry))
+    return json_line(describe(entry))
 
 
 FORMATS: Mapping[str, tuple[str, bytes, Callable[[AuditEntry], bytes]]] = {
@@ -138,12 +147,12 @@ FORMATS: Mapping[str, tuple[str, bytes, Callable[[AuditEntry], bytes]]] = {
 """Ending of a file -> its type, its first line, and how an entry is written."""
 
 
-async def pieces(trail: Trail, form: str) -> AsyncIterator[bytes]:
+async def pieces(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
     """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
     holds no transaction open."""
     _, head, write = FORMATS[form]
     yield head
-    entries = trail.entries
+    entries = asked.entries
     while found := [each async for each in entries[:CHUNK]]:
         yield b"".join(write(each) for each in found)
-        entries = older_than(trail.entries, found[-1])
+        entries = _older_than(asked.entries, found[-1])

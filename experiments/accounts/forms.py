@@ -1,4 +1,4 @@
-"""The forms of joining the team, of inviting, and of one's own account."""
+"""The forms of joining the team, of inviting, of one's own account and tokens."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 
 from experiments.accounts import names
+from experiments.models.api_token import DAYS, MOST_DAYS, Scope
 from experiments.models.invitation import NOTE_CHARS
 from experiments.models.member import Role
 
@@ -62,3 +63,24 @@ class RoleForm(forms.Form):
 
     role = forms.TypedChoiceField(choices=ASSIGNABLE, coerce=lambda value: Role(int(value)))
     was = forms.CharField(max_length=1, required=False)
+
+
+class TokenForm(forms.Form):
+    """A new token."""
+
+    name = forms.CharField(
+        max_length=100,
+        error_messages={
+            "required": "Give it a name, such as the script that will use it.",
+            "max_length": "This name has %(show_value)d characters; at most %(limit_value)d are taken.",
+        },
+    )
+    scope = forms.TypedChoiceField(choices=Scope.choices, coerce=lambda value: Scope(int(value)), initial=Scope.READ)
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_DAYS,
+        initial=DAYS,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"), f"Give a number of days from 1 to {MOST_DAYS}."
+        ),
+    )

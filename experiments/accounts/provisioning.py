@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from experiments.accounts import names, refusals
-from experiments.accounts.team import admit
+from experiments.accounts.actions import admit
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
@@ -54,7 +54,7 @@ def enter(request: HttpRequest, person: User, invitation: Invitation | None, fur
     request.came_by = "single sign-on"  # type: ignore[attr-defined]
     sign_in(request, person)
     if invitation is not None:
-        admit(request, person, invitation)
+        admit(Actor.behind(request, person), invitation)
     if not Member.objects.filter(user=person).exists():
         return render(request, "accounts/no_role.html")
     return redirect(further or "overview")

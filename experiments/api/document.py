@@ -19,6 +19,7 @@ WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
         *("try_run_again", "ask_for_exemplars", "resume_job", "edit_label", "delete_label"),
+        *("set_role", "deactivate_person", "remove_person"),
         *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),

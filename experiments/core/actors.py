@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from experiments.core import access, client_ip
@@ -41,6 +42,13 @@ class Actor:
     @property
     def role(self) -> Role | None:
         return access.role_of(self.user) if self.user else None
+
+    def require(self, least: Role) -> None:
+        """Raises PermissionDenied for who has less than this role."""
+        held = self.role
+        if held is None or held < least:
+            own = held.label if held else "none"
+            raise PermissionDenied(f"This needs the role {least.label}; yours is {own}. Ask an admin of your team.")
 
     @property
     def name(self) -> str:

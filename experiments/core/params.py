@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
+
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+
+from experiments.core.errors import InvalidInput
+
 ROW_DIGITS = 18
 """Digits of a row's key that every database compares."""
 
@@ -27,3 +34,31 @@ def clean_text(text: str, longest: int | None = None) -> str:
 def clean_line(text: str, longest: int | None = None) -> str:
     """The same on one line: white space of any kind is one space, and none at the ends."""
     return " ".join(clean_text(text).split())[:longest]
+
+
+def parse_day(text: str) -> datetime:
+    """The beginning of a day that is written as 2026-01-31. Raises InvalidInput."""
+    try:
+        date = parse_date(text)
+    except ValueError:
+        date = None
+    if date is None:
+        raise InvalidInput(f"“{text[:40]}” is no day: write it as 2026-01-31.")
+    return datetime.combine(date, time.min, timezone.get_default_timezone())
+
+
+def parse_day_end(text: str) -> datetime:
+    """The moment at which a day ends. Raises InvalidInput."""
+    try:
+        return parse_day(text) + timedelta(days=1)
+    except OverflowError:
+        raise InvalidInput(f"“{text[:40]}” is too far away.") from None
+
+
+def find_swapped_days(since: str, until: str) -> str:
+    """A sentence if no day is at once since the one and until the other; "" otherwise, and where one is no day."""
+    try:
+        swapped = bool(since and until) and parse_day(since) >= parse_day_end(until)
+    except InvalidInput:
+        return ""
+    return f"No day is since {since} and until {until}: swap the two." if swapped else ""

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from experiments.models import Session
@@ -45,7 +44,7 @@ class SessionStore(DatabaseStore):
 
 
 @dataclass(frozen=True)
-class Visit:
+class BrowserSession:
     """A session as its person sees it. Times are None for one that began before times were kept."""
 
     key: str
@@ -56,20 +55,17 @@ class Visit:
     agent: str
 
 
-def visits(user: User) -> list[Visit]:
+def browser_sessions(user: User) -> list[BrowserSession]:
     """The sessions of a person that last, newest use first."""
-    found = [visit(row) for row in lasting(user)]
+    found = [_describe(row) for row in Session.objects.filter(user=user, expire_date__gt=timezone.now())]
     return sorted(found, key=lambda each: each.seen.timestamp() if each.seen else 0, reverse=True)
 
 
-def visit(row: Session) -> Visit:
-    told = row.get_decoded().get(VISIT, {})
-    began, seen = (datetime.fromtimestamp(told[name], UTC) if name in told else None for name in ("began", "seen"))
-    return Visit(row.session_key, began, seen, told.get("how", ""), told.get("address") or "", told.get("agent", ""))
-
-
-def lasting(user: User) -> QuerySet[Session]:
-    return Session.objects.filter(user=user, expire_date__gt=timezone.now())
+def _describe(row: Session) -> BrowserSession:
+    kept = row.get_decoded().get(VISIT, {})
+    began, seen = (datetime.fromtimestamp(kept[name], UTC) if name in kept else None for name in ("began", "seen"))
+    how, address, agent = kept.get("how", ""), kept.get("address") or "", kept.get("agent", "")
+    return BrowserSession(row.session_key, began, seen, how, address, agent)
 
 
 def end_all(user: User, but: str | None = None) -> int:

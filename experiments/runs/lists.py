@@ -6,17 +6,15 @@ and the API.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
-from django.utils.dateparse import parse_date
 
-from experiments.core.params import ROW_DIGITS, parse_number
+from experiments.core.errors import InvalidInput
+from experiments.core.params import ROW_DIGITS, parse_day, parse_day_end, parse_number
 from experiments.core.search_index.words import read as read_words
 from experiments.core.system_names import Names
 from experiments.display import verdicts
@@ -50,10 +48,6 @@ MAY_LACK = frozenset({"best", "verdict"})
 """Of these, those that a run may have no value of."""
 
 
-class Senseless(ValueError):
-    """Raised when a filter makes no sense; the message says what would."""
-
-
 @dataclass(frozen=True)
 class Filtered:
     """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
@@ -83,7 +77,7 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
         try:
             runs = runs.filter(condition(text))
             values[name] = text
-        except Senseless as error:
+        except InvalidInput as error:
             problems[name] = str(error)
     if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
         rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)
@@ -113,26 +107,26 @@ def by_status(text: str) -> Q:
     if text == "active":
         return Q(status__in=ACTIVE)
     if text not in set(Status):
-        raise Senseless(f"There is no status “{text[:40]}”. Choose one of: {', '.join(key for key, _ in STATUSES)}.")
+        raise InvalidInput(f"There is no status “{text[:40]}”. Choose one of: {', '.join(key for key, _ in STATUSES)}.")
     return Q(status=text)
 
 
 def by_task(text: str) -> Q:
     if text not in TASKS:
-        raise Senseless(f"There is no task “{text[:40]}”. Choose one of: {', '.join(TASKS)}.")
+        raise InvalidInput(f"There is no task “{text[:40]}”. Choose one of: {', '.join(TASKS)}.")
     return Q(task=text)
 
 
 def by_verdict(text: str, viewer: User | None) -> Q:
     known = [key for key, _ in verdicts.CHOICES]
     if text not in known:
-        raise Senseless(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
+        raise InvalidInput(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
     return verdicts.chosen(text, viewer)
 
 
 def by_unit(text: str) -> Q:
     if (number := parse_number(text)) is None:
-        raise Senseless(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
+        raise InvalidInput(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
     return Q(unit=number)
 
 
@@ -140,7 +134,7 @@ def by_numbers(text: str) -> Q:
     """Runs by their numbers, as `12,15`."""
     numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
     if None in numbers:
-        raise Senseless(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
+        raise InvalidInput(f"“{text[:40]}” is no list of runs: write their numbers as 12,15.")
     return Q(pk__in=numbers)
 
 
@@ -157,35 +151,16 @@ def by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
 
 def by_words(text: str, names: Names | None = None) -> Q:
     if len(text) > WORDS_CHARS:
-        raise Senseless(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+        raise InvalidInput(f"These words have {len(text)} characters; at most {WORDS_CHARS} are looked for.")
     if problem := read_words(text).problem:
-        raise Senseless(problem)
+        raise InvalidInput(problem)
     return Q(pk__in=runs_matching(text, names))
 
 
 def by_label(text: str) -> Q:
     if len(text) > WORDS_CHARS:
-        raise Senseless(f"This label has {len(text)} characters; at most {WORDS_CHARS} are looked for.")
+        raise InvalidInput(f"This label has {len(text)} characters; at most {WORDS_CHARS} are looked for.")
     return Q(pk__in=Run.objects.filter(label_set__text__icontains=text).values("pk"))
-
-
-def day(text: str) -> dt.datetime:
-    """The beginning of a day."""
-    try:
-        date = parse_date(text)
-    except ValueError:
-        date = None
-    if date is None:
-        raise Senseless(f"“{text[:40]}” is no day: write it as 2026-01-31.")
-    return dt.datetime.combine(date, dt.time.min, timezone.get_default_timezone())
-
-
-def next_day(text: str) -> dt.datetime:
-    """The end of a day."""
-    try:
-        return day(text) + dt.timedelta(days=1)
-    except OverflowError:
-        raise Senseless(f"“{text[:40]}” is too far away.") from None
 
 
 FILTERS: Mapping[str, Callable[[str], Q]] = {
@@ -200,9 +175,9 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "owner": lambda text: Q(owner__username=text),
     "label": by_label,
     "tag": lambda text: Q(tags__name=text),
-    "since": lambda text: Q(created__gte=day(text)),
-    "until": lambda text: Q(created__lt=next_day(text)),
+    "since": lambda text: Q(created__gte=parse_day(text)),
+    "until": lambda text: Q(created__lt=parse_day_end(text)),
     "verdict": partial(by_verdict, viewer=None),
 }
 """Name in the address -> the condition that its text states; the verdict as everybody may see it. Each raises
-Senseless."""
+InvalidInput."""

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.contrib.auth.models import User
 from django.db import transaction
-from django.http import HttpRequest
 from django.utils import timezone
 
 from experiments.core import audit
+from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.core.params import parse_day_end
 from experiments.models import Run, Share
 from experiments.models.share import LONGEST
-from experiments.runs.lists import Senseless, next_day
 
 MOST = 20
 """Links to one run that may be good at the same time."""
@@ -39,7 +39,8 @@ class ShareForm(forms.Form):
         """With `expires`, the moment at which the link ends."""
         data = super().clean() or {}
         if span := data.get("span"):
-            data["expires"] = self.day_of(data.get("date", "")) if span == "date" else in_days(int(span))
+            known = self.day_of(data.get("date", "")) if span == "date" else timezone.now() + timedelta(days=int(span))
+            data["expires"] = known
         return data
 
     def day_of(self, text: str) -> datetime | None:
@@ -47,8 +48,8 @@ class ShareForm(forms.Form):
             self.add_error("date", "Choose the last day.")
             return None
         try:
-            end = next_day(text.strip())
-        except Senseless as error:
+            end = parse_day_end(text.strip())
+        except InvalidInput as error:
             self.add_error("date", str(error))
             return None
         if not timezone.now() < end <= timezone.now() + LONGEST:
@@ -56,25 +57,20 @@ class ShareForm(forms.Form):
         return end
 
 
-def in_days(days: int) -> datetime:
-    return timezone.now() + timedelta(days=days)
-
-
 @transaction.atomic
-def issue(request: HttpRequest, run: Run, by: User, data: dict[str, Any]) -> tuple[Share, str] | None:
-    """A new share and its token, which is told once; None if the run has as many as it may."""
+def share(actor: Actor, run: Run, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
+    """A new link and its token, which is told once. Raises StateConflict if the run has as many as it may."""
     Run.objects.select_for_update().get(pk=run.pk)
     if sum(each.is_good for each in run.shares.all()) >= MOST:
-        return None
-    names, comments = data["show_names"], data["show_comments"]
-    share, token = Share.issue(run.pk, by, data["expires"], names=names, comments=comments)
-    until = data["expires"].isoformat(timespec="minutes")
-    audit.record(request, Verb.RUN_SHARED, run, share=share.pk, until=until, names=names, comments=comments)
-    return share, token
+        raise StateConflict(f"{MOST} links to run {run.pk} are good already. Revoke one that nobody needs.")
+    made, token = Share.issue(run.pk, actor.person, expires, names=names, comments=comments)
+    until = expires.isoformat(timespec="minutes")
+    audit.record(actor, Verb.RUN_SHARED, run, share=made.pk, until=until, names=names, comments=comments)
+    return made, token
 
 
 @transaction.atomic
-def revoke(request: HttpRequest, share: Share) -> None:
+def revoke(actor: Actor, share: Share) -> None:
     """From now on it opens nothing. Twice is once."""
     if share.revoke():
-        audit.record(request, Verb.RUN_UNSHARED, share.run, share=share.pk)
+        audit.record(actor, Verb.RUN_UNSHARED, share.run, share=share.pk)

@@ -12,7 +12,7 @@ from ninja import Field, Query, Router, Schema, Status
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, find
-from experiments.api.problems import Refusal
+from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.models import Run, Share
 from experiments.models.api_token import Scope
@@ -64,18 +64,20 @@ def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[Sha
     return page(request, rows, ["-pk"], paging, share_out)
 
 
+@router.get("/shares", response=Page[ShareOut], summary="List all links")
+def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> Page[ShareOut]:
+    """To runs of everybody, the newest first; for admins."""
+    allow(request, Role.ADMIN)
+    return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, share_out)
+
+
 @router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Make a link to a run")
 def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
     """Whoever has it can read this run, until it expires or is revoked. An Idempotency-Key is not regarded: to answer
     the same again, the link would have to be kept."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
-    run = find(Run.objects.all(), pk=pk)
-    expires = timezone.now() + timedelta(days=wanted.days)
-    shown = {"show_names": wanted.show_names, "show_comments": wanted.show_comments}
-    made = actions.issue(request, run, user, {"expires": expires, **shown})
-    if made is None:
-        raise Refusal("conflict", f"{actions.MOST} links to run {pk} are good already: revoke one first.")
-    share, token = made
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
+    share, token = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
     address = request.build_absolute_uri(reverse("shared", args=[token]))
     return Status(201, ShareMade(address=address, **share_out(share).dict()))
 
@@ -83,6 +85,6 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
     """From now on it opens nothing. Twice is once."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
-    actions.revoke(request, find(Share.objects.select_related("run"), pk=pk))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actions.revoke(actor, find(Share.objects.select_related("run"), pk=pk))
     return Status(204, None)

@@ -12,8 +12,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
 from experiments.core.paging import Page, count, number_of
-from experiments.models import Share
+from experiments.models import Run, Share
 from experiments.models.member import Role
 from experiments.sharing import actions
 
@@ -24,15 +26,17 @@ PER_PAGE = 50
 @never_cache
 def of_run(request: HttpRequest, pk: int) -> HttpResponse:
     """The links to a run; a new one is shown on the answer to its form, and nowhere else."""
-    run = access.get_run(request, pk, Role.RESEARCHER)
+    actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
     form = actions.ShareForm(request.POST) if request.method == "POST" else actions.ShareForm()
     address = ""
     if form.is_bound and form.is_valid():
-        made = actions.issue(request, run, access.require(request, Role.RESEARCHER), form.cleaned_data)
-        if made is None:
-            form.add_error(None, f"{actions.MOST} links to this run are good already. Revoke one that nobody needs.")
-        else:
-            address = request.build_absolute_uri(reverse("shared", args=[made[1]]))
+        data = form.cleaned_data
+        shown = {"names": data["show_names"], "comments": data["show_comments"]}
+        try:
+            _, token = actions.share(actor, run, data["expires"], **shown)
+            address = request.build_absolute_uri(reverse("shared", args=[token]))
+        except StateConflict as error:
+            form.add_error(None, str(error))
     context: dict[str, Any] = {
         "run": run,
         "shares": list(run.shares.select_related("created_by")[: 5 * actions.MOST]),
@@ -46,8 +50,8 @@ def of_run(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, pk: int, share: int) -> HttpResponse:
     """From now on the link opens nothing."""
-    run = access.get_run(request, pk, Role.RESEARCHER)
-    actions.revoke(request, get_object_or_404(Share.objects.select_related("run"), pk=share, run=run))
+    actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
+    actions.revoke(actor, get_object_or_404(Share.objects.select_related("run"), pk=share, run=run))
     messages.success(request, "The link is revoked: it opens nothing any more.")
     return redirect("settings-shares") if "settings" in request.POST else redirect("run-shares", run.pk)
 

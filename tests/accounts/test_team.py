@@ -12,10 +12,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.utils import timezone
 
-from experiments.accounts import team
+from experiments.accounts import actions
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
 from experiments.models import ApiToken, AuditEntry, Invitation, LoginLink, Member
 from experiments.models.member import Role
 from tests.conftest import member
@@ -159,11 +161,9 @@ def test_two_admins_who_demote_each_other_leave_one() -> None:
     refused = []
 
     def demote(user: User, by: User) -> None:
-        request = RequestFactory().post("/")
-        request.user = by
         try:
-            team.set_role(request, user, Role.VIEWER)
-        except team.Refused as refusal:
+            actions.set_role(Actor(by), user, Role.VIEWER)
+        except StateConflict as refusal:
             refused.append(refusal)
         finally:
             connection.close()

@@ -34,13 +34,22 @@ RUN = {
     "fork_run",
 }
 """What takes a researcher and the scope to run."""
-NOT_FOR_VIEWERS = {"list_shares", "read_agreement"}
-"""What takes a researcher to read, or, while a queue is blind, somebody who has reviewed it."""
-ADMIN = {"add_model", "add_dataset", "delete_model", "delete_dataset"}
-OWN = {"mark_notifications_read", "create_view", "edit_view", "delete_view", "create_export", "delete_export"}
-"""Files and views of one's own, and what one was told, which a viewer may have."""
+NOT_FOR_VIEWERS = {"list_shares", "list_all_shares", "read_agreement", "list_people", "list_invitations", "list_audit"}
+"""What takes a researcher or an admin to read, or, while a queue is blind, somebody who has reviewed it."""
+ADMIN = {
+    *("add_model", "add_dataset", "delete_model", "delete_dataset"),
+    *("set_role", "deactivate_person", "reactivate_person", "remove_person", "create_invitation", "revoke_invitation"),
+}
+OWN = {
+    *("rename_me", "end_sessions", "revoke_token", "mark_notifications_read"),
+    *("create_view", "edit_view", "delete_view", "create_export", "delete_export"),
+}
+"""One's own name, ways in, files and views, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?dataset=toybox"}
 BODIES: dict[str, Any] = {
+    "rename_me": {"name": "Ada"},
+    "set_role": {"role": "viewer"},
+    "create_invitation": {},
     "create_share": {},
     "start_thread": {"text": "Too few."},
     "reply_in_thread": {"text": "Enough."},

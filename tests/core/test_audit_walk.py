@@ -265,6 +265,15 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 # --- the API ---
 
 OPERATIONS: dict[str, Case] = {
+    "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
+    "end_sessions": ("/me/sessions", {}, "sessions.ended"),
+    "revoke_token": ("/me/tokens/{token}", {}, "token.revoked"),
+    "set_role": ("/people/{colleague}/role", {"role": "viewer"}, "person.role-changed"),
+    "deactivate_person": ("/people/{colleague}/deactivate", {}, "person.deactivated"),
+    "reactivate_person": ("/people/{colleague}/reactivate", {}, "person.reactivated"),
+    "remove_person": ("/people/{colleague}", {}, "person.removed"),
+    "create_invitation": ("/invitations", {"role": "viewer"}, "invitation.made"),
+    "revoke_invitation": ("/invitations/{invitation}", {}, "invitation.revoked"),
     "create_run": ("/runs", {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1}, "run.asked"),
     "ask_again": ("/runs/{run}/again", {}, "run.asked"),
     "pause_run": ("/runs/{run}/pause", {}, "run.paused"),

@@ -219,12 +219,12 @@ def test_the_form_lists_the_layers_of_the_model_that_is_picked(as_owner: Client)
     assert "<html" not in page
 
 
-def test_looking_again_is_asked_of_a_worker_and_shows_how_far_it_is(
+def test_a_refresh_is_asked_of_a_worker_and_shows_how_far_it_is(
     as_owner: Client, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     VisionModelRow.objects.create(name="toybox")
     with django_capture_on_commit_callbacks(execute=True):
-        as_owner.post(f"{MODELS}look/")
+        as_owner.post(f"{MODELS}refresh/")
     assert [task for task, _ in waiting(redis_url)] == ["workers.jobs.long.write_catalogue"]
     notify.report("catalogue", "Looking at toybox", 3, 9)
     assert "Looking at toybox" in text(as_owner, MODELS)

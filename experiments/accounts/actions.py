@@ -1,0 +1,174 @@
+"""What people do to the team and to their own ways in: joining, roles, leaving, invitations, links, tokens, sessions.
+There is always an admin who can sign in."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from experiments.core import audit, sessions
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import StateConflict
+from experiments.models import ApiToken, Invitation, LoginLink, Member
+from experiments.models.api_token import Scope
+from experiments.models.member import Role
+
+MOST_TOKENS = 50
+"""Good tokens that one person may have."""
+
+
+# --- coming in ---
+
+
+@transaction.atomic
+def invite(actor: Actor, role: Role, note: str) -> tuple[Invitation, str]:
+    """A new invitation, and its token, which is told once."""
+    invitation, token = Invitation.issue(actor.person, role, note)
+    audit.record(actor, Verb.INVITATION_MADE, invitation, role=invitation.get_role_display())
+    return invitation, token
+
+
+@transaction.atomic
+def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
+    """From now on it is of no use. Twice is once."""
+    if invitation.revoke():
+        audit.record(actor, Verb.INVITATION_REVOKED, invitation)
+
+
+@transaction.atomic
+def admit(actor: Actor, invitation: Invitation) -> bool:
+    """Make a stranger who has an invitation one of the team; False if that is of no use, or they are already."""
+    user = actor.person
+    if Member.objects.filter(user=user).exists() or not invitation.take(user):
+        return False
+    Member.objects.create(user=user, role=invitation.role, seen=timezone.now())
+    audit.record(actor, Verb.INVITATION_ACCEPTED, invitation, role=invitation.get_role_display())
+    return True
+
+
+@transaction.atomic
+def make_sign_in_link(actor: Actor, user: User) -> str:
+    """The token of a link that signs a member in once, for who forgot the password."""
+    token = LoginLink.issue(user, made_by=actor.person)
+    audit.record(actor, Verb.SIGN_IN_LINK_MADE, user)
+    return token
+
+
+# --- roles, and leaving ---
+
+
+@transaction.atomic
+def set_role(actor: Actor, user: User, role: Role, was: str = "") -> None:
+    """Give a person a role, a stranger too. `was` is the role that the asking page showed, "" for none or any.
+
+    Raises StateConflict if it would leave no admin, or somebody else has just changed it.
+    """
+    member = _lock_member(user)
+    if was and str(member.role if member else 0) != was:
+        raise StateConflict("Somebody else has changed this role meanwhile. Refresh the page.")
+    if member is None:
+        try:
+            Member.objects.create(user=user, role=role)
+        except IntegrityError:
+            raise StateConflict("Somebody else has just given them a role. Refresh the page.") from None
+        audit.record(actor, Verb.PERSON_ADMITTED, user, role=role.label)
+    elif member.role != role:
+        before = Role(member.role)
+        if before == Role.ADMIN:
+            _require_another_admin(member)
+            _revoke_made_by(user)
+        Member.objects.filter(pk=member.pk).update(role=role)
+        audit.record(actor, Verb.PERSON_ROLE_CHANGED, user, before=before.label, after=role.label)
+
+
+@transaction.atomic
+def deactivate(actor: Actor, user: User) -> None:
+    """Close an account: its browsers and scripts are out at their next request. Raises StateConflict for one's own, and
+    for the last admin's."""
+    if user == actor.user:
+        raise StateConflict("You cannot close your own account. Ask another admin.")
+    if member := _lock_member(user):
+        _require_another_admin(member)
+    _revoke_made_by(user)
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    sessions.end_all(user)
+    audit.record(actor, Verb.PERSON_DEACTIVATED, user)
+
+
+@transaction.atomic
+def reactivate(actor: Actor, user: User) -> None:
+    """Open an account again; the person signs in anew."""
+    User.objects.filter(pk=user.pk).update(is_active=True)
+    audit.record(actor, Verb.PERSON_REACTIVATED, user)
+
+
+@transaction.atomic
+def remove(actor: Actor, user: User) -> None:
+    """Make a member a stranger; what they did stays theirs. Raises StateConflict for oneself and for the last admin."""
+    if user == actor.user:
+        raise StateConflict("You cannot remove yourself. Ask another admin.")
+    member = _lock_member(user)
+    if member is None:
+        raise StateConflict("They do not belong to the team any more.")
+    _require_another_admin(member)
+    _revoke_made_by(user)
+    audit.record(actor, Verb.PERSON_REMOVED, user, role=Role(member.role).label)
+    Member.objects.filter(pk=member.pk).delete()
+
+
+def _lock_member(user: User) -> Member | None:
+    """The person's place in the team, held together with all admins' until the transaction ends."""
+    rows = Member.objects.select_for_update().filter(Q(role=Role.ADMIN) | Q(user=user)).order_by("pk")
+    return next((row for row in rows if row.user_id == user.pk), None)
+
+
+def _require_another_admin(member: Member) -> None:
+    others = Member.objects.filter(role=Role.ADMIN, user__is_active=True).exclude(pk=member.pk)
+    if member.role == Role.ADMIN and not others.exists():
+        raise StateConflict("This is the last admin who can sign in. Make somebody else an admin first.")
+
+
+def _revoke_made_by(user: User) -> None:
+    """The ways in that somebody made for others end with their being an admin."""
+    Invitation.still_open().filter(made_by=user).update(revoked=timezone.now())
+    LoginLink.objects.filter(made_by=user, used=None).delete()
+
+
+# --- one's own ---
+
+
+@transaction.atomic
+def rename(actor: Actor, name: str) -> None:
+    """Another name on the pages."""
+    user = actor.person
+    before, user.first_name, user.last_name = user.get_full_name(), name, ""
+    user.save(update_fields=["first_name", "last_name"])
+    audit.record(actor, Verb.PERSON_RENAMED, user, before=before, after=user.get_full_name())
+
+
+@transaction.atomic
+def end_sessions(actor: Actor, but: str | None = None) -> int:
+    """Sign out everywhere, but in the session with this key; how many ended."""
+    ended = sessions.end_all(actor.person, but=but)
+    audit.record(actor, Verb.SESSIONS_ENDED, actor.person, number=ended)
+    return ended
+
+
+@transaction.atomic
+def make_token(actor: Actor, name: str, scope: Scope, days: int) -> tuple[ApiToken, str]:
+    """A new token, and its text, which is told once. Raises StateConflict for who has too many."""
+    if sum(each.is_good for each in ApiToken.objects.filter(user=actor.person)) >= MOST_TOKENS:
+        raise StateConflict(f"You have {MOST_TOKENS} tokens that are good. Revoke one that you do not need.")
+    made = ApiToken.issue(actor.person, name, scope, days)
+    audit.record(actor, Verb.TOKEN_MADE, made[0], scope=made[0].get_scope_display())
+    return made
+
+
+@transaction.atomic
+def revoke_token(actor: Actor, token: ApiToken) -> None:
+    """From now on it opens nothing."""
+    token.revoke()
+    audit.record(actor, Verb.TOKEN_REVOKED, token)
