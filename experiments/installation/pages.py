@@ -24,7 +24,7 @@ from experiments.installation import actions, dashboard, lists
 from experiments.models import Dataset, Job, Layer, VisionModelRow
 from experiments.models.job import JobKind
 from experiments.models.member import Role
-from experiments.pairwise import judging
+from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "recent", "workers")
@@ -63,7 +63,7 @@ def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
     context = dashboard.read() | {
         "may_ask": role >= Role.RESEARCHER,
         "to_review": review_lists.unfinished(request.user),
-        "to_judge": judging.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
+        "to_judge": pairwise_lists.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}

@@ -1,4 +1,4 @@
-"""Blind two-way choices: trials between labels of two sources, their pairs, who judges them and what they chose."""
+"""Pairwise trials: labels of two sources side by side and blind, who judges them and how they voted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TEXT_CHARS = 10_000
 SOURCE_CHARS = 300
 
 
-class Kind(models.TextChoices):
+class PairKind(models.TextChoices):
     PLAIN = "plain", "Two sources"
     REPEAT = "repeat", "Shown again, the other way round"
-    GOLD = "gold", "Known answer"
+    KNOWN = "known", "Known answer"
 
 
 class Answer(models.TextChoices):
@@ -34,7 +34,9 @@ class PairwiseTrial(models.Model):
     created = models.DateTimeField(default=timezone.now)
     sources = stored.ShapedJSONField(shape=list[str], help_text="keys of the sources, in the order of the table")
     query = models.TextField(blank=True, help_text="which units, as in the address of the page that made it")
-    gold_share = models.FloatField(default=0.1, help_text="pairs with a known answer, as a share of the plain ones")
+    known_answer_share = models.FloatField(
+        default=0.1, help_text="pairs with a known answer, as a share of the plain ones"
+    )
     repeat_share = models.FloatField(default=0.1, help_text="pairs that are shown twice, as a share of the plain ones")
     seed = models.BigIntegerField(default=0)
     left_out = stored.ShapedJSONField(
@@ -53,11 +55,11 @@ class PairwiseTrial(models.Model):
 
 
 class Pair(models.Model):
-    """Two labels for one unit, as they were when the trial was made. In a gold pair, `a` is the right one."""
+    """Two labels for one unit, as they were when the trial was made. Of a known-answer check `a` is the right one."""
 
     trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="pairs", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the trial's pairs from 1, in the order they are judged")
-    kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.PLAIN)
+    kind = models.CharField(max_length=6, choices=PairKind.choices, default=PairKind.PLAIN)
     unit = models.ForeignKey("experiments.Unit", models.SET_NULL, null=True, related_name="pairs")
     unit_name = models.CharField(max_length=500, help_text="as in toybox / layer4 / unit 7; outlives the catalogue")
     profile = models.ForeignKey("experiments.UnitProfile", models.SET_NULL, null=True, related_name="+")
@@ -117,7 +119,7 @@ class Judge(models.Model):
 
 
 class Vote(models.Model):
-    """What a judge chose. `swapped`: b was shown first."""
+    """Which label of a pair a judge chose. `swapped`: b was shown first."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="votes")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="votes", db_index=False)
@@ -129,7 +131,7 @@ class Vote(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["judge", "pair"], name="one_choice_per_pair")]
+        constraints = [models.UniqueConstraint(fields=["judge", "pair"], name="one_vote_per_pair")]
 
     def __str__(self) -> str:
         return f"{self.pair}: {self.answer}"

@@ -1,4 +1,4 @@
-"""Pairwise trials of labels: what there is, the next pair, an answer, and results once a trial is closed."""
+"""Pairwise trials of labels: made and closed, the next pair, votes, backbones as judges, results of closed ones."""
 
 from __future__ import annotations
 
@@ -6,26 +6,72 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, RowNumber, find
+from experiments.api.fields import NO_NUL, Body, Id, RowNumber, find
+from experiments.api.once import once
 from experiments.api.problems import Refusal
-from experiments.core import audit
-from experiments.core.audit import Verb
+from experiments.core.actors import Actor
 from experiments.core.display_name import person
-from experiments.models import PairwiseTrial
+from experiments.core.errors import StateConflict
+from experiments.gallery.images_api import binary
+from experiments.models import Judge, PairwiseTrial
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
-from experiments.pairwise import judging, sources
-from experiments.pairwise.proportions import Share
-from experiments.pairwise.results import Table, Worth, results
+from experiments.pairwise import actions, judging, lists, pages, sources
+from experiments.pairwise.form import MOST, USUAL, NewTrial
+from experiments.pairwise.pages import MANAGES
+from experiments.pairwise.results import JudgeScore, Preferences, Proportion, trial_results
 
-router = Router(tags=["Two-way choices"])
+router = Router(tags=["Pairwise trials"])
+
+
+Text = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+Whole = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class TrialIn(Body):
+    """Two sources of labels or more, each compared with each; the units may be narrowed down."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80, pattern=NO_NUL)]
+    sources: list[Text] = Field(
+        min_length=2, max_length=50, description="as import:milan, agent or agent:openai:gpt-4o"
+    )
+    model: Text = ""
+    layer: Text = ""
+    unit: Whole | None = None
+    q: Text = Field("", description="words of a label")
+    most: int = Field(USUAL, ge=1, le=MOST, description="pairs of two sources")
+    repeats: Percent = Field(10, description="pairs shown twice, in percent of those")
+    known_answers: Percent = Field(10, description="pairs whose answer is known, in percent of those")
+    seed: Whole = 0
+
+
+class JudgeIn(Body):
+    """A backbone that sees, and what it may cost."""
+
+    backbone: Annotated[str, Field(min_length=1, max_length=300, pattern=NO_NUL)] = Field(examples=["openai:gpt-4o"])
+    cost_limit: float = Field(5.0, gt=0, le=actions.MOST_COST, description="US dollars")
+    unpriced: bool = Field(False, description="though its price is not known, so that the limit cannot hold")
+
+
+class BackboneJudgeOut(Schema):
+    """A backbone as a judge: how far it is, and what it has cost."""
+
+    id: int
+    backbone: str
+    model: str
+    judged: int
+    status: str = Field(description="of its work; empty where none was asked for")
+    result: str
+    cost: float | None = Field(description="US dollars; null where the price is not known")
+    cost_limit: float
 
 
 class TrialOut(Schema):
@@ -53,7 +99,7 @@ class PairOut(Schema):
     raw: list[str]
 
 
-class NextOut(Schema):
+class NextPairOut(Schema):
     """The next pair for you; null when you have judged all, or the trial is closed."""
 
     pair: PairOut | None
@@ -61,12 +107,12 @@ class NextOut(Schema):
     pairs: int
 
 
-class AnswerIn(Body):
+class VoteIn(Body):
     """Which label says it better."""
 
     pair: RowNumber
     answer: Literal["first", "second", "neither"]
-    seconds: Annotated[float, Field(ge=0, le=judging.LONGEST_SECONDS, allow_inf_nan=False)] | None = None
+    seconds: Annotated[float, Field(ge=0, le=actions.LONGEST_SECONDS, allow_inf_nan=False)] | None = None
 
 
 class ProportionOut(Schema):
@@ -80,7 +126,7 @@ class ProportionOut(Schema):
 
 
 class PreferenceOut(Schema):
-    """How often labels of one source were chosen over those of another, of the choices that decide."""
+    """How often labels of one source were chosen over those of another, of the votes that decide."""
 
     source: str
     over: str
@@ -90,7 +136,7 @@ class PreferenceOut(Schema):
 
 
 class JudgeOut(Schema):
-    """What a judge chose and is worth."""
+    """How a judge voted, and how far it can be relied on."""
 
     name: str
     kind: Literal["person", "backbone"]
@@ -98,7 +144,7 @@ class JudgeOut(Schema):
     neither: int
     unread: int
     repeated: ProportionOut = Field(description="the same answer to the same pair, the other way round")
-    gold: ProportionOut = Field(description="the right answer where it is known")
+    known_answers: ProportionOut = Field(description="the right answer where it is known")
     first: ProportionOut = Field(description="the label that stood first")
     seconds: float | None
     cost: float | None = Field(description="US dollars; null where the price is not known")
@@ -123,56 +169,144 @@ def trial_out(row: PairwiseTrial) -> TrialOut:
     )
 
 
-def trials(user: User) -> QuerySet[PairwiseTrial]:
-    return judging.counted(PairwiseTrial.objects.select_related("owner"), user)
+# --- trials ---
 
 
 @router.get("/trials", response=Page[TrialOut], summary="List trials")
 def list_trials(request: HttpRequest, paging: Query[Paging]) -> Page[TrialOut]:
     """The newest first."""
     user = allow(request)
-    return page(request, trials(user), ["-pk"], paging, trial_out)
+    return page(request, lists.trials(user), ["-pk"], paging, trial_out)
+
+
+@router.post("/trials", response={201: TrialOut}, summary="Make a trial")
+def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
+    """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
+    user = allow(request, MANAGES, Scope.WRITE)
+    return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), wanted)))
+
+
+def made(by: Actor, wanted: TrialIn) -> tuple[TrialOut, str]:
+    typed = QueryDict(mutable=True)
+    given = wanted.model_dump(exclude={"sources"}, exclude_none=True)
+    typed.update({name: str(value) for name, value in given.items()})
+    typed.setlist("source", wanted.sources)
+    trial = actions.make_trial(by, NewTrial(typed, sources.list_sources()))
+    return trial_out(find(lists.trials(by.person), pk=trial.pk)), reverse("api:read_trial", args=[trial.pk])
 
 
 @router.get("/trials/{pk}", response=TrialOut, summary="Read a trial")
 def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
     user = allow(request)
-    return trial_out(find(trials(user), pk=pk))
+    return trial_out(find(lists.trials(user), pk=pk))
 
 
-@router.get("/trials/{pk}/next", response=NextOut, summary="Read the next pair to judge")
-def next_pair(request: HttpRequest, pk: Id) -> NextOut:
+@router.post("/trials/{pk}/close", response=TrialOut, summary="Close a trial")
+def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
+    """For good: which label is whose is told then, and nobody can judge any more. Takes an admin."""
+    user = allow(request, MANAGES, Scope.WRITE)
+    find(PairwiseTrial.objects.all(), pk=pk)
+    actions.close_trial(Actor.behind(request, user), pk)
+    return trial_out(find(lists.trials(user), pk=pk))
+
+
+# --- votes ---
+
+
+@router.get("/trials/{pk}/next", response=NextPairOut, summary="Read the next pair to judge")
+def next_pair(request: HttpRequest, pk: Id) -> NextPairOut:
     """Nothing tells whose the labels are."""
     user = allow(request)
-    return upcoming(find(trials(user), pk=pk), user)
+    return upcoming(user, pk)
 
 
-def upcoming(row: PairwiseTrial, user: User) -> NextOut:
-    out = trial_out(row)
-    found = [] if row.closed else judging.next_shown(row, user, 1)
-    return NextOut(pair=pair_out(found[0]) if found else None, judged=out.judged, pairs=out.pairs)
+def upcoming(user: User, pk: int) -> NextPairOut:
+    row = find(lists.trials(user), pk=pk)
+    found = [] if row.closed else judging.next_pairs(row, user, 1)
+    return NextPairOut(pair=pair_out(found[0]) if found else None, judged=row.mine, pairs=row.size)
 
 
-def pair_out(shown: judging.Shown) -> PairOut:
+def pair_out(shown: judging.PairView) -> PairOut:
     masked, raw = ([pair[place].file for pair in shown.exemplars] for place in (0, 1))
     return PairOut(
         id=shown.pk, first=shown.first, second=shown.second, truth=shown.truth, masked=list(masked), raw=list(raw)
     )
 
 
-@router.post("/trials/{pk}/choices", response={201: NextOut}, summary="Judge a pair")
-def create_choice(request: HttpRequest, pk: Id, choice: AnswerIn) -> Status[NextOut]:
+@router.post("/trials/{pk}/votes", response={201: NextPairOut}, summary="Judge a pair")
+def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOut]:
     """Takes a reviewer; answers with the next pair. The same answer twice is one; another one is refused."""
     user = allow(request, Role.REVIEWER, Scope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
+    actions.vote(Actor.behind(request, user), pk, vote.pair, vote.answer, vote.seconds)
+    return Status(201, upcoming(user, pk))
+
+
+@router.post("/trials/{pk}/undo", response=NextPairOut, summary="Take your last vote back")
+def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
+    """Answers with its pair, which is the next one again."""
+    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    find(PairwiseTrial.objects.all(), pk=pk)
+    actions.undo_vote(Actor.behind(request, user), pk)
+    return upcoming(user, pk)
+
+
+@router.get(
+    "/trials/{pk}/votes.csv", response=None, openapi_extra=binary("text/csv"), summary="Fetch the votes of a trial"
+)
+def fetch_votes(request: HttpRequest, pk: Id) -> HttpResponseBase:
+    """Every vote, and every pair without one. Only once it is closed."""
+    allow(request)
+    find(PairwiseTrial.objects.all(), pk=pk)
     try:
-        with transaction.atomic():
-            kept, new = judging.answer(user, pk, choice.pair, choice.answer, choice.seconds)
-            if new:
-                audit.record(request, Verb.VOTE_CAST, kept.pair, trial=pk)
-    except judging.Refused as refusal:
-        raise Refusal("conflict", str(refusal)) from None
-    return Status(201, upcoming(find(trials(user), pk=pk), user))
+        return pages.file(request, pk)
+    except Http404 as error:
+        raise Refusal("conflict", str(error)) from None
+
+
+# --- backbones ---
+
+
+@router.get("/trials/{pk}/judges", response=list[BackboneJudgeOut], summary="List the backbones that judge")
+def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
+    """How far each is."""
+    allow(request)
+    return [judge_state(row) for row in lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)]
+
+
+@router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")
+def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJudgeOut]:
+    """What it has not judged yet, in the background; again, it goes on. Takes an admin, for it costs money."""
+    user = allow(request, MANAGES, Scope.WRITE)
+    find(PairwiseTrial.objects.all(), pk=pk)
+    by, limit = Actor.behind(request, user), wanted.cost_limit
+    judge = actions.ask_backbone(by, pk, wanted.backbone, limit, unpriced=wanted.unpriced)
+    return Status(202, judge_state(lists.judges(judge.trial).get(pk=judge.pk)))
+
+
+@router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
+def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudgeOut:
+    """After the pair it looks at; what it judged is kept. `number` is its id."""
+    user = allow(request, MANAGES, Scope.WRITE)
+    judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
+    actions.stop_backbone(Actor.behind(request, user), judge)
+    return judge_state(lists.judges(judge.trial).get(pk=judge.pk))
+
+
+def judge_state(row: Judge) -> BackboneJudgeOut:
+    return BackboneJudgeOut(
+        id=row.pk,
+        backbone=row.backbone,
+        model=row.backbone_model,
+        judged=getattr(row, "done", 0),
+        status=row.job.status if row.job else "",
+        result=row.job.result if row.job else "",
+        cost=row.known_cost,
+        cost_limit=row.cost_limit,
+    )
+
+
+# --- results ---
 
 
 @router.get("/trials/{pk}/results", response=ResultsOut, summary="Read what came of a trial")
@@ -181,31 +315,31 @@ def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     allow(request)
     row = find(PairwiseTrial.objects.all(), pk=pk)
     if row.closed is None:
-        raise Refusal("conflict", f"PairwiseTrial {pk} is open: whose the labels are is hidden until it is closed.")
-    found = results(row)
+        raise StateConflict(f"Trial {pk} is open: whose the labels are is hidden until it is closed.")
+    found = trial_results(row)
     judges = [judge_out(each, "person") for each in found.people]
     return ResultsOut(
         people=preferences(found.together), judges=[*judges, *(judge_out(each, "backbone") for each in found.backbones)]
     )
 
 
-def judge_out(worth: Worth, kind: Literal["person", "backbone"]) -> JudgeOut:
+def judge_out(score: JudgeScore, kind: Literal["person", "backbone"]) -> JudgeOut:
     return JudgeOut(
-        name=worth.name,
+        name=score.name,
         kind=kind,
-        judged=worth.answered,
-        neither=worth.neither,
-        unread=worth.unread,
-        repeated=proportion_out(worth.repeated),
-        gold=proportion_out(worth.gold),
-        first=proportion_out(worth.first),
-        seconds=worth.seconds,
-        cost=worth.judge.known_cost,
-        preferences=preferences(worth.table),
+        judged=score.answered,
+        neither=score.neither,
+        unread=score.unread,
+        repeated=proportion_out(score.repeated),
+        known_answers=proportion_out(score.known_answers),
+        first=proportion_out(score.first),
+        seconds=score.seconds,
+        cost=score.judge.known_cost,
+        preferences=preferences(score.table),
     )
 
 
-def preferences(table: Table) -> list[PreferenceOut]:
+def preferences(table: Preferences) -> list[PreferenceOut]:
     cells = [cell for _, row in table.rows for cell in row if cell]
     return [
         PreferenceOut(
@@ -219,5 +353,5 @@ def preferences(table: Table) -> list[PreferenceOut]:
     ]
 
 
-def proportion_out(share: Share) -> ProportionOut:
+def proportion_out(share: Proportion) -> ProportionOut:
     return ProportionOut(hits=share.hits, n=share.n, value=share.value, low=share.low, high=share.high)

@@ -1,4 +1,4 @@
-"""What the address of New trial asks for, what is wrong with it, and the trial that comes of it."""
+"""What the address of New trial asks for, what is wrong with it, and which pairs would come of it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django import forms
-from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
+from django.http import QueryDict
 
-from experiments.models import Pair, PairwiseTrial, Unit
-from experiments.pairwise import evidence, sources
-from experiments.pairwise.sampling import Asked, Drawing, Drawn, drawn
-from experiments.pairwise.sources import Source
+from experiments.models import Unit, UnitProfile
+from experiments.models.pairwise import PairKind
+from experiments.pairwise import sources
+from experiments.pairwise.sampling import PairPlan, TrialOptions, plan_pairs
+from experiments.pairwise.sources import LabelSource
 
 MOST, USUAL = 2_000, 100
 """Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
+USUALLY = {"most": str(USUAL), "repeats": "10", "known_answers": "10", "seed": "0"}
+OF_UNITS = ("model", "layer", "unit", "q")
 WORDS = 10
 BIGGEST = 2**31 - 1
+CONCEPT = "concept"
+"""Kind of a layer whose units respond to what their names say."""
 
 
 class NewTrial(forms.Form):
@@ -31,10 +35,10 @@ class NewTrial(forms.Form):
     layer = forms.CharField(required=False, max_length=200)
     unit = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
     q = forms.CharField(required=False, max_length=200)
-    most = forms.IntegerField(min_value=1, max_value=MOST, initial=USUAL)
-    repeats = forms.IntegerField(min_value=0, max_value=100, initial=10)
-    gold = forms.IntegerField(min_value=0, max_value=100, initial=10)
-    seed = forms.IntegerField(min_value=0, max_value=BIGGEST, initial=0)
+    most = forms.IntegerField(min_value=1, max_value=MOST)
+    repeats = forms.IntegerField(min_value=0, max_value=100)
+    known_answers = forms.IntegerField(min_value=0, max_value=100)
+    seed = forms.IntegerField(min_value=0, max_value=BIGGEST)
 
     NAMES = {
         "name": "Name",
@@ -43,12 +47,15 @@ class NewTrial(forms.Form):
         "q": "Words",
         "most": "Pairs at most",
         "repeats": "Repeated",
-        "gold": "Known answer",
+        "known_answers": "Known answer",
         "seed": "Seed",
     }
 
-    def __init__(self, data: Mapping[str, Any], listed: Sequence[Source]) -> None:
-        super().__init__(data)
+    def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
+        typed = data.copy()
+        for name, value in USUALLY.items():
+            typed.setdefault(name, value)
+        super().__init__(typed)
         cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
 
     def clean_source(self) -> list[str]:
@@ -65,10 +72,18 @@ class NewTrial(forms.Form):
         ]
 
     @property
-    def asked(self) -> Asked:
+    def options(self) -> TrialOptions:
         """Of a form without problems."""
         given = self.cleaned_data
-        return Asked(given["source"], given["most"], given["gold"] / 100, given["repeats"] / 100, given["seed"])
+        shares = (given["known_answers"] / 100, given["repeats"] / 100)
+        return TrialOptions(given["source"], given["most"], *shares, given["seed"])
+
+    @property
+    def query(self) -> str:
+        """Which units, as in an address."""
+        chosen = QueryDict(mutable=True)
+        chosen.update({name: str(self.data[name]) for name in OF_UNITS if self.data.get(name)})
+        return chosen.urlencode()
 
     def units(self) -> QuerySet[Unit]:
         """The units that the filter chooses, by their place and the words of any of their labels."""
@@ -81,66 +96,35 @@ class NewTrial(forms.Form):
 
 
 @dataclass(frozen=True)
-class Draft:
+class TrialDraft:
     """A trial that could be made: its pairs, and what there is to show of their units."""
 
-    drawing: Drawing
+    plan: PairPlan
     truths: Mapping[int, str]
     profiles: Mapping[int, int]
 
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {kind: self.plan.count(kind) for kind in PairKind.values}
 
-def drafted(form: NewTrial) -> Draft:
+
+def draft_trial(form: NewTrial) -> TrialDraft:
     """The trial that a form without problems asks for."""
-    said = sources.said_of(form.units(), form.asked.sources)
-    units = form.units().filter(pk__in=[unit for unit, known in said.items() if len(known) > 1])
-    truths = evidence.truths(units)
-    profiles = {unit: pk for unit, pk in evidence.profiles(units).items() if unit not in truths}
-    return Draft(drawn(form.asked, said, frozenset(truths) | frozenset(profiles)), truths, profiles)
+    known = sources.labels_of(form.units(), form.options.sources)
+    units = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
+    truths = _truths(units)
+    profiles = {unit: pk for unit, pk in _profiles(units).items() if unit not in truths}
+    return TrialDraft(plan_pairs(form.options, known, frozenset(truths) | frozenset(profiles)), truths, profiles)
 
 
-@transaction.atomic
-def make(form: NewTrial, draft: Draft, by: User, query: str) -> PairwiseTrial:
-    """Save the trial with its pairs."""
-    asked = form.asked
-    trial = PairwiseTrial.objects.create(
-        name=form.cleaned_data["name"],
-        owner=by,
-        sources=list(asked.sources),
-        query=query,
-        gold_share=asked.gold_share,
-        repeat_share=asked.repeat_share,
-        seed=asked.seed,
-        left_out=dict(draft.drawing.left_out),
-    )
-    names = {
-        unit.pk: str(unit)
-        for unit in Unit.objects.filter(pk__in={pair.unit for pair in draft.drawing.pairs}).select_related(
-            "layer__model"
-        )
-    }
-    rows = [row(trial, place, pair, draft, names) for place, pair in enumerate(draft.drawing.pairs, 1)]
-    Pair.objects.bulk_create(rows)
-    again = [(made, pair.original) for made, pair in zip(rows, draft.drawing.pairs, strict=True)]
-    for made, original in again:
-        made.original = rows[original] if original is not None else None
-    Pair.objects.bulk_update([made for made, original in again if original is not None], ["original"])
-    return trial
+def _truths(units: QuerySet[Unit]) -> dict[int, str]:
+    """What synthetic neurons respond to, by id of the unit."""
+    rows = units.filter(layer__kind=CONCEPT).select_related("layer")
+    return {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}
 
 
-def row(trial: PairwiseTrial, place: int, pair: Drawn, draft: Draft, names: Mapping[int, str]) -> Pair:
-    a, b = pair.statements
-    return Pair(
-        trial=trial,
-        position=place,
-        kind=pair.kind,
-        unit_id=pair.unit,
-        unit_name=names[pair.unit][:500],
-        profile_id=draft.profiles.get(pair.unit),
-        truth=draft.truths.get(pair.unit, "")[:500],
-        text_a=a.text,
-        text_b=b.text,
-        source_a=pair.sources[0],
-        source_b=pair.sources[1],
-        label_a_id=a.label,
-        label_b_id=b.label,
-    )
+def _profiles(units: QuerySet[Unit]) -> dict[int, int]:
+    """By id of the unit its profile with the most exemplars, of equals the latest."""
+    rows = UnitProfile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
+    counted = rows.annotate(seen=Count("exemplars")).filter(seen__gt=0).order_by("seen", "written", "pk")
+    return dict(counted.values_list("unit_id", "pk"))

@@ -1,39 +1,39 @@
-"""Blind two-way choices: the trials, making one, one trial with its judges and, once closed, its results."""
+"""Pairwise trials: all of them, making one, judging pair by pair, one trial with its judges and, once closed, its
+results."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments.core import access, audit, notifications, notify, worker_status
+from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
-from experiments.core.audit import Verb
-from experiments.core.display_name import person
-from experiments.models import Job, Judge, Layer, PairwiseTrial, VisionModelRow
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
+from experiments.core.params import parse_key
+from experiments.models import Judge, Layer, PairwiseTrial, VisionModelRow
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
-from experiments.models.notification import Kind as Notice
-from experiments.models.pairwise import Kind
-from experiments.pairwise import backbones, judging, results, sources, table
-from experiments.pairwise.form import MOST, USUAL, Draft, NewTrial, drafted, make
-from experiments.reviews import lists as review_lists
+from experiments.models.pairwise import PairKind
+from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
+from experiments.pairwise.form import MOST, NewTrial, draft_trial
 
 MANAGES = Role.ADMIN
 """Who makes and closes trials, and has backbones judge: as with queues, one who manages."""
 SHOWN = 100
-OF_UNITS = ("model", "layer", "unit", "q")
-USUALLY = {"most": str(USUAL), "repeats": "10", "gold": "10", "seed": "0"}
 JUDGES = "judges"
 """The part of the page that follows the backbones at work; htmx asks for it by this id."""
+AHEAD = 2
+"""Pairs that a page holds: the one that is judged and the one behind it."""
+HELD = 50
+"""Pairs, at most, that a page may say it holds."""
 
 
 @require_safe
@@ -41,10 +41,9 @@ def index(request: HttpRequest) -> HttpResponse:
     """All trials, and how far each and the reader are."""
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
-    rows = judging.counted(PairwiseTrial.objects.select_related("owner"), user)[:SHOWN]
     context = {
-        "crumbs": way(),
-        "trials": [(row, [sources.words(key) for key in row.sources]) for row in rows],
+        "crumbs": _crumbs(),
+        "trials": [(row, [sources.words(key) for key in row.sources]) for row in lists.trials(user)[:SHOWN]],
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= MANAGES,
     }
@@ -54,47 +53,25 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """The form, filled in from the address with how many pairs there would be; sent, the trial."""
-    user = access.require(request, MANAGES)
+    actor = Actor.of(request, MANAGES)
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
-    listed = sources.listed()
-    form = NewTrial(filled(given), listed)
-    draft = drafted(form) if (sent or "source" in given) and form.is_valid() else None
-    if sent and draft and draft.drawing.count(Kind.PLAIN):
-        query = QueryDict(mutable=True)
-        query.update({name: given[name] for name in OF_UNITS if given.get(name)})
-        with transaction.atomic():
-            trial = make(form, draft, user, query.urlencode())
-            audit.record(request, Verb.TRIAL_MADE, trial, pairs=len(draft.drawing.pairs))
-            tell_judges(user, trial, len(draft.drawing.pairs))
-        return redirect(trial)
-    problems = form.problems if sent or "source" in given else []
-    return render(request, "pairwise/new.html", offered(form, draft, listed, problems), status=400 if sent else 200)
-
-
-def tell_judges(maker: User, trial: PairwiseTrial, pairs: int) -> None:
-    """Everybody who may judge, but for who made it."""
-    words = f"{person(maker)} asks you to judge {pairs} pair{'s' * (pairs != 1)} of labels in “{trial.name}”."
-    for judge in review_lists.reviewers().exclude(pk=maker.pk):
-        notifications.tell(judge, Notice.REVIEW, words, trial.get_absolute_url())
-
-
-def filled(given: QueryDict) -> QueryDict:
-    """What was typed, with what is usual where nothing was."""
-    typed = given.copy()
-    for name, value in USUALLY.items():
-        typed.setdefault(name, value)
-    return typed
-
-
-def offered(form: NewTrial, draft: Draft | None, listed: list[sources.Source], problems: list[str]) -> dict[str, Any]:
+    listed = sources.list_sources()
+    form, problems = NewTrial(given, listed), []
+    if sent:
+        try:
+            return redirect(actions.make_trial(actor, form))
+        except ActionRefused:
+            problems = form.problems
+    asked = sent or "source" in given
+    draft = draft_trial(form) if asked and form.is_valid() else None
     model = str(form.data.get("model", ""))
-    return {
+    context = {
         "form": form,
-        "crumbs": [*way(), ("New trial", reverse("pairwise-new"))],
+        "crumbs": [*_crumbs(), ("New trial", reverse("pairwise-new"))],
         "draft": draft,
-        "counts": {kind: draft.drawing.count(kind) for kind in Kind.values} if draft else {},
-        "problems": problems,
+        "counts": draft.counts if draft else {},
+        "problems": problems or (form.problems if asked else []),
         "sources": listed,
         "chosen": cast("QueryDict", form.data).getlist("source"),
         "kept": [(name, form.data.get(name, "")) for name in form.fields if name != "source"],
@@ -102,6 +79,7 @@ def offered(form: NewTrial, draft: Draft | None, listed: list[sources.Source], p
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
         "most": MOST,
     }
+    return render(request, "pairwise/new.html", context, status=400 if sent else 200)
 
 
 @require_safe
@@ -110,12 +88,11 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
     role = access.role_of(user) or Role.VIEWER
-    judges = judging_now(row)
+    judges = [(judge, _progress(judge)) for judge in lists.judges(row)]
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
-    mine = next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0)
-    context = {
+    context: dict[str, Any] = {
         "trial": row,
-        "crumbs": way(row),
+        "crumbs": _crumbs(row),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
         "worker": worker_status.is_here(),
@@ -125,92 +102,141 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     }
     if request.htmx.target == JUDGES:
         return render(request, "pairwise/judges.html", context)
-    offered = backbones.offered() if role >= MANAGES and row.closed is None else []
+    backbones = lists.judge_backbones() if role >= MANAGES and row.closed is None else []
     context |= {
-        "kinds": [(label, kinds[kind]) for kind, label in Kind.choices if kinds.get(kind)],
+        "kinds": [(label, kinds[kind]) for kind, label in PairKind.choices if kinds.get(kind)],
         "sources": [sources.words(key) for key in row.sources],
         "units": QueryDict(row.query).items(),
-        "mine": mine,
-        "backbones": offered,
-        "any_unpriced": any(each.unpriced for each in offered),
-        "blind": backbones.BLIND["scripted"],
-        "results": results.results(row) if row.closed else None,
+        "mine": next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0),
+        "backbones": backbones,
+        "any_unpriced": any(each.unpriced for each in backbones),
+        "blind": lists.BLIND["scripted"],
+        "results": results.trial_results(row) if row.closed else None,
     }
     return render(request, "pairwise/trial.html", context)
 
 
-def way(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
-    """The breadcrumbs of the trials, and of one by its name."""
-    found = [("Two-way choices", reverse("pairwise"))]
+def _crumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
+    """The way to the trials, and to one by its name."""
+    found = [("Pairwise trials", reverse("pairwise"))]
     return [*found, (row.name, row.get_absolute_url())] if row else found
 
 
-def judging_now(row: PairwiseTrial) -> list[tuple[Any, dict[str, Any] | None]]:
-    """The judges, how much each has done, and what a worker says of it."""
-    rows: QuerySet[Judge] = row.judges.select_related("user", "job").annotate(done=Count("votes"))
-    return [(judge, told(judge.job)) for judge in rows]
-
-
-def told(job: Job | None) -> dict[str, Any] | None:
+def _progress(judge: Judge) -> dict[str, Any] | None:
+    """What a worker says of how far it is."""
+    job = judge.job
     return notify.reported(job.topic) if job and job.status == JobStatus.RUNNING else None
-
-
-@require_POST
-def close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say for good which label is whose."""
-    access.require(request, MANAGES)
-    get_object_or_404(PairwiseTrial, pk=pk)
-    try:
-        with transaction.atomic():
-            audit.record(request, Verb.TRIAL_CLOSED, judging.close(pk))
-    except judging.Refused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("pairwise-trial", pk)
 
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Every choice as CSV. Raises Http404 while it would tell whose the labels are."""
+    """Every vote as CSV. Raises Http404 while it would tell whose the labels are."""
     access.require(request)
     row = get_object_or_404(PairwiseTrial, pk=pk)
     if row.closed is None:
-        raise Http404("Which label is whose is hidden until the trial is closed; then its choices can be had here.")
-    response = HttpResponse("".join(table.lines(row)), content_type="text/csv; charset=utf-8")
+        raise Http404("Which label is whose is hidden until the trial is closed; then its votes can be had here.")
+    response = HttpResponse("".join(votes_csv.csv_lines(row)), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-votes-{row.pk}.csv"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
+# --- judging --------------------------------------------------------------------------------------------------
+
+
+@require_safe
+def judge(request: HttpRequest, pk: int) -> HttpResponse:
+    """The next pair, the one behind it hidden; what is left to do once all are judged."""
+    user = access.require(request, Role.REVIEWER)
+    row = get_object_or_404(PairwiseTrial, pk=pk)
+    if row.closed:
+        return redirect(row)
+    total, left = row.pairs.count(), judging.pending(row, user).count()
+    context = {
+        "trial": row,
+        "crumbs": [*_crumbs(row), ("Judging", request.path)],
+        "pairs": judging.next_pairs(row, user, AHEAD),
+        "total": total,
+        "done": total - left,
+    }
+    return render(request, "pairwise/judge.html", context)
+
+
 @require_POST
-def ask(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a backbone judge, or go on judging."""
-    user = access.require(request, MANAGES)
+def answer(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Keep an answer. A script is sent the pair after those that its page holds; others go on to the next page."""
+    actor = Actor.of(request, Role.REVIEWER)
+    row, sent = get_object_or_404(PairwiseTrial, pk=pk), request.POST
+    scripted = bool(request.htmx)
+    try:
+        actions.vote(actor, pk, parse_key(sent.get("pair")), sent.get("answer", ""), _figure(sent.get("seconds", "")))
+    except ActionRefused as refusal:
+        if scripted:
+            return HttpResponse(str(refusal), status=409, content_type="text/plain; charset=utf-8")
+        messages.error(request, str(refusal))
+    if not scripted:
+        return redirect("pairwise-judge", pk)
+    held = [parse_key(each) for each in sent.getlist("holds")[:HELD]]
+    pairs = judging.next_pairs(row, actor.person, 1, held)
+    return render(request, "pairwise/pairs.html", {"trial": row, "pairs": pairs, "behind": True})
+
+
+def _figure(typed: str) -> float | None:
+    try:
+        return float(typed)
+    except ValueError:
+        return None
+
+
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take the last answer back and show its pair again."""
+    actor = Actor.of(request, Role.REVIEWER)
     get_object_or_404(PairwiseTrial, pk=pk)
     try:
-        with transaction.atomic():
-            limit = dollars(request.POST.get("cost", ""))
-            unpriced = "unpriced" in request.POST
-            judge = backbones.ask(pk, request.POST.get("backbone", ""), limit, user, unpriced=unpriced)
-            audit.record(request, Verb.JUDGE_ASKED, judge, cost_limit=limit)
-    except judging.Refused as refusal:
+        actions.undo_vote(actor, pk)
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("pairwise-judge", pk)
+
+
+# --- managing -------------------------------------------------------------------------------------------------
+
+
+@require_POST
+def close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say for good which label is whose."""
+    actor = Actor.of(request, MANAGES)
+    get_object_or_404(PairwiseTrial, pk=pk)
+    try:
+        actions.close_trial(actor, pk)
+    except ActionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("pairwise-trial", pk)
 
 
-def dollars(typed: str) -> float:
-    """Raises Refused for what is no amount."""
+@require_POST
+def ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a backbone judge, or go on judging."""
+    actor = Actor.of(request, MANAGES)
+    get_object_or_404(PairwiseTrial, pk=pk)
+    typed = request.POST.get("cost", "")
+    limit = _figure(typed)
+    if limit is None:
+        messages.error(request, f"“{typed[:40]}” is no amount of money: write it as 5 or 0.50.")
+        return redirect("pairwise-trial", pk)
     try:
-        return float(typed)
-    except ValueError:
-        raise judging.Refused(f"“{typed[:40]}” is no amount of money: write it as 5 or 0.50.") from None
+        actions.ask_backbone(actor, pk, request.POST.get("backbone", ""), limit, unpriced="unpriced" in request.POST)
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("pairwise-trial", pk)
 
 
 @require_POST
 def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
     """Have a backbone stop after the pair it looks at."""
-    access.require(request, MANAGES)
-    row = get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
-    with transaction.atomic():
-        backbones.stop(row)
-        audit.record(request, Verb.JUDGE_STOPPED, row)
+    actor = Actor.of(request, MANAGES)
+    actions.stop_backbone(
+        actor, get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
+    )
     return redirect("pairwise-trial", pk)

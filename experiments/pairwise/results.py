@@ -1,7 +1,8 @@
-"""What came of a trial, once it is closed: which source is preferred, and what each judge is worth.
+"""What came of a trial, once it is closed: which source is preferred, and how far each judge can be relied on.
 
-Only pairs of two sources decide preferences; repeated and gold pairs measure the judge. People and backbones are never
-counted together. What decides nothing (cannot tell, an answer that could not be read) is counted beside.
+Only pairs of two sources decide preferences; repeated pairs and those with a known answer measure the judge. People and
+backbones are never counted together. What decides nothing (cannot tell, an answer that could not
+be read) is counted beside.
 """
 
 from __future__ import annotations
@@ -12,39 +13,75 @@ from statistics import median
 
 from experiments.core.display_name import person
 from experiments.models import Judge, PairwiseTrial, Vote
-from experiments.models.pairwise import Answer, Kind
+from experiments.models.pairwise import Answer, PairKind
 from experiments.pairwise import sources
-from experiments.pairwise.proportions import Share, share
 from workers import registry
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """`hits` of `n`, with the interval that the share lies in; all None where there is nothing to divide."""
+
+    hits: int
+    n: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def decides(self) -> int:
+        """1 if the whole interval lies above one half, -1 if below, 0 if it holds the half or there is none."""
+        if self.low is None or self.high is None:
+            return 0
+        return (self.low > 0.5) - (self.high < 0.5)
+
+    @property
+    def said(self) -> str:
+        """In words, as "64 % (7 of 11; 35 to 85 %)"."""
+        if self.value is None or self.low is None or self.high is None:
+            return "none yet"
+        return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")
+
+
+def proportion(hits: int, n: int) -> Proportion:
+    """The share of `hits` in `n` with Wilson's interval."""
+    if not n:
+        return Proportion(hits, n)
+    from scipy.stats import binomtest
+
+    found = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    return Proportion(hits, n, hits / n, float(found.low), float(found.high))
+
 
 DECIDED = frozenset({Answer.A, Answer.B})
 
 
 @dataclass(frozen=True)
-class Cell:
-    """How often the source of the row was preferred to that of the column, of the choices that decide."""
+class PreferenceCell:
+    """How often the source of the row was preferred to that of the column, of the votes that decide."""
 
     row: str
     column: str
-    preferred: Share
+    preferred: Proportion
     neither: int
     unread: int
 
 
 @dataclass(frozen=True)
-class Table:
+class Preferences:
     """Preferences of some judges together: the sources, and a row of cells for each; None on the diagonal."""
 
     sources: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell | None]]]
-    choices: int
+    rows: Sequence[tuple[str, Sequence[PreferenceCell | None]]]
+    votes: int
     pairs: int
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What a judge is worth. `repeated`: the same answer to the same pair; `gold`: the known answer; `first`: how
-    often the label that stood first was chosen, about one half if the place does not matter."""
+class JudgeScore:
+    """How far a judge can be relied on. `repeated`: the same answer to the same pair; `known_answers`: the right one
+    where it is known; `first`: how often the label that stood first was chosen, about one half if the place
+    does not matter."""
 
     judge: Judge
     name: str
@@ -52,35 +89,35 @@ class Worth:
     total: int
     neither: int
     unread: int
-    repeated: Share
-    gold: Share
-    first: Share
+    repeated: Proportion
+    known_answers: Proportion
+    first: Proportion
     seconds: float | None
-    table: Table
+    table: Preferences
 
 
 @dataclass(frozen=True)
 class Results:
     """Of people, each and together; of backbones, each alone."""
 
-    together: Table
-    people: Sequence[Worth]
-    backbones: Sequence[Worth]
+    together: Preferences
+    people: Sequence[JudgeScore]
+    backbones: Sequence[JudgeScore]
 
 
-def results(trial: PairwiseTrial) -> Results:
+def trial_results(trial: PairwiseTrial) -> Results:
     """Everything at once; three queries. Only for a trial that is closed."""
     judges = list(trial.judges.select_related("user", "job"))
-    choices = list(Vote.objects.filter(judge__trial=trial).select_related("pair"))
+    votes = list(Vote.objects.filter(judge__trial=trial).select_related("pair"))
     total = trial.pairs.count()
     people = [judge for judge in judges if judge.user_id]
     of_people = {judge.pk for judge in people}
 
-    def worths(some: Iterable[Judge]) -> list[Worth]:
-        return [worth(trial, judge, [each for each in choices if each.judge_id == judge.pk], total) for judge in some]
+    def scores(some: Iterable[Judge]) -> list[JudgeScore]:
+        return [_score(trial, judge, [each for each in votes if each.judge_id == judge.pk], total) for judge in some]
 
-    together = table(trial, [each for each in choices if each.judge_id in of_people])
-    return Results(together, worths(people), worths(judge for judge in judges if not judge.user_id))
+    together = _preferences(trial, [each for each in votes if each.judge_id in of_people])
+    return Results(together, scores(people), scores(judge for judge in judges if not judge.user_id))
 
 
 def name_of(judge: Judge) -> str:
@@ -93,51 +130,51 @@ def name_of(judge: Judge) -> str:
 # --- preferences ---
 
 
-def table(trial: PairwiseTrial, choices: Sequence[Vote]) -> Table:
-    plain = [choice for choice in choices if choice.pair.kind == Kind.PLAIN]
+def _preferences(trial: PairwiseTrial, votes: Sequence[Vote]) -> Preferences:
+    plain = [vote for vote in votes if vote.pair.kind == PairKind.PLAIN]
     keys: list[str] = list(trial.sources)
     rows = [
-        (sources.words(row), [cell(row, column, plain) if row != column else None for column in keys]) for row in keys
+        (sources.words(row), [_cell(row, column, plain) if row != column else None for column in keys]) for row in keys
     ]
-    return Table([sources.words(key) for key in keys], rows, len(plain), len({choice.pair_id for choice in plain}))
+    return Preferences([sources.words(key) for key in keys], rows, len(plain), len({vote.pair_id for vote in plain}))
 
 
-def cell(row: str, column: str, choices: Iterable[Vote]) -> Cell:
-    some = [choice for choice in choices if {choice.pair.source_a, choice.pair.source_b} == {row, column}]
-    won = sum(preferred(choice) == row for choice in some)
-    decided = sum(choice.answer in DECIDED for choice in some)
-    neither, unread = (sum(choice.answer == answer for choice in some) for answer in (Answer.NEITHER, Answer.UNREAD))
-    return Cell(sources.words(row), sources.words(column), share(won, decided), neither, unread)
+def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
+    some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
+    won = sum(preferred_source(vote) == row for vote in some)
+    decided = sum(vote.answer in DECIDED for vote in some)
+    neither, unread = (sum(vote.answer == answer for vote in some) for answer in (Answer.NEITHER, Answer.UNREAD))
+    return PreferenceCell(sources.words(row), sources.words(column), proportion(won, decided), neither, unread)
 
 
-def preferred(choice: Vote) -> str:
+def preferred_source(vote: Vote) -> str:
     """The source of the label that was chosen; "" for none."""
-    return {Answer.A: choice.pair.source_a, Answer.B: choice.pair.source_b}.get(Answer(choice.answer), "")
+    return {Answer.A: vote.pair.source_a, Answer.B: vote.pair.source_b}.get(Answer(vote.answer), "")
 
 
 # --- judges ---
 
 
-def worth(trial: PairwiseTrial, judge: Judge, choices: Sequence[Vote], total: int) -> Worth:
-    by_pair = {choice.pair_id: choice for choice in choices if choice.answer != Answer.UNREAD}
+def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int) -> JudgeScore:
+    by_pair = {vote.pair_id: vote for vote in votes if vote.answer != Answer.UNREAD}
     again = [each for each in by_pair.values() if each.pair.original_id in by_pair]
-    golden = [each for each in by_pair.values() if each.pair.kind == Kind.GOLD]
-    decided = [each for each in choices if each.answer in DECIDED]
-    took = [each.seconds for each in choices if each.seconds is not None]
-    return Worth(
+    known = [each for each in by_pair.values() if each.pair.kind == PairKind.KNOWN]
+    decided = [each for each in votes if each.answer in DECIDED]
+    took = [each.seconds for each in votes if each.seconds is not None]
+    return JudgeScore(
         judge,
         name_of(judge),
-        answered=len(choices),
+        answered=len(votes),
         total=total,
-        neither=sum(each.answer == Answer.NEITHER for each in choices),
-        unread=sum(each.answer == Answer.UNREAD for each in choices),
-        repeated=counted(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
-        gold=counted(golden, lambda each: each.answer == Answer.A),
-        first=counted(decided, lambda each: (each.answer == Answer.A) != each.swapped),
+        neither=sum(each.answer == Answer.NEITHER for each in votes),
+        unread=sum(each.answer == Answer.UNREAD for each in votes),
+        repeated=_counted(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
+        known_answers=_counted(known, lambda each: each.answer == Answer.A),
+        first=_counted(decided, lambda each: (each.answer == Answer.A) != each.swapped),
         seconds=median(took) if took else None,
-        table=table(trial, choices),
+        table=_preferences(trial, votes),
     )
 
 
-def counted(choices: Sequence[Vote], holds: Callable[[Vote], bool]) -> Share:
-    return share(sum(map(holds, choices)), len(choices))
+def _counted(votes: Sequence[Vote], holds: Callable[[Vote], bool]) -> Proportion:
+    return proportion(sum(map(holds, votes)), len(votes))

@@ -1,7 +1,7 @@
 """Which pairs a trial has: each two sources of each unit once, a share of them shown again later and the other way
 round, and some whose answer is known: the label of a unit against what the same source says of another one.
 
-Drawn by a seed: the same labels, choices and seed give the same pairs. What is left out is counted, with why.
+PlannedPair by a seed: the same labels, options and seed give the same pairs. What is left out is counted, with why.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
 
-from experiments.models.pairwise import Kind
-from experiments.pairwise.sources import Said, Statement
+from experiments.models.pairwise import PairKind
+from experiments.pairwise.sources import LabelsBySource, SourceLabel
 
 GAP = 10
 """Pairs, at least, between a pair and its repetition, as far as there are so many."""
@@ -25,21 +25,21 @@ TOO_MANY = "comparisons beyond the number asked for, left out at random"
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One pair. `original` is the index, in the whole drawing, of the pair that it repeats."""
+class PlannedPair:
+    """One pair. `original` is the index, in the whole plan, of the pair that it repeats."""
 
-    kind: Kind
+    kind: PairKind
     unit: int
     sources: tuple[str, str]
-    statements: tuple[Statement, Statement]
+    labels: tuple[SourceLabel, SourceLabel]
     original: int | None = None
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PairPlan:
     """All pairs in the order in which they are judged, and what is not among them."""
 
-    pairs: Sequence[Drawn]
+    pairs: Sequence[PlannedPair]
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, kind: str) -> int:
@@ -47,25 +47,25 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrialOptions:
     """What somebody wants of a trial."""
 
     sources: Sequence[str]
     most: int
-    gold_share: float
+    known_answer_share: float
     repeat_share: float
     seed: int
 
 
-def drawn(asked: Asked, said: Said, seen: frozenset[int]) -> Drawing:
+def plan_pairs(asked: TrialOptions, said: LabelsBySource, seen: frozenset[int]) -> PairPlan:
     """The pairs of a trial. `seen` are the units that there is something to show of."""
     rng = Random(f"trial {asked.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
-    possible = plain(asked.sources, shown)
-    different = [pair for pair in possible if not same(*pair.statements)]
+    possible = _plain(asked.sources, shown)
+    different = [pair for pair in possible if not _same(*pair.labels)]
     chosen = rng.sample(different, min(asked.most, len(different)))
-    golden = gold(shown, asked.sources, round(asked.gold_share * len(chosen)), rng)
-    once = [*chosen, *golden]
+    checks = _known_answers(shown, asked.sources, round(asked.known_answer_share * len(chosen)), rng)
+    once = [*chosen, *checks]
     rng.shuffle(once)
     left_out = {
         ONE_SOURCE: sum(len(sources) == 1 for sources in said.values()),
@@ -74,51 +74,51 @@ def drawn(asked: Asked, said: Said, seen: frozenset[int]) -> Drawing:
         TOO_MANY: len(different) - len(chosen),
     }
     repeated = round(asked.repeat_share * len(chosen))
-    return Drawing(with_repeats(once, repeated, rng), {why: n for why, n in left_out.items() if n})
+    return PairPlan(_with_repeats(once, repeated, rng), {why: n for why, n in left_out.items() if n})
 
 
-def plain(sources: Sequence[str], said: Said) -> list[Drawn]:
+def _plain(sources: Sequence[str], said: LabelsBySource) -> list[PlannedPair]:
     """Each two of the sources, wherever both say something."""
     return [
-        Drawn(Kind.PLAIN, unit, (a, b), (known[a], known[b]))
+        PlannedPair(PairKind.PLAIN, unit, (a, b), (known[a], known[b]))
         for unit, known in said.items()
         for a, b in combinations([source for source in sources if source in known], 2)
     ]
 
 
-def gold(said: Said, sources: Sequence[str], count: int, rng: Random) -> list[Drawn]:
+def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[PlannedPair]:
     """Labels against what the same source says of another unit, so that its manner gives nothing away."""
     of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
     places = [(unit, source) for source, units in of_source.items() for unit in units]
     rng.shuffle(places)
-    found: list[Drawn] = []
+    found: list[PlannedPair] = []
     for unit, source in places:
         if len(found) == count:
             break
         others = rng.sample(of_source[source], min(TRIES, len(of_source[source])))
         own = said[unit].values()
         wrong = (said[other][source] for other in others if other != unit)
-        if other := next((each for each in wrong if not any(same(each, mine) for mine in own)), None):
-            found.append(Drawn(Kind.GOLD, unit, (source, source), (said[unit][source], other)))
+        if other := next((each for each in wrong if not any(_same(each, mine) for mine in own)), None):
+            found.append(PlannedPair(PairKind.KNOWN, unit, (source, source), (said[unit][source], other)))
     return found
 
 
-def same(one: Statement, other: Statement) -> bool:
+def _same(one: SourceLabel, other: SourceLabel) -> bool:
     """Whether two labels differ in nothing but case, spaces and a full stop."""
     a, b = (" ".join(each.text.casefold().split()).rstrip(".") for each in (one, other))
     return a == b
 
 
-def with_repeats(once: Sequence[Drawn], count: int, rng: Random) -> list[Drawn]:
+def _with_repeats(once: Sequence[PlannedPair], count: int, rng: Random) -> list[PlannedPair]:
     """The pairs with some plain ones again, each a good way after its first time."""
-    plains = [pair for pair in once if pair.kind == Kind.PLAIN]
-    order: list[tuple[Drawn, bool]] = [(pair, False) for pair in once]
+    plains = [pair for pair in once if pair.kind == PairKind.PLAIN]
+    order: list[tuple[PlannedPair, bool]] = [(pair, False) for pair in once]
     for pair in rng.sample(plains, min(count, len(plains))):
         first = order.index((pair, False))
         place = rng.randint(min(first + 1 + GAP, len(order)), len(order))
         order.insert(place, (pair, True))
     firsts = {id(pair): place for place, (pair, again) in enumerate(order) if not again}
     return [
-        Drawn(Kind.REPEAT, pair.unit, pair.sources, pair.statements, firsts[id(pair)]) if again else pair
+        PlannedPair(PairKind.REPEAT, pair.unit, pair.sources, pair.labels, firsts[id(pair)]) if again else pair
         for pair, again in order
     ]

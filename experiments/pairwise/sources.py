@@ -28,7 +28,7 @@ OURS = {
 
 
 @dataclass(frozen=True)
-class Source:
+class LabelSource:
     """A source that somebody may choose, and how many labels it has."""
 
     key: str
@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SourceLabel:
     """What a source says of a unit. `order` is higher for newer ones; `label` is None for a correction."""
 
     text: str
@@ -49,7 +49,7 @@ class Statement:
     run: int | None = None
 
 
-Said = Mapping[int, Mapping[str, Statement]]
+LabelsBySource = Mapping[int, Mapping[str, SourceLabel]]
 """Id of a unit -> key of a source -> what it says."""
 
 
@@ -73,64 +73,66 @@ def keys_of(source: str, backbone: str, model: str) -> list[str]:
     return [AGENT, f"{AGENT}:{backbone}:{model}" if model else f"{AGENT}:{backbone}"]
 
 
-def listed() -> list[Source]:
+def list_sources() -> list[LabelSource]:
     """Every source that labels of units have, those of our own first."""
     counts: Counter[str] = Counter()
     rows = Label.objects.filter(units__isnull=False).order_by()
     kinds = rows.values_list("source", "run__backbone", "run__backbone_model").annotate(Count("pk", distinct=True))
     for source, backbone, model, count in kinds:
         counts.update(dict.fromkeys(keys_of(source, backbone or "", model or ""), count))
-    if corrected := corrections().count():
+    if corrected := _corrections().count():
         counts[CORRECTION] = corrected
     order = [*OURS]
     return [
-        Source(key, counts[key])
+        LabelSource(key, counts[key])
         for key in sorted(counts, key=lambda key: (order.index(key) if key in order else len(order), key))
     ]
 
 
-def said_of(units: QuerySet[Unit], keys: Sequence[str]) -> Said:
+def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
     """What these sources say of these units: of each the newest, a run's labels together in their order."""
-    found: dict[int, dict[str, list[Statement]]] = {}
-    for unit, key, statement in statements(units, keys):
-        found.setdefault(unit, {}).setdefault(key, []).append(statement)
-    return {unit: {key: newest(some) for key, some in sources.items()} for unit, sources in found.items()}
+    found: dict[int, dict[str, list[SourceLabel]]] = {}
+    for unit, key, label in _all_labels(units, keys):
+        found.setdefault(unit, {}).setdefault(key, []).append(label)
+    return {unit: {key: _newest(some) for key, some in sources.items()} for unit, sources in found.items()}
 
 
-def newest(some: Iterable[Statement]) -> Statement:
-    """The statement of the highest order; labels of one run make one."""
+def _newest(some: Iterable[SourceLabel]) -> SourceLabel:
+    """The label of the highest order; labels of one run make one."""
     ordered = sorted(some, key=lambda each: each.order)
     last = ordered[-1]
     together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
-    return Statement("; ".join(dict.fromkeys(each.text for each in together)), together[0].label, last.order, last.run)
+    return SourceLabel(
+        "; ".join(dict.fromkeys(each.text for each in together)), together[0].label, last.order, last.run
+    )
 
 
-def statements(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, Statement]]:
-    """Unit, key and statement, of everything that these sources ever said."""
+def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:
+    """Unit, key and label, of everything that these sources ever said."""
     rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"))
-    through = rows.filter(label__source__in=written(keys)).order_by("label_id")
+    through = rows.filter(label__source__in=_columns_of(keys)).order_by("label_id")
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
     backbone = ("label__run__backbone", "label__run__backbone_model")
     for unit, label, text, source, run, *by in through.values_list(*names, *backbone).iterator():
         for key in keys_of(source, by[0] or "", by[1] or ""):
             if key in keys and text.strip():
-                yield unit, key, Statement(text.strip(), label, label, run)
+                yield unit, key, SourceLabel(text.strip(), label, label, run)
     if CORRECTION in keys:
-        yield from corrected(units)
+        yield from _corrected(units)
 
 
-def written(keys: Sequence[str]) -> set[str]:
+def _columns_of(keys: Sequence[str]) -> set[str]:
     """What labels of these sources have in their column `source`."""
     of_runs = {"run"} if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys) else set()
     return of_runs | {key.removeprefix(f"{IMPORT}:") for key in keys}
 
 
-def corrections() -> QuerySet[Review]:
+def _corrections() -> QuerySet[Review]:
     """Reviews with a label that a reviewer would give instead."""
     return Review.objects.filter(state=State.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
 
 
-def corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, Statement]]:
+def _corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, SourceLabel]]:
     """The corrected labels of runs on these units, by the names that runs keep of them."""
     places = {
         (model, layer, number): pk
@@ -138,7 +140,7 @@ def corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, Statement]]:
     }
     run = ("item__run__model", "item__run__layer", "item__run__unit")
     known = Q(item__run__model__in={model for model, _, _ in places})
-    for pk, text, *place in corrections().filter(known).values_list("pk", "corrected_label", *run):
+    for pk, text, *place in _corrections().filter(known).values_list("pk", "corrected_label", *run):
         unit = places.get((place[0], place[1], place[2]))
         if unit is not None and text.strip():
-            yield unit, CORRECTION, Statement(text.strip(), None, pk)
+            yield unit, CORRECTION, SourceLabel(text.strip(), None, pk)

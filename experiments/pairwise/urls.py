@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.pairwise import judging_pages, pages
+from experiments.pairwise import pages
 
 urlpatterns: list[URLPattern] = [
     path("pairwise/", pages.index, name="pairwise"),
     path("pairwise/new/", pages.new, name="pairwise-new"),
     path("pairwise/<int:pk>/", pages.trial, name="pairwise-trial"),
-    path("pairwise/<int:pk>/judge/", judging_pages.page, name="pairwise-judge"),
-    path("pairwise/<int:pk>/answer/", judging_pages.answer, name="pairwise-answer"),
-    path("pairwise/<int:pk>/undo/", judging_pages.undo, name="pairwise-undo"),
+    path("pairwise/<int:pk>/judge/", pages.judge, name="pairwise-judge"),
+    path("pairwise/<int:pk>/answer/", pages.answer, name="pairwise-answer"),
+    path("pairwise/<int:pk>/undo/", pages.undo, name="pairwise-undo"),
     path("pairwise/<int:pk>/close/", pages.close, name="pairwise-close"),
     path("pairwise/<int:pk>/votes.csv", pages.file, name="pairwise-file"),
     path("pairwise/<int:pk>/ask/", pages.ask, name="pairwise-ask"),

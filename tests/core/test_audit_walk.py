@@ -326,7 +326,12 @@ OPERATIONS: dict[str, Case] = {
         {"verdict": "revise", "reason": "Few samples."},
         "review.adjudicated",
     ),
-    "create_choice": ("/trials/{trial}/choices", {"pair": 0, "answer": "first"}, "vote.cast"),
+    "create_trial": ("/trials", {"name": "Mine", "sources": ["agent", "person"], "most": 5}, "trial.made"),
+    "close_trial": ("/trials/{trial}/close", {}, "trial.closed"),
+    "create_vote": ("/trials/{trial}/votes", {"pair": 0, "answer": "first"}, "vote.cast"),
+    "undo_vote": ("/trials/{trial}/undo", {}, "vote.undone"),
+    "ask_judge": ("/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}, "judge.asked"),
+    "stop_judge": ("/trials/{trial}/judges/{judge}/stop", {}, "judge.stopped"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
@@ -345,6 +350,8 @@ EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "decline_review": WRITTEN[:1],
     "undo_review": SUBMITTED,
     "give_final_verdict": SUBMITTED,
+    "undo_vote": (("POST", "/trials/{trial}/votes", {"pair": 0, "answer": "first"}),),
+    "stop_judge": (("POST", "/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}),),
     "send_turn": (TURN,),
     "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
 }
@@ -361,7 +368,9 @@ def test_no_operation_that_writes_is_forgotten() -> None:
 def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[str, Any], name: str) -> None:
     script = Script(admin)
     for method, earlier, content in EARLIER.get(name, ()):
-        assert script.send(method, earlier.format(**ids), content, If_Match="*").status_code < 400
+        sent = {field: ids["pair"] if field == "pair" else value for field, value in content.items()}
+        assert script.send(method, earlier.format(**ids), sent, If_Match="*").status_code < 400
+    ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
     path, body, verb = OPERATIONS[name]
     known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"]}
     known |= {"runs": [ids["concluded"]], "run": ids["concluded"]}

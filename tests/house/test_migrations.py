@@ -43,6 +43,8 @@ RENAMED = {
     "folded": "normalized",
     "grams": "ngrams",
     "brought_id": "upload_id",
+    "gold_share": "known_answer_share",
+    "one_choice_per_pair": "one_vote_per_pair",
 }
 """Tables and columns that have other names than before."""
 JOINED = {"queue": "reviewqueue_id", "contest": "pairwisetrial_id"}

@@ -9,10 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Backbone, Job, Judge, PairwiseTrial, Vote
 from experiments.models.job import JobKind, JobStatus
-from experiments.pairwise import backbones, judging
-from experiments.pairwise.results import results
+from experiments.pairwise import actions
+from experiments.pairwise.results import trial_results
 from tests.conftest import member
 from tests.support import trials
 from tests.support.pictures import stored
@@ -35,7 +36,7 @@ def trial(owner: User) -> PairwiseTrial:
         trials.exemplars(each, stored(colour))
         label(each, f"{colour} balls", "person")
         label(each, f"something {colour}")
-    return trials.trial(owner, source=["person", "import:milan"], repeats=25, gold=0)
+    return trials.trial(owner, source=["person", "import:milan"], repeats=25, known_answers=0)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def provider(settings, tmp_path: Path) -> Iterator[Provider]:
 def judge(trial: PairwiseTrial, owner: User) -> Judge:
     offered = {"model_names": ["gpt-4o", "claude"], "prices": {"gpt-4o": [2.5, 10]}}
     Backbone.objects.create(key="openai", label="Vision-language model", **offered)
-    return backbones.ask(trial.pk, "openai:gpt-4o", 5.0, owner)
+    return actions.ask_backbone(Actor(owner), trial.pk, "openai:gpt-4o", 5.0)
 
 
 def done(judge: Judge) -> Judge:
@@ -83,10 +84,10 @@ def test_it_judges_every_pair_by_what_it_sees_in_the_order_drawn_for_it(judge: J
 
 def test_its_figures_stand_apart_from_those_of_people(judge: Judge, provider: Provider) -> None:
     judge = done(judge)
-    judging.close(judge.trial_id)
-    found = results(judge.trial)
+    actions.close_trial(Actor(judge.trial.owner), judge.trial_id)
+    found = trial_results(judge.trial)
     assert found.people == []
-    assert found.together.choices == 0
+    assert found.together.votes == 0
     (machine,) = found.backbones
     assert (machine.name, machine.answered, machine.first.value) == ("gpt-4o", 5, 1.0)
     assert machine.repeated.value == 0.0, "it goes by the place, and the repeated pair tells"
@@ -122,7 +123,7 @@ def test_it_stops_at_its_allowance_and_says_how_to_go_on(judge: Judge, provider:
     assert judge.job.status == JobStatus.FAILED
     assert "Its allowance of $0.01 is used up" in judge.job.result
     assert judge.votes.count() == 2
-    again = backbones.ask(judge.trial_id, "openai:gpt-4o", 1.0, owner)
+    again = actions.ask_backbone(Actor(owner), judge.trial_id, "openai:gpt-4o", 1.0)
     assert again.pk == judge.pk
     assert done(again).votes.count() == 5
 
@@ -150,7 +151,7 @@ def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge,
 
 
 def test_it_ends_where_the_trial_is_closed(judge: Judge, provider: Provider) -> None:
-    judging.close(judge.trial_id)
+    actions.close_trial(Actor(judge.trial.owner), judge.trial_id)
     judge = done(judge)
     assert "trial is closed" in judge.job.result
     assert not Vote.objects.exists()

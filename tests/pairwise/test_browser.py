@@ -51,7 +51,7 @@ def trial(owner) -> PairwiseTrial:
         trials.exemplars(each, stored(colour))
         trials.label(each, f"{colour} balls", "person")
         trials.label(each, f"something {colour}")
-    return trials.trial(owner, source=["person", trials.MILAN], repeats=0, gold=0)
+    return trials.trial(owner, source=["person", trials.MILAN], repeats=0, known_answers=0)
 
 
 def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client: Client, trial: PairwiseTrial) -> None:

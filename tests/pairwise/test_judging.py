@@ -10,19 +10,20 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Label, Pair, PairwiseTrial, Review, Unit, Vote
-from experiments.models.pairwise import Kind
+from experiments.models.pairwise import PairKind
 from experiments.models.review import ReviewQueue
-from experiments.pairwise import judging, sampling, sources
-from experiments.pairwise.form import drafted
-from experiments.pairwise.results import results
+from experiments.pairwise import actions, judging, sampling, sources
+from experiments.pairwise.form import draft_trial
+from experiments.pairwise.results import trial_results
 from tests.conftest import member
 from tests.support import trials
 from tests.support.builders import make_run
 from tests.support.trials import AGENT, MILAN
 
 pytestmark = pytest.mark.django_db
-SECRETS = ("import:milan", "milan", "agent", "gold", "repeat", "source", "layer4")
+SECRETS = ("import:milan", "milan", "agent", "known", "repeat", "source", "layer4")
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_a_source_is_known_by_who_wrote_the_label(owner: User) -> None:
     trials.label(each, "blue", run=make_run(owner, backbone="person"))
     trials.label(each, "a red thing", "milan")
     trials.label(each, "a thing", "baseline")
-    assert {source.key: source.labels for source in sources.listed()} == {
+    assert {source.key: source.labels for source in sources.list_sources()} == {
         "agent": 2,
         "agent:scripted": 1,
         "agent:scripted:large": 1,
@@ -67,7 +68,7 @@ def test_a_source_is_known_by_who_wrote_the_label(owner: User) -> None:
         "baseline": 1,
         "import:milan": 1,
     }
-    said = sources.said_of(Unit.objects.all(), ["agent", "agent:scripted", "person", "import:milan"])[each.pk]
+    said = sources.labels_of(Unit.objects.all(), ["agent", "agent:scripted", "person", "import:milan"])[each.pk]
     assert {key: one.text for key, one in said.items()} == {
         "agent": "green",
         "agent:scripted": "red",
@@ -80,30 +81,30 @@ def test_labels_of_one_run_stand_together_and_the_newest_run_counts(owner: User)
     each, old, new = trials.unit(1), make_run(owner), make_run(owner)
     for text, run in (("old", old), ("red balls", new), ("blue cones", new)):
         trials.label(each, text, run=run)
-    assert sources.said_of(Unit.objects.all(), [AGENT])[each.pk][AGENT].text == "red balls; blue cones"
+    assert sources.labels_of(Unit.objects.all(), [AGENT])[each.pk][AGENT].text == "red balls; blue cones"
 
 
 def test_what_a_reviewer_corrected_is_a_source(owner: User, reviewer: User) -> None:
     each, run = trials.unit(7), make_run(owner)
     item = ReviewQueue.objects.create(name="all", owner=owner).items.create(run=run, position=1)
     Review.objects.create(item=item, reviewer=reviewer, state="submitted", corrected_label="red toys")
-    assert [source.key for source in sources.listed()] == ["correction"]
-    assert sources.said_of(Unit.objects.all(), ["correction"])[each.pk]["correction"].text == "red toys"
+    assert [source.key for source in sources.list_sources()] == ["correction"]
+    assert sources.labels_of(Unit.objects.all(), ["correction"])[each.pk]["correction"].text == "red toys"
 
 
 # --- drawing ---
 
 
 def test_a_trial_holds_each_comparison_once_and_some_to_measure_the_judge(trial: PairwiseTrial) -> None:
-    assert Counter(trial.pairs.values_list("kind", flat=True)) == {"plain": 12, "repeat": 3, "gold": 3}
-    plain = trial.pairs.filter(kind=Kind.PLAIN)
+    assert Counter(trial.pairs.values_list("kind", flat=True)) == {"plain": 12, "repeat": 3, "known": 3}
+    plain = trial.pairs.filter(kind=PairKind.PLAIN)
     assert len({pair.unit_id for pair in plain}) == 12
     assert {(pair.source_a, pair.source_b) for pair in plain} == {(AGENT, MILAN)}
     assert [pair.position for pair in trial.pairs.all()] == list(range(1, 19))
 
 
 def test_a_repeated_pair_comes_well_after_its_first_time(trial: PairwiseTrial) -> None:
-    for pair in trial.pairs.filter(kind=Kind.REPEAT).select_related("original"):
+    for pair in trial.pairs.filter(kind=PairKind.REPEAT).select_related("original"):
         assert (pair.unit_id, pair.text_a, pair.text_b) == (
             pair.original.unit_id,
             pair.original.text_a,
@@ -114,7 +115,7 @@ def test_a_repeated_pair_comes_well_after_its_first_time(trial: PairwiseTrial) -
 
 
 def test_a_gold_pair_sets_a_label_against_one_of_the_same_source_for_another_unit(trial: PairwiseTrial) -> None:
-    for pair in trial.pairs.filter(kind=Kind.GOLD):
+    for pair in trial.pairs.filter(kind=PairKind.KNOWN):
         assert pair.source_a == pair.source_b
         assert pair.label_a.units.get() == pair.unit
         assert pair.label_b.units.get() != pair.unit
@@ -134,11 +135,11 @@ def test_what_is_left_out_is_counted_with_why(owner: User) -> None:
     Label.objects.filter(text="something red").update(text="Red  BALLS.")
     Label.objects.filter(text="something green").delete()
     units[2].profiles.all().delete()
-    form = trials.form(most=2, repeats=0, gold=0)
+    form = trials.form(most=2, repeats=0, known_answers=0)
     assert form.is_valid()
-    draft = drafted(form)
-    assert draft.drawing.count(Kind.PLAIN) == 2
-    assert draft.drawing.left_out == {
+    draft = draft_trial(form)
+    assert draft.plan.count(PairKind.PLAIN) == 2
+    assert draft.plan.left_out == {
         sampling.ONE_SOURCE: 1,
         sampling.NOTHING_TO_SEE: 1,
         sampling.SAME_WORDS: 1,
@@ -151,7 +152,7 @@ def test_a_synthetic_neuron_is_shown_by_its_truth(owner: User, as_reviewer: Clie
     each = trials.unit(1, toys)
     trials.label(each, "cones", run=make_run(owner))
     trials.label(each, "blue")
-    made = trials.trial(owner, repeats=0, gold=0)
+    made = trials.trial(owner, repeats=0, known_answers=0)
     page = as_reviewer.get(f"/pairwise/{made.pk}/judge/").content.decode()
     assert "blue cone &lt;b&gt;" in page
     assert "<img" not in page
@@ -189,7 +190,7 @@ def test_sources_are_told_nowhere_until_the_trial_is_closed(as_admin: Client, tr
 def test_the_order_differs_between_judges_and_is_turned_round_in_a_repetition(trial: PairwiseTrial) -> None:
     orders = {key: [judging.is_swapped(trial, pair, key) for pair in trial.pairs.all()] for key in "abcdef"}
     assert len({tuple(order) for order in orders.values()}) > 3
-    for pair in trial.pairs.filter(kind=Kind.REPEAT).select_related("original"):
+    for pair in trial.pairs.filter(kind=PairKind.REPEAT).select_related("original"):
         for key in orders:
             assert judging.is_swapped(trial, pair, key) != judging.is_swapped(trial, pair.original, key)
 
@@ -265,7 +266,7 @@ def test_one_judges_answers_are_not_anothers(as_reviewer: Client, as_admin: Clie
 
 
 def test_nothing_is_taken_once_a_trial_is_closed(as_reviewer: Client, trial: PairwiseTrial) -> None:
-    judging.close(trial.pk)
+    actions.close_trial(Actor(trial.owner), trial.pk)
     pair = trial.pairs.first().pk
     page = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"}, follow=True)
     assert "trial is closed" in page.content.decode()
@@ -280,8 +281,8 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
     trials.judged(as_reviewer, trial, AGENT)
     for pair in trial.pairs.all():
         as_admin.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first"})
-    judging.close(trial.pk)
-    found = results(trial)
+    actions.close_trial(Actor(trial.owner), trial.pk)
+    found = trial_results(trial)
     careful, careless = found.people
     cell = careful.table.rows[0][1][1]
     assert (cell.row, cell.column, cell.preferred.hits, cell.preferred.n) == (
@@ -292,10 +293,10 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
     )
     assert cell.preferred.low == pytest.approx(0.7575, abs=1e-3), "Wilson's interval of 12 of 12"
     assert careful.table.rows[1][1][0].preferred.hits == 0
-    assert (careful.repeated.value, careful.gold.value) == (1.0, 1.0)
+    assert (careful.repeated.value, careful.known_answers.value) == (1.0, 1.0)
     assert careful.first.decides == 0
     assert (careless.repeated.value, careless.first.value, careless.first.decides) == (0.0, 1.0, 1)
-    assert found.together.choices == 24
+    assert found.together.votes == 24
     assert found.together.pairs == 12
     assert found.backbones == []
 
@@ -303,18 +304,18 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
 def test_who_cannot_tell_is_counted_beside_and_decides_nothing(as_reviewer: Client, trial: PairwiseTrial) -> None:
     for pair in trial.pairs.all():
         as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "neither"})
-    judging.close(trial.pk)
-    (judge,) = results(trial).people
+    actions.close_trial(Actor(trial.owner), trial.pk)
+    (judge,) = trial_results(trial).people
     cell = judge.table.rows[0][1][1]
     assert (cell.preferred.n, cell.preferred.value, cell.neither) == (0, None, 12)
-    assert (judge.gold.value, judge.repeated.value, judge.first.value) == (0.0, 1.0, None)
+    assert (judge.known_answers.value, judge.repeated.value, judge.first.value) == (0.0, 1.0, None)
 
 
 def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, trial: PairwiseTrial) -> None:
     pair = trial.pairs.first()
     Pair.objects.filter(pk=pair.pk).update(text_a="=cmd()")
     as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first", "seconds": "3"})
-    judging.close(trial.pk)
+    actions.close_trial(Actor(trial.owner), trial.pk)
     text = as_reviewer.get(f"/pairwise/{trial.pk}/votes.csv").content.decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 18

@@ -8,8 +8,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Label, Notification, PairwiseTrial
-from experiments.pairwise import judging
+from experiments.pairwise import actions
 from tests.conftest import member
 from tests.pairwise.test_judging import SECRETS
 from tests.support import trials
@@ -50,7 +51,7 @@ def test_an_admin_counts_and_makes_a_trial(as_admin: Client, owner: User) -> Non
         ({"source": [AGENT]}, "Choose two sources or more"),
         ({"source": [AGENT, "import:nobody"]}, "is not one of the available choices"),
         ({"most": "0"}, "Pairs at most"),
-        ({"gold": "many"}, "Known answer"),
+        ({"known_answers": "many"}, "Known answer"),
         ({"name": ""}, "Name"),
         ({"layer": "none"}, "No unit has two different labels"),
     ],
@@ -110,14 +111,14 @@ def test_a_script_judges_and_reads_results_once_the_trial_is_closed(trial: Pairw
     assert not [secret for secret in SECRETS if secret in str(shown).lower()]
     while shown["pair"]:
         sent = {"pair": shown["pair"]["id"], "answer": "first", "seconds": 1.5}
-        response = script.post(f"{address}/choices", sent)
+        response = script.post(f"{address}/votes", sent)
         assert response.status_code == 201
         shown = response.json()
     assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
     assert script.get(f"{address}/results").status_code == 409
-    judging.close(trial.pk)
+    actions.close_trial(Actor(trial.owner), trial.pk)
     assert script.get(f"{address}/next").json()["pair"] is None
-    assert script.post(f"{address}/choices", sent).status_code == 409
+    assert script.post(f"{address}/votes", sent).status_code == 409
     told = script.get(f"{address}/results").json()
     (judge,) = told["judges"]
     assert (judge["kind"], judge["judged"], judge["first"]["value"], judge["repeated"]["value"]) == (
@@ -142,5 +143,5 @@ def test_an_open_trial_waits_on_the_overview_of_who_may_judge_it(
     assert "pairs to judge" not in reviewer.get("/").content.decode()
     other = trials.signed_in("other", "REVIEWER")
     assert f"/pairwise/{trial.pk}/judge/" in other.get("/").content.decode()
-    judging.close(trial.pk)
+    actions.close_trial(Actor(trial.owner), trial.pk)
     assert "pairs to judge" not in other.get("/").content.decode()

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
+from experiments.core.actors import Actor
 from experiments.models import (
     Dataset,
     Exemplar,
@@ -21,9 +22,9 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.pairwise import Kind
-from experiments.pairwise import sources
-from experiments.pairwise.form import NewTrial, drafted, make
+from experiments.models.pairwise import PairKind
+from experiments.pairwise import actions, sources
+from experiments.pairwise.form import NewTrial
 from tests.conftest import member
 from tests.support.builders import make_run
 
@@ -73,22 +74,21 @@ def labelled(owner: User, count: int = 12) -> list[Unit]:
 def form(**fields: Any) -> NewTrial:
     """The form, filled in as a browser sends it."""
     sent = QueryDict(mutable=True)
-    known = {"name": "Agent against MILAN", "most": "100", "repeats": "25", "gold": "25", "seed": "3"}
+    known = {"name": "Agent against MILAN", "most": "100", "repeats": "25", "known_answers": "25", "seed": "3"}
     sent.update({name: str(value) for name, value in (known | fields).items() if name != "source"})
     sent.setlist("source", fields.get("source", [AGENT, MILAN]))
-    return NewTrial(sent, sources.listed())
+    return NewTrial(sent, sources.list_sources())
 
 
 def trial(owner: User, **fields: Any) -> PairwiseTrial:
     filled = form(**fields)
-    assert filled.is_valid(), filled.problems
-    return make(filled, drafted(filled), owner, "")
+    return actions.make_trial(Actor(owner), filled)
 
 
 def judged(client: Any, trial: PairwiseTrial, prefer: str) -> None:
-    """Judge everything: the label of a source, in gold pairs the right one, in repeated ones the same as before."""
+    """Judge everything: the label of a source, the right one where it is known, in repeats the same as before."""
     for pair in trial.pairs.all():
-        right = "a" if pair.kind == Kind.GOLD or pair.source_a == prefer else "b"
+        right = "a" if pair.kind == PairKind.KNOWN or pair.source_a == prefer else "b"
         client.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": on_screen(client, pair.pk, right)})
 
 

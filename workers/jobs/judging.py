@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from experiments.core.errors import StateConflict
 from experiments.models import Job, Judge, Pair, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer
-from experiments.pairwise import evidence, judging
+from experiments.pairwise import actions, judging
 from workers.errors import ContentRefused, RequestError
 from workers.jobs.images import read
 from workers.jobs.laboratory import laboratory
@@ -104,7 +105,7 @@ def consider(sitting: Sitting, pair: Pair) -> None:
         reply = ask(sitting.backbone, messages, emit, sitting.trial.seed + attempt)
         said = two_way.parse_answer(reply.text)
         if said or attempt == ATTEMPTS - 1:
-            answer = judging.in_the_pair(said, swapped) if said else Answer.UNREAD
+            answer = judging.answer_of(said, swapped) if said else Answer.UNREAD
             keep(sitting, pair, answer, swapped, time.monotonic() - began, reply)
             return
         spend(sitting.judge, reply.usage)
@@ -117,7 +118,7 @@ def key_of(judge: Judge) -> str:
 
 def conversation(pair: Pair, swapped: bool) -> list[Message]:
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
-    shown = evidence.exemplars([pair.profile_id] if pair.profile_id and not pair.truth else [])
+    shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
     images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
     if not images and not pair.truth:
         raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
@@ -136,13 +137,13 @@ def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> R
 def keep(sitting: Sitting, pair: Pair, answer: Answer, swapped: bool, seconds: float, reply: Reply) -> None:
     """The answer, unless the trial was closed meanwhile. Raises RequestError then."""
     try:
-        judging.open_trial(sitting.trial.pk)
-    except judging.Refused as error:
+        actions.lock_open_trial(sitting.trial.pk)
+    except StateConflict as error:
         raise RequestError(str(error)) from None
     known = {"answer": answer, "swapped": swapped, "seconds": seconds, "reply": reply.text}
     Vote.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
     spend(sitting.judge, reply.usage)
-    judging.tell(sitting.trial.pk)
+    actions.publish(sitting.trial.pk)
 
 
 def spend(judge: Judge, usage: Usage) -> None:

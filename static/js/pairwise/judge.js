@@ -3,7 +3,7 @@
 
 const deck = document.getElementById("deck");
 const undo = document.getElementById("undo");
-const trouble = document.getElementById("retrying");
+const trouble = document.getElementById("trouble");
 const waiting = document.getElementById("waiting");
 const far = document.getElementById("far");
 const ARROWS = { ArrowLeft: "first", ArrowRight: "second" };

@@ -1,0 +1,196 @@
+"""What may be done with trials: they are made, voted in and closed, and backbones are asked to judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments.core import audit, compatibility, notifications, notify, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.models import Job, Judge, Pair, PairwiseTrial, Unit, Vote
+from experiments.models.job import MOVING, JobKind, JobStatus
+from experiments.models.notification import Kind
+from experiments.models.pairwise import PairKind
+from experiments.pairwise.form import NewTrial, TrialDraft, draft_trial
+from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, is_swapped, key_of
+from experiments.pairwise.lists import BLIND, judge_backbones
+from experiments.pairwise.sampling import PlannedPair
+from experiments.reviews.lists import reviewers
+
+LONGEST_SECONDS = 3600.0
+"""Above this somebody was away; nothing is kept."""
+MOST_COST = 1_000.0
+
+
+# --- making and closing ---------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
+    """The trial that a form asks for; everybody who may judge is told, but for who made it."""
+    if not form.is_valid():
+        field = next(iter(form.errors))
+        raise InvalidInput(form.problems[0], field)
+    draft = draft_trial(form)
+    if not draft.plan.count(PairKind.PLAIN):
+        raise InvalidInput("No unit has two different labels to compare: choose other sources or fewer filters.")
+    options = form.options
+    trial = PairwiseTrial.objects.create(
+        name=form.cleaned_data["name"],
+        owner=by.person,
+        sources=list(options.sources),
+        query=form.query,
+        known_answer_share=options.known_answer_share,
+        repeat_share=options.repeat_share,
+        seed=options.seed,
+        left_out=dict(draft.plan.left_out),
+    )
+    count = _save_pairs(trial, draft)
+    audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
+    words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
+    for judge in reviewers().exclude(pk=by.person.pk):
+        notifications.tell(judge, Kind.REVIEW, words, trial.get_absolute_url())
+    return trial
+
+
+def _save_pairs(trial: PairwiseTrial, draft: TrialDraft) -> int:
+    planned = draft.plan.pairs
+    units = Unit.objects.filter(pk__in={pair.unit for pair in planned}).select_related("layer__model")
+    names = {unit.pk: str(unit) for unit in units}
+    rows = [_pair_row(trial, place, pair, draft, names) for place, pair in enumerate(planned, 1)]
+    Pair.objects.bulk_create(rows)
+    repeated = [(row, pair.original) for row, pair in zip(rows, planned, strict=True) if pair.original is not None]
+    for row, original in repeated:
+        row.original = rows[original]
+    Pair.objects.bulk_update([row for row, _ in repeated], ["original"])
+    return len(rows)
+
+
+def _pair_row(trial: PairwiseTrial, place: int, pair: PlannedPair, draft: TrialDraft, names: Mapping[int, str]) -> Pair:
+    a, b = pair.labels
+    return Pair(
+        trial=trial,
+        position=place,
+        kind=pair.kind,
+        unit_id=pair.unit,
+        unit_name=names[pair.unit][:500],
+        profile_id=draft.profiles.get(pair.unit),
+        truth=draft.truths.get(pair.unit, "")[:500],
+        text_a=a.text,
+        text_b=b.text,
+        source_a=pair.sources[0],
+        source_b=pair.sources[1],
+        label_a_id=a.label,
+        label_b_id=b.label,
+    )
+
+
+def lock_open_trial(pk: int) -> PairwiseTrial:
+    """The trial, so that nobody closes it meanwhile. Raises StateConflict if somebody has."""
+    trial = PairwiseTrial.objects.select_for_update().get(pk=pk)
+    if trial.closed:
+        raise StateConflict("This trial is closed: what is whose is known, so no answer can be taken any more.")
+    return trial
+
+
+@transaction.atomic
+def close_trial(by: Actor, trial_id: int) -> PairwiseTrial:
+    """Say for good which label is whose."""
+    trial = lock_open_trial(trial_id)
+    trial.closed = timezone.now()
+    trial.save(update_fields=["closed"])
+    audit.record(by, Verb.TRIAL_CLOSED, trial)
+    publish(trial_id)
+    return trial
+
+
+def publish(trial_id: int) -> None:
+    """Have the pages that show a trial look again, once the transaction is committed."""
+    notify.tell(f"trial.{trial_id}")
+
+
+# --- votes ----------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def vote(by: Actor, trial_id: int, pair_id: int, said: str, seconds: float | None = None) -> Vote:
+    """Keep what a person says of a pair: "first", "second" or "neither". The same answer twice is one."""
+    if said not in (FIRST, SECOND, NEITHER):
+        words = f"“{said[:40]}” is no answer: choose the first label, the second, or that you cannot tell."
+        raise InvalidInput(words, "answer")
+    trial = lock_open_trial(trial_id)
+    pair = trial.pairs.filter(pk=pair_id).first()
+    if pair is None:
+        raise StateConflict("This pair is not of this trial.")
+    judge, _ = Judge.objects.get_or_create(trial=trial, user=by.person)
+    swapped = is_swapped(trial, pair, key_of(by.person))
+    answer = answer_of(said, swapped)
+    plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= LONGEST_SECONDS
+    known = {"answer": answer, "swapped": swapped, "seconds": seconds if plausible else None}
+    row, new = Vote.objects.get_or_create(judge=judge, pair=pair, defaults=known)
+    if row.answer != answer:
+        raise StateConflict("You have judged this pair before, and that answer stands. Undo takes the last one back.")
+    if new:
+        audit.record(by, Verb.VOTE_CAST, pair, trial=trial_id)
+    publish(trial_id)
+    return row
+
+
+@transaction.atomic
+def undo_vote(by: Actor, trial_id: int) -> Vote | None:
+    """Take the person's last answer back; None if there is none."""
+    trial = lock_open_trial(trial_id)
+    last = Vote.objects.filter(judge__trial=trial, judge__user=by.person).select_related("pair").last()
+    if last is not None:
+        audit.record(by, Verb.VOTE_UNDONE, last.pair, trial=trial_id)
+        Vote.objects.filter(pk=last.pk).delete()
+        publish(trial_id)
+    return last
+
+
+# --- backbones ------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def ask_backbone(by: Actor, trial_id: int, value: str, cost_limit: float, *, unpriced: bool = False) -> Judge:
+    """Have a backbone, as `openai:gpt-4o`, judge what it has not judged yet: a `Job` that a worker does, pair by pair.
+    `cost_limit` in US dollars; `unpriced`: though its price is not known."""
+    backbone, _, model = value.partition(":")
+    if backbone in BLIND:
+        raise InvalidInput(BLIND[backbone], "backbone")
+    if value not in {each.value for each in judge_backbones()}:
+        raise InvalidInput(f"There is no backbone “{value[:60]}” that could judge. Choose one of the list.", "backbone")
+    if not 0 < cost_limit <= MOST_COST:
+        words = f"The limit of the cost is an amount above $0, and at most ${MOST_COST:,.0f}."
+        raise InvalidInput(words, "cost_limit")
+    if (without := compatibility.price_unknown(backbone, model)) and not unpriced:
+        raise InvalidInput(
+            f"No price is known for {model}, so its allowance cannot hold. Tick “Without a known price”, or have an "
+            "admin add the price (Settings, Models says where).",
+            "unpriced",
+        )
+    trial = lock_open_trial(trial_id)
+    judge, _ = Judge.objects.get_or_create(trial=trial, backbone=backbone, backbone_model=model, user=None)
+    if judge.job and judge.job.is_moving:
+        raise StateConflict(f"{model or backbone} is judging already.")
+    judge.cost_limit, judge.unpriced = cost_limit, without
+    judge.job = Job.objects.create(kind=JobKind.JUDGE, subject=str(judge)[:500], asked_by=by.person)
+    judge.save(update_fields=["cost_limit", "unpriced", "job"])
+    audit.record(by, Verb.JUDGE_ASKED, judge, cost_limit=cost_limit)
+    queue.ask_for_work(judge.job.pk)
+    return judge
+
+
+@transaction.atomic
+def stop_backbone(by: Actor, judge: Judge) -> None:
+    """Have it stop after the pair it looks at. What it judged is kept; asking again goes on."""
+    if judge.job is not None:
+        waiting = Job.objects.filter(pk=judge.job.pk, status=JobStatus.QUEUED)
+        if not waiting.update(status=JobStatus.STOPPED, result="Stopped before it began."):
+            Job.objects.filter(pk=judge.job.pk, status__in=MOVING).update(stop_requested=True)
+    audit.record(by, Verb.JUDGE_STOPPED, judge)
