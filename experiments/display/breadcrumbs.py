@@ -15,7 +15,7 @@ WORDS = {
     "run": "Run {pk}",
     "run-shares": "Shares",
     "run-fork": "Fork",
-    "run-turn": "Your turn",
+    "run-reply": "Your round",
     "run-hand-over": "Hand over",
     "run-limits": "Limits",
     "run-note": "Note",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -11,9 +11,12 @@ from django.utils import timezone
 from experiments.models import stored
 from experiments.models.run import Run
 
+WRITTEN = ("what", "hypotheses", "prose", "program", "description", "labels", "reasoning", "bias")
+"""Fields that a person writes."""
+
 
 class What(models.TextChoices):
-    """What a turn is for; only that part of it is sent."""
+    """What a reply is for; only that part of it is sent."""
 
     EXPERIMENT = "experiment", "Experiment"
     CONCLUSION = "conclusion", "Conclusion"
@@ -49,6 +52,11 @@ class HumanReply(models.Model):
                 fields=["run", "round"], condition=models.Q(sent__isnull=False), name="one_reply_for_each_round"
             ),
         ]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was written, by the names of the fields."""
+        return {name: getattr(self, name) for name in WRITTEN}
 
     def __str__(self) -> str:
         return f"round {self.round} of run {self.run_id} by {self.author}"

@@ -8,8 +8,8 @@ import pytest
 
 from workers.agent import instructions
 from workers.agent.instructions import Known, assignment, render
-from workers.agent.reply import parse
 from workers.errors import RequestError
+from workers.record.grammar.reply import parse
 from workers.record.limits import QUESTION_CHARS, Limits
 from workers.record.systems import SystemSpec
 from workers.record.tasks import TASKS

@@ -19,8 +19,8 @@ from tests.support.api_world import KEY, Script, World, fill
 
 RUN = {
     "create_run",
-    "save_turn",
-    "send_turn",
+    "save_reply",
+    "send_reply",
     "stop_program",
     "hand_run_over",
     "ask_again",
@@ -62,7 +62,7 @@ BODIES: dict[str, Any] = {
     "create_imports": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"dataset": "toybox"},
-    "save_turn": {},
+    "save_reply": {},
     "hand_run_over": {"backbone": "person"},
     "send_note": {"text": "Look at snow."},
     "change_limits": {"rounds": 30},

@@ -55,10 +55,10 @@ WRITES: dict[str, Case] = {
     "run-note": ("/runs/{run}/note/", {"text": "Look at blue."}, "run.noted"),
     "run-limits": ("/runs/{run}/limits/", {"rounds": "40"}, "run.limited"),
     "run-fork": ("/runs/{run}/fork/?round=1", {"note": "Look at blue."}, "run.forked"),
-    "run-take-over": ("/runs/{run}/take-over/", {}, "run.handed"),
-    "run-hand-over": ("/runs/{by_hand}/hand-over/", {"backbone": "scripted"}, "run.handed"),
-    "run-turn": ("/runs/{by_hand}/turn/", {"round": 1, "version": 0, "program": "print(1)"}, "turn.sent"),
-    "run-turn-stop": ("/runs/{by_hand}/turn/stop/", {}, "program.stopped"),
+    "run-take-over": ("/runs/{run}/take-over/", {}, "run.handed-over"),
+    "run-hand-over": ("/runs/{by_hand}/hand-over/", {"backbone": "scripted"}, "run.handed-over"),
+    "run-reply": ("/runs/{by_hand}/reply/", {"round": 1, "version": 0, "program": "print(1)"}, "reply.sent"),
+    "run-program-stop": ("/runs/{by_hand}/reply/stop/", {}, "program.stopped"),
     "runs-bulk": ("/runs/act/", {"action": "stop", "run": "{run}", "sure": "yes"}, "run.stopped"),
     "view-save": ("/runs/views/", {"name": "Mine", "query": "q=red"}, "view.saved"),
     "view-rename": ("/runs/views/{view}/", {"name": "Other"}, "view.renamed"),
@@ -128,7 +128,7 @@ QUIET = {
     "review-hold": "the same",
     "review-save": "a draft of one's own",
     "review-next": "a reservation",
-    "run-turn-draft": "a draft of one's own",
+    "run-reply-draft": "a draft of one's own",
     "notifications-read": "that one has read something",
     "settings-you-connect": "it leads to the provider; coming back is recorded",
     "settings-you-disconnect": "needs a provider; tested with it",
@@ -139,7 +139,7 @@ BEFORE = {
     "review-decline": ("review-take",),
     "review-undo": ("review-take", "review-submit"),
     "review-final": ("review-take", "review-submit"),
-    "run-turn-stop": ("run-turn",),
+    "run-program-stop": ("run-reply",),
     "pairwise-undo": ("pairwise-answer",),
     "pairwise-stop": ("pairwise-ask",),
     "settings-you-sessions": (),
@@ -283,9 +283,9 @@ OPERATIONS: dict[str, Case] = {
     "send_note": ("/runs/{run}/notes", {"text": "Look at blue."}, "run.noted"),
     "change_limits": ("/runs/{run}/limits", {"rounds": 40}, "run.limited"),
     "fork_run": ("/runs/{run}/forks", {"round": 1}, "run.forked"),
-    "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed"),
-    "send_turn": ("/runs/{by_hand}/turn/send", {}, "turn.sent"),
-    "stop_program": ("/runs/{by_hand}/turn/stop", {}, "program.stopped"),
+    "hand_run_over": ("/runs/{run}/hand-over", {"backbone": "person"}, "run.handed-over"),
+    "send_reply": ("/runs/{by_hand}/reply/send", {}, "reply.sent"),
+    "stop_program": ("/runs/{by_hand}/reply/stop", {}, "program.stopped"),
     "set_tags": ("/runs/{run}/tags", {"tags": ["seen"]}, "run.tagged"),
     "set_observation_tags": ("/observations/{observation}/tags", {"tags": ["seen"]}, "observation.tagged"),
     "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
@@ -338,11 +338,11 @@ SILENT = {
     "reserve_next_item": "a reservation, which lapses",
     "reserve_item": "the same",
     "save_review": "a draft of one's own",
-    "save_turn": "a draft of one's own",
+    "save_reply": "a draft of one's own",
     "mark_notifications_read": "that one has read something",
 }
 """Operations that leave no entry -> why."""
-TURN = ("PUT", "/runs/{by_hand}/turn", {"program": "print(1)"})
+REPLY = ("PUT", "/runs/{by_hand}/reply", {"program": "print(1)"})
 WRITTEN = (("POST", "/queues/{queue}/next", {}), ("PUT", "/queues/{queue}/items/1/review", RUBRIC))
 SUBMITTED = (*WRITTEN, ("POST", "/queues/{queue}/items/1/review/submit", {"run_seq": 0}))
 EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
@@ -352,8 +352,8 @@ EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "give_final_verdict": SUBMITTED,
     "undo_vote": (("POST", "/trials/{trial}/votes", {"pair": 0, "answer": "first"}),),
     "stop_judge": (("POST", "/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}),),
-    "send_turn": (TURN,),
-    "stop_program": (TURN, ("POST", "/runs/{by_hand}/turn/send", {})),
+    "send_reply": (REPLY,),
+    "stop_program": (REPLY, ("POST", "/runs/{by_hand}/reply/send", {})),
 }
 """What has to be sent before."""
 METHODS = {operation.view_func.__name__: operation.methods[0] for _, operation in WRITING}

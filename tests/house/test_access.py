@@ -74,7 +74,7 @@ READ = {
     "review-agreement": "/review/{queue}/agreement/",
 }
 RESEARCH = {
-    "run-turn": "/runs/{run}/turn/",
+    "run-reply": "/runs/{run}/reply/",
     "run-hand-over": "/runs/{run}/hand-over/",
     "run-limits": "/runs/{run}/limits/",
     "run-fork": "/runs/{run}/fork/",
@@ -103,8 +103,8 @@ ASK = {
     "settings-job-resume": "/settings/jobs/{job}/resume/",
     "imports-bring": "/imports/bring/",
     "share-revoke": "/runs/{run}/shares/{share}/revoke/",
-    "run-turn-draft": "/runs/{run}/turn/draft/",
-    "run-turn-stop": "/runs/{run}/turn/stop/",
+    "run-reply-draft": "/runs/{run}/reply/draft/",
+    "run-program-stop": "/runs/{run}/reply/stop/",
     "run-take-over": "/runs/{run}/take-over/",
     "comments-start": "/runs/{run}/comments/start/",
     "tags": "/runs/{run}/tags/",

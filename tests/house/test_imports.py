@@ -23,8 +23,6 @@ PURE = (
 )
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_COMMANDS = ("workers.jobs", *PURE)
-STILL_JOBS = {"experiments.runs.human.editor", "experiments.runs.human.handover", "experiments.runs.human.sending"}
-"""Pages that still import a job; the list only shrinks."""
 PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems")
 FOR_PLUGINS = (
     "workers.protocols",
@@ -88,7 +86,7 @@ def test_pages_take_what_is_plain_from_workers_and_commands_their_jobs_too() -> 
     commands = [(name, taken) for name, taken in taken if within(name, "experiments.management")]
     assert [(name, taken) for name, taken in commands if not within(taken, *FOR_COMMANDS)] == []
     others = {name for name, taken in {*taken} - {*commands} if not within(taken, *PURE)}
-    assert others == STILL_JOBS, "mend it, or take what is mended off the list"
+    assert others == set()
 
 
 def room_of(name: str) -> str:

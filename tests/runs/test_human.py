@@ -9,8 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
 from experiments.models import AuditEntry, Backbone, HumanReply, Run
-from experiments.runs.human import content, drafts
+from experiments.runs.human import actions, drafts
 from tests.conftest import member
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
 
@@ -52,11 +54,11 @@ def form(run: Run, **fields: Any) -> dict[str, Any]:
 
 
 def write(client: Client, run: Run, **fields: Any) -> Any:
-    return client.post(f"/runs/{run.pk}/turn/", form(run, **fields))
+    return client.post(f"/runs/{run.pk}/reply/", form(run, **fields))
 
 
 def keep(client: Client, run: Run, **fields: Any) -> Any:
-    return client.post(f"/runs/{run.pk}/turn/draft/", form(run, **fields))
+    return client.post(f"/runs/{run.pk}/reply/draft/", form(run, **fields))
 
 
 def test_a_run_waits_for_its_person_and_holds_no_worker(run: Run) -> None:
@@ -88,7 +90,7 @@ def test_hypotheses_and_a_program_that_failed_carry_over(as_owner: Client, run: 
     write(as_owner, run, program="x = 1\nraise ValueError('wrong')", **HYPOTHESES)
     run = play(run)
     assert run.experiments.get().status == "program_error"
-    page = as_owner.get(f"/runs/{run.pk}/turn/").content.decode()
+    page = as_owner.get(f"/runs/{run.pk}/reply/").content.decode()
     assert 'value="anything square"' in page
     assert 'data-line="2"' in page
     assert "failed in line 2" in page
@@ -105,11 +107,11 @@ def test_time_that_a_person_thinks_is_no_work(run: Run, as_owner: Client) -> Non
 def test_a_program_is_stopped_and_its_run_goes_on(as_owner: Client, run: Run) -> None:
     write(as_owner, run, program="while True:\n    pass")
     assert "Stop the program" in as_owner.get(f"/runs/{run.pk}/").content.decode()
-    as_owner.post(f"/runs/{run.pk}/turn/stop/")
+    as_owner.post(f"/runs/{run.pk}/reply/stop/")
     run = play(run)
     experiment = run.experiments.get()
     assert (run.status, experiment.status, experiment.error) == ("waiting", "timeout", "owner stopped the program.")
-    page = as_owner.post(f"/runs/{run.pk}/turn/stop/", follow=True).content.decode()
+    page = as_owner.post(f"/runs/{run.pk}/reply/stop/", follow=True).content.decode()
     assert "No program of a person is running." in page
 
 
@@ -186,7 +188,7 @@ def test_what_was_sent_twice_is_played_once(as_owner: Client, run: Run) -> None:
         ({"program": "x" * 100_001}, "at most 100,000 are kept"),
     ],
 )
-def test_a_turn_that_would_be_misread_or_says_nothing_is_refused(
+def test_a_reply_that_would_be_misread_or_says_nothing_is_refused(
     as_owner: Client, run: Run, fields: dict[str, str], words: str
 ) -> None:
     answer = write(as_owner, run, **fields)
@@ -203,7 +205,7 @@ def test_tags_inside_a_program_are_part_of_it(as_owner: Client, run: Run) -> Non
     assert run.conclusion == {}
 
 
-def test_a_turn_for_a_run_that_does_not_wait_is_kept_and_not_sent(as_owner: Client, run: Run) -> None:
+def test_a_reply_for_a_run_that_does_not_wait_is_kept_and_not_sent(as_owner: Client, run: Run) -> None:
     Run.objects.update(status="paused")
     answer = write(as_owner, run)
     assert answer.status_code == 409
@@ -226,10 +228,10 @@ def test_after_a_limit_a_person_concludes(as_owner: Client, run: Run) -> None:
     type(start).objects.filter(pk=start.pk).update(payload=start.payload)
     write(as_owner, run)
     run = play(run)
-    assert "last word" in as_owner.get(f"/runs/{run.pk}/turn/").content.decode()
+    assert "last word" in as_owner.get(f"/runs/{run.pk}/reply/").content.decode()
     assert "conclude" in write(as_owner, run).content.decode()
-    turn = HumanReply.objects.get(round=2)
-    write(as_owner, run, version=turn.version, what="conclusion", labels="none")
+    reply = HumanReply.objects.get(round=2)
+    write(as_owner, run, version=reply.version, what="conclusion", labels="none")
     run = play(run)
     assert (run.status, run.labels) == ("limit_reached", [])
 
@@ -255,7 +257,7 @@ def test_a_person_takes_an_agents_run_over_and_hands_it_back(as_owner: Client, o
     assert handed == [("person", "owner"), ("tiny", "owner")]
     assert "Conclude now." in agent.heard[-1].text
     done = AuditEntry.objects.filter(row_kind="run").order_by("pk")
-    assert list(done.values_list("verb", flat=True)) == ["run.handed", "turn.sent", "run.handed"]
+    assert list(done.values_list("verb", flat=True)) == ["run.handed-over", "reply.sent", "run.handed-over"]
     assert [event.payload["by_person"] for event in run.events.filter(kind="reply")] == [True, False]
 
 
@@ -289,28 +291,28 @@ def test_an_agent_that_does_not_fit_is_refused(as_owner: Client, run: Run, agent
 # --- pages ------------------------------------------------------------------------------------------
 
 
-def test_viewers_and_runs_of_agents_have_no_desk(client: Client, teammate: User, run: Run) -> None:
+def test_viewers_and_runs_of_agents_have_no_editor(client: Client, teammate: User, run: Run) -> None:
     client.force_login(teammate)
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "Run it" not in page
-    assert client.get(f"/runs/{run.pk}/turn/").status_code == 403
+    assert client.get(f"/runs/{run.pk}/reply/").status_code == 403
 
 
-def test_the_desk_asks_the_same_number_of_questions_however_long_the_run(
+def test_the_editor_asks_the_same_number_of_questions_however_long_the_run(
     as_owner: Client, run: Run, django_assert_max_num_queries: Any
 ) -> None:
     with django_assert_max_num_queries(20):
-        as_owner.get(f"/runs/{run.pk}/turn/", headers={"HX-Request": "true"})
+        as_owner.get(f"/runs/{run.pk}/reply/", headers={"HX-Request": "true"})
     for _ in range(2):
         write(as_owner, run, **HYPOTHESES)
         run = play(run)
     with django_assert_max_num_queries(20):
-        as_owner.get(f"/runs/{run.pk}/turn/", headers={"HX-Request": "true"})
+        as_owner.get(f"/runs/{run.pk}/reply/", headers={"HX-Request": "true"})
 
 
 def test_a_form_keeps_numbers_and_leaves_out_empty_lines() -> None:
     rows = [("2", "two", "open", ""), ("", "new", "nonsense", "x"), ("2", "again", "supported", "1.0")]
-    assert [(each["number"], each["status"]) for each in content.numbered(rows)] == [
+    assert [(each["number"], each["status"]) for each in drafts._number(rows)] == [
         (2, "open"),
         (3, "open"),
         (4, "supported"),
@@ -318,5 +320,5 @@ def test_a_form_keeps_numbers_and_leaves_out_empty_lines() -> None:
 
 
 def test_a_draft_of_a_round_that_nobody_is_in_is_refused(owner: User, run: Run) -> None:
-    with pytest.raises(drafts.NoSuchRound):
-        drafts.save(run.pk, owner, 7, 0, content.of(HumanReply(run=run)))
+    with pytest.raises(StateConflict):
+        actions.save_draft(Actor(owner), run.pk, 7, 0, HumanReply(run=run).values)

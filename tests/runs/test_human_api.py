@@ -31,19 +31,19 @@ def script(owner: User) -> Script:
 
 def put(script: Script, run: Run, body: dict[str, Any], tag: str = "") -> Any:
     headers = {"If_Match": tag} if tag else {}
-    return script.send("PUT", f"/runs/{run.pk}/turn", body, **headers)
+    return script.send("PUT", f"/runs/{run.pk}/reply", body, **headers)
 
 
 def tag_of(script: Script, run: Run) -> str:
-    return str(script.send("GET", f"/runs/{run.pk}/turn")["ETag"])
+    return str(script.send("GET", f"/runs/{run.pk}/reply")["ETag"])
 
 
 def send(script: Script, run: Run, tag: str) -> Any:
-    return script.send("POST", f"/runs/{run.pk}/turn/send", If_Match=tag)
+    return script.send("POST", f"/runs/{run.pk}/reply/send", If_Match=tag)
 
 
 def test_a_script_reads_saves_and_sends_a_round(script: Script, run: Run) -> None:
-    fresh = script.send("GET", f"/runs/{run.pk}/turn").json()
+    fresh = script.send("GET", f"/runs/{run.pk}/reply").json()
     assert (fresh["round"], fresh["waiting_for_person"], fresh["version"]) == (1, True, 0)
     body = {"program": "print(1)", "hypotheses": [{"number": 2, "text": "red", "status": "supported", "reason": "3.1"}]}
     saved = put(script, run, body, tag_of(script, run)).json()
@@ -53,7 +53,7 @@ def test_a_script_reads_saves_and_sends_a_round(script: Script, run: Run) -> Non
     assert sent.json()["waiting_for_person"] is False
     assert Run.objects.get().status == "queued"
     assert HumanReply.objects.get().sent is not None
-    assert AuditEntry.objects.filter(verb="turn.sent", row_pk=run.pk).count() == 1
+    assert AuditEntry.objects.filter(verb="reply.sent", row_pk=run.pk).count() == 1
 
 
 def test_an_edit_names_the_draft_that_it_was_written_on(script: Script, run: Run) -> None:
@@ -108,4 +108,4 @@ def test_a_run_is_handed_over_with_a_note(script: Script, run: Run) -> None:
 
 
 def test_nothing_runs_that_could_be_stopped(script: Script, run: Run) -> None:
-    assert script.send("POST", f"/runs/{run.pk}/turn/stop").status_code == 409
+    assert script.send("POST", f"/runs/{run.pk}/reply/stop").status_code == 409

@@ -1,4 +1,4 @@
-"""A person at the desk in a real browser, against `manage.py up`: the editor, its images, a worker that is killed."""
+"""A person writes rounds in a real browser, against `manage.py up`: the editor, its images, a killed worker."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page:
     page.get_by_role("button", name="Conclude").click()
     wait_for_end(page, "concluded")
     expect(page.locator("#end")).to_be_visible()
-    expect(page.locator("#turn")).to_be_empty()
+    expect(page.locator("#reply")).to_be_empty()
 
 
 def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_twice(

@@ -40,7 +40,7 @@ def write(client: Client, run: Run, **fields: Any) -> Run:
     """Write and send a round on the page, and have it played."""
     version = HumanReply.objects.filter(run=run, round=run.rounds + 1).values_list("version", flat=True).first() or 0
     form = {"round": run.rounds + 1, "version": version, "what": "experiment", **fields}
-    answer = client.post(f"/runs/{run.pk}/turn/", form)
+    answer = client.post(f"/runs/{run.pk}/reply/", form)
     assert answer.status_code == 302, answer.content.decode()
     return played(run)
 

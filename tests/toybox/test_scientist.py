@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.paper_world import Run, never, responds_to
 from workers.agent.conversation import messages
-from workers.agent.reply import parse as parse_reply
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
 from workers.record.events import Replied
+from workers.record.grammar.reply import parse as parse_reply
 from workers.record.limits import Limits
 from workers.toybox.scientist.backbone import ScriptedScientist, load
 from workers.toybox.world.concepts import parse_label

@@ -19,7 +19,6 @@ from PIL.Image import Image
 
 from workers.agent.conversation import messages
 from workers.agent.instructions import Known, assignment, render
-from workers.agent.reply import parse
 from workers.agent.rules import (
     ATTEMPTS,
     Ask,
@@ -61,6 +60,7 @@ from workers.record.events import (
     WaitingForPerson,
 )
 from workers.record.experiments import LogEntry
+from workers.record.grammar.reply import parse
 from workers.record.limits import Limits, Usage, check, without_price
 from workers.record.systems import OrdinaryActivations, SystemSpec
 from workers.record.tasks import TASKS

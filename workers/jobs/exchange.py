@@ -204,7 +204,7 @@ def parse(text: str) -> dict[str, Any]:
     """What a reply says, by the agent's own grammar."""
     import msgspec
 
-    from workers.agent.reply import parse as read
+    from workers.record.grammar.reply import parse as read
 
     found: dict[str, Any] = msgspec.to_builtins(read(text))
     return found

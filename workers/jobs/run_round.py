@@ -15,12 +15,15 @@ from threading import Event
 from typing import Any
 
 from experiments.core.catalogue import find_unknown_part, unoffered
+from experiments.core.compatibility import PERSON
+from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
+from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
-from workers.jobs import briefing, forking, human_backbone, jail, unit_profiles
+from workers.jobs import briefing, forking, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -30,6 +33,7 @@ from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import build_reference
 from workers.protocols import Backbone, Bounds, Progress
 from workers.record.events import Ended, Started
+from workers.record.grammar.written import compose
 from workers.record.limits import Limits, Usage, without_price
 from workers.record.systems import SystemSpec
 from workers.sandbox.program import program_style
@@ -67,8 +71,11 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
             forking.begin(run, run_log, first)
         else:
             run_log.append("started", first)
+    sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
+    if run.backbone == PERSON and sent:
+        return PersonBackbone(person(sent.author), compose(sent.values))
     backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
-    return human_backbone.with_reply(backbone, run) if run.backbone == human_backbone.KEY else backbone
+    return backbone
 
 
 def refuse_unknown(run: Run, any_model: bool) -> None:

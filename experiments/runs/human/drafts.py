@@ -1,53 +1,85 @@
-"""Drafts: what each person has written of a round so far. One for each; two tabs of one person are told apart."""
+"""Drafts: what each person has written of a round so far, checked for length and kept as it was written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.utils import timezone
+from django.http import QueryDict
 
+from experiments.core import transcript
+from experiments.core.params import parse_number
 from experiments.models import HumanReply, Run
-from experiments.runs.human import content
-from experiments.runs.human.content import Values
+from experiments.models.human_reply import What
+
+TEXTS = {
+    "prose": 20_000,
+    "program": 100_000,
+    "description": 20_000,
+    "labels": 10_000,
+    "reasoning": 20_000,
+    "bias": 20_000,
+}
+"""Texts of a reply -> the most characters that are kept of each."""
+STATUSES = ("open", "supported", "refuted")
+MOST_HYPOTHESES, HYPOTHESIS_CHARS = 50, 2_000
+
+Values = dict[str, Any]
+"""Name of a field of a `HumanReply` -> its value."""
 
 
-class Refused(Exception):
-    """What a person wrote was not taken. The message says why, and what became of it."""
+def read_form(data: QueryDict) -> Values:
+    """The fields of the editor's form; what makes no sense is what an untouched form holds."""
+    texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
+    what = data.get("what", "")
+    values: Values = {"what": what if what in What.values else What.EXPERIMENT.value, **texts}
+    rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "status", "reason")]
+    values["hypotheses"] = _number([row for row in zip(*rows, strict=False) if row[1].strip()])
+    found: Values = transcript.storable(values)
+    return found
 
 
-class Stale(Refused):
-    """The draft has been changed elsewhere since this copy of it was read. `turn` is the draft as it is kept."""
-
-    def __init__(self, turn: HumanReply) -> None:
-        super().__init__("This draft was changed elsewhere, in another tab or window of yours.")
-        self.turn = turn
-
-
-class Sent(Refused):
-    """The draft has been sent; it stands in the transcript."""
-
-
-class NoSuchRound(Refused):
-    """The round is neither due nor one in which this person has a draft."""
+def _number(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """Hypotheses with numbers of their own: those they came with, else the next."""
+    taken: set[int] = set()
+    listed = []
+    for number, text, status, reason in rows:
+        wanted = parse_number(number, digits=3)
+        own = wanted if wanted and wanted not in taken else max(taken, default=0) + 1
+        taken.add(own)
+        listed.append(
+            {"number": own, "text": text, "status": status if status in STATUSES else "open", "reason": reason}
+        )
+    return listed
 
 
-class Unfit(Refused):
-    """Some of it cannot be taken. `problems`: the name of a field -> why."""
+def find_too_long(values: Values) -> dict[str, list[str]]:
+    """What cannot be kept because it is too long: field -> why."""
+    lengths = {name: (len(values[name]), most) for name, most in TEXTS.items()}
+    wrong = {
+        name: f"This has {length:,} characters; at most {most:,} are kept. Shorten it."
+        for name, (length, most) in lengths.items()
+        if length > most
+    }
+    listed = values["hypotheses"]
+    if len(listed) > MOST_HYPOTHESES:
+        wrong["hypotheses"] = f"There are {len(listed)} hypotheses; at most {MOST_HYPOTHESES} are kept."
+    if any(len(each["text"]) + len(each["reason"]) > HYPOTHESIS_CHARS for each in listed):
+        wrong["hypotheses"] = f"A hypothesis takes at most {HYPOTHESIS_CHARS:,} characters. Shorten it."
+    return {name: [words] for name, words in wrong.items()}
 
-    def __init__(self, problems: dict[str, str]) -> None:
-        super().__init__("It was not sent: some of it needs another look. All you wrote is kept.")
-        self.problems = problems
+
+# --- which draft ----------------------------------------------------------------------------------------
 
 
-def current(run: Run, user: User) -> HumanReply:
+def find_current(run: Run, user: User) -> HumanReply:
     """This person's draft of the next round; one that is not saved yet, with what carries over, if there is none."""
     kept = run.human_replies.filter(round=run.rounds + 1, author=user).first()
-    return kept or HumanReply(run=run, round=run.rounds + 1, author=user, **beginning(run))
+    return kept or HumanReply(run=run, round=run.rounds + 1, author=user, **_carry_over(run))
 
 
-def beginning(run: Run) -> dict[str, Any]:
+def _carry_over(run: Run) -> dict[str, Any]:
     """What carries over: the hypotheses of the latest list, and a program that failed, to be put right."""
     latest = run.hypotheses.order_by("-round").values_list("round", flat=True).first()
     rows = run.hypotheses.filter(round=latest).values("number", "text", "status", "reason") if latest else []
@@ -56,35 +88,12 @@ def beginning(run: Run) -> dict[str, Any]:
     return {"hypotheses": list(rows), "program": last["code"] if last and failed else ""}
 
 
-def left_over(run: Run, user: User) -> HumanReply | None:
+def find_left_over(run: Run, user: User) -> HumanReply | None:
     """This person's draft of the latest round, which they did not send because somebody else was first."""
     return run.human_replies.filter(author=user, sent=None, version__gt=0, round=run.rounds).first()
 
 
-def save(run_id: int, user: User, round_number: int, version: int, values: Values) -> HumanReply:
-    """Keep what a person has written. `version` is that of the copy they wrote on, 0 for a fresh one.
-
-    Raises Stale, Sent, NoSuchRound, Unfit; then nothing is changed.
-    """
-    if problems := content.too_long(values):
-        raise Unfit(problems)
-    with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=run_id)  # two tabs save one after the other
-        turn = run.human_replies.filter(round=round_number, author=user).first()
-        if turn is None and round_number not in {
-            run.rounds,
-            run.rounds + 1,
-        }:  # one that was just sent by another counts
-            raise NoSuchRound(f"Round {round_number} is not the next one any more, and you have no draft of it.")
-        turn = turn or HumanReply(run=run, round=round_number, author=user)
-        if turn.sent:
-            raise Sent(f"You have sent round {round_number} already.")
-        if turn.pk and content.of(turn) == values:
-            return turn
-        if turn.version != version:
-            raise Stale(turn)
-        for name, value in values.items():
-            setattr(turn, name, value)
-        turn.version, turn.saved = version + 1, timezone.now()
-        turn.save()
-    return turn
+def is_final_answer(run: Run) -> bool:
+    """Whether the author of the next reply was told that no program is run any more."""
+    notes = run.events.filter(kind="reminder", payload__reason="final_answer")
+    return notes.filter(seq__gt=run.events.filter(kind="reply").order_by("-seq").values("seq")[:1]).exists()

@@ -1,4 +1,4 @@
-"""The desk of a person whose turn it is: what stands beside, above and below what they write."""
+"""The editor of a person who writes the next round: what stands beside, above and below what they write."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 
 from experiments.core import access, transcript
+from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
+from experiments.core.errors import ActionRefused, InvalidFields, OutOfDate
 from experiments.models import HumanReply, Run
 from experiments.models.member import Role
-from experiments.runs.human import content, drafts, examples, reference, sending
-from experiments.runs.human.content import Values
-from experiments.runs.human.drafts import Refused, Stale, Unfit
-from workers.jobs import human_backbone
+from experiments.runs.human import actions, drafts, examples, reference
+from experiments.runs.human.drafts import Values
 from workers.record import tasks
 
-LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
+_LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
 NAMES = {
     "description": ("Description", "What the unit responds to, what it does not, and the figures behind both."),
     "labels": ("Labels, one a line", "A short phrase for each concept; “none” if there is none."),
@@ -39,7 +39,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerField:
     """A field of the conclusion."""
 
     name: str
@@ -50,11 +50,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What the section under the transcript shows to one person. Without a `turn` it only tells what happened."""
+class Editor:
+    """What the section under the transcript shows to one person. Without a `draft` it only tells what happened."""
 
     run: Run
-    turn: HumanReply | None = None
+    draft: HumanReply | None = None
     under_way: HumanReply | None = None
     """What was sent and is being played."""
     late: str = ""
@@ -74,92 +74,92 @@ class Desk:
     """The draft as another tab left it, where the form shows what this one holds."""
     examples: Sequence[examples.Example] = examples.EXAMPLES
 
-    statuses: Sequence[str] = content.STATUSES
+    statuses: Sequence[str] = drafts.STATUSES
 
     @property
     def hypotheses(self) -> list[dict[str, Any]]:
         """The list, with an empty line to go on with."""
-        return [*self.turn.hypotheses, BLANK] if self.turn else []
+        return [*self.draft.hypotheses, BLANK] if self.draft else []
 
     @property
-    def parts(self) -> list[Part]:
+    def answer_fields(self) -> list[AnswerField]:
         """The conclusion: what the task asks for, then whatever else has been written."""
         asked = tasks.named(self.run.task).answer
-        more = [name for name in NAMES if name not in asked and getattr(self.turn, name)]
+        more = [name for name in NAMES if name not in asked and getattr(self.draft, name)]
         return [
-            Part(name, *NAMES[name], getattr(self.turn, name), self.problems.get(name, "")) for name in (*asked, *more)
+            AnswerField(name, *NAMES[name], getattr(self.draft, name), self.problems.get(name, ""))
+            for name in (*asked, *more)
         ]
 
     @property
     def hidden(self) -> list[str]:
         """Parts of a conclusion that the task does not ask for."""
-        return [name for name in NAMES if name not in {part.name for part in self.parts}]
+        return [name for name in NAMES if name not in {part.name for part in self.answer_fields}]
 
 
-def of(run: Run, user: User | AnonymousUser) -> Desk | None:
+def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
     """What this person finds under the transcript; None if there is nothing for them to do or to be told."""
-    if run.backbone != human_backbone.KEY or run.has_ended or not isinstance(user, User):
+    if run.backbone != PERSON or run.has_ended or not isinstance(user, User):
         return None
     if (access.role_of(user) or Role.VIEWER) < Role.RESEARCHER:
         return None
     if not transcript.awaits_reply(run):
-        return Desk(run, late=late(run, user), under_way=sending.under_way(run))
+        return Editor(run, late=_find_late(run, user), under_way=actions.find_under_way(run))
     first = run.events.filter(kind="started").first()
     told = first.payload if first else {}
-    return Desk(
+    return Editor(
         run,
-        turn=drafts.current(run, user),
-        late=late(run, user),
-        left_over=drafts.left_over(run, user),
-        final_answer=sending.final_answer(run),
-        failure=failure(run),
+        draft=drafts.find_current(run, user),
+        late=_find_late(run, user),
+        left_over=drafts.find_left_over(run, user),
+        final_answer=drafts.is_final_answer(run),
+        failure=_find_failure(run),
         assignment=told.get("assignment", ""),
         entries=reference.entries(told.get("reference", "")),
     )
 
 
-def after_refusal(run: Run, user: User, refusal: Refused, values: Values) -> Desk:
-    """The desk with what was just sent and not taken. What is no draft stays in the form, or is there to be copied."""
-    found = of(run, user) or Desk(run)
-    problems = refusal.problems if isinstance(refusal, Unfit) else {}
+def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) -> Editor:
+    """The editor with what was just sent and not taken. What is no draft stays in the form, or can be copied."""
+    found = open_editor(run, user) or Editor(run)
+    fields = refusal.fields if isinstance(refusal, InvalidFields) else {}
+    problems = {name: " ".join(words) for name, words in fields.items()}
     found = replace(found, trouble=str(refusal), problems=problems)
-    if found.turn is None:
-        return found if found.late else replace(found, unsent=named(values))
-    if content.of(found.turn) == values:
+    if found.draft is None:
+        return found if found.late else replace(found, unsent=_named(values))
+    if found.draft.values == values:
         return found
-    kept = named(content.of(found.turn)) if isinstance(refusal, Stale) else ()
-    return replace(found, turn=filled(found.turn, values), kept=kept)
+    kept = _named(found.draft.values) if isinstance(refusal, OutOfDate) else ()
+    return replace(found, draft=_filled(found.draft, values), kept=kept)
 
 
-def filled(turn: HumanReply, values: Values) -> HumanReply:
+def _filled(draft: HumanReply, values: Values) -> HumanReply:
     """The draft with other values, not saved."""
     for name, value in values.items():
-        setattr(turn, name, value)
-    return turn
+        setattr(draft, name, value)
+    return draft
 
 
-def named(values: Values) -> list[tuple[str, str]]:
+def _named(values: Values) -> list[tuple[str, str]]:
     """What somebody wrote, by the names of the fields."""
     lines = "\n".join(f"{each['text']} [{each['status']}] {each['reason']}".strip() for each in values["hypotheses"])
-    texts = {"Hypotheses": lines} | {name.capitalize(): values[name] for name in content.TEXTS}
+    texts = {"Hypotheses": lines} | {name.capitalize(): values[name] for name in drafts.TEXTS}
     return [(name, text) for name, text in texts.items() if text.strip()]
 
 
-def late(run: Run, user: User) -> str:
+def _find_late(run: Run, user: User) -> str:
     """Who sent the latest round, if this person has a draft of it that was not sent."""
-    mine = drafts.left_over(run, user) or run.human_replies.filter(author=user, round=run.rounds + 1, sent=None).first()
-    first = (
-        run.human_replies.filter(round=mine.round, sent__isnull=False).select_related("author").first()
-        if mine
-        else None
-    )
+    own = run.human_replies.filter(author=user, sent=None)
+    mine = drafts.find_left_over(run, user) or own.filter(round=run.rounds + 1).first()
+    sent = run.human_replies.filter(sent__isnull=False).select_related("author")
+    first = sent.filter(round=mine.round).first() if mine else None
     return f"{person(first.author)} sent round {first.round} first." if first else ""
 
 
-def failure(run: Run) -> Failure | None:
+def _find_failure(run: Run) -> Failure | None:
     """What went wrong in the latest experiment, if it belongs to the round before this one."""
     last = run.experiments.order_by("-number").first()
     if last is None or last.status in {"ok", "running"} or last.round != run.rounds:
         return None
-    lines = LINE.findall(last.error)
+    lines = _LINE.findall(last.error)
     return Failure(last.number, last.error, int(lines[-1]) if lines else 0)

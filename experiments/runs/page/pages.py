@@ -34,7 +34,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
         "may_stop": role != Role.VIEWER,
         "may": " ".join(actions.moves(run)),
         "head": rendering.head(run),
-        "desk": editor.of(run, request.user) if tab.name == "transcript" else None,
+        "editor": editor.open_editor(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
     part = request.htmx and not request.htmx.history_restore_request

@@ -1,10 +1,10 @@
-// A person's turn: the editor with its draft, the tools and examples beside it. The section is drawn by the server; it
-// is fetched anew when the run says that somebody's turn has begun or ended.
+// A round that a person writes: the editor with its draft, the tools and examples beside it. The section is drawn by the server; it
+// is fetched anew when the run says that a person's round has begun or ended.
 import { SavedDraft } from "./saved_draft.js";
 import { CodeEditor } from "./code_editor.js";
 
 const BEGINS = new Set(["waiting_for_person", "experiment", "result"]); // kinds of events that bring something to an empty section
-const ENDS = new Set(["resumed", "handover", "concluded", "limit_reached", "cancelled", "failed"]); // that end a turn
+const ENDS = new Set(["resumed", "handover", "concluded", "limit_reached", "cancelled", "failed"]); // that end a person's round
 const NARROW = 900; // px
 const byId = (id) => document.getElementById(id);
 let editor = null;
@@ -12,7 +12,7 @@ let editor = null;
 class ReplyEditor {
   constructor(section) {
     this.section = section;
-    this.form = byId("desk");
+    this.form = byId("reply-editor");
     this.code = new CodeEditor(this.form.querySelector(".code-edit"), () => byId("send").focus());
     this.draft = new SavedDraft(this.form, (words, kept) => this.report(words, kept));
     this.form.addEventListener("keydown", (event) => this.pressed(event));
@@ -23,7 +23,7 @@ class ReplyEditor {
     for (const button of section.querySelectorAll("[data-insert], [data-insert-pre], [data-insert-below]")) button.disabled = false;
     this.hypotheses();
     this.tools();
-    byId("turn-trouble")?.focus();
+    byId("reply-trouble")?.focus();
   }
 
   hypotheses() {
@@ -105,10 +105,10 @@ class ReplyEditor {
 }
 
 function mount() {
-  const section = byId("turn");
+  const section = byId("reply");
   if (editor?.form.isConnected) return;
   editor?.draft.leave();
-  editor = section && byId("desk") ? new ReplyEditor(section) : null;
+  editor = section && byId("reply-editor") ? new ReplyEditor(section) : null;
 }
 
 // One at a time; an editor that has come meanwhile, and is perhaps written on, stays where nothing `must` take its place.
@@ -119,7 +119,7 @@ function fetchAgain(must = true) {
 
 // What could not be kept goes on standing under the new section, to be copied.
 async function drawAgain() {
-  const section = byId("turn");
+  const section = byId("reply");
   if (!section?.dataset.url) return;
   const unsaved = editor && !(await editor.draft.save()) ? editor.code.text : "";
   await htmx.ajax("GET", section.dataset.url, { target: section, swap: "innerHTML" });
@@ -142,7 +142,7 @@ document.addEventListener("run:event", ({ detail: kind }) => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "panel") editor?.draft.save({ keepalive: true });
 });
-document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target?.matches("#turn, #panel")) mount(); });
+document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target?.matches("#reply, #panel")) mount(); });
 document.addEventListener("htmx:historyRestore", mount);
 addEventListener("pagehide", () => editor?.draft.save({ keepalive: true }));
 document.addEventListener("visibilitychange", () => { if (document.hidden) editor?.draft.save({ keepalive: true }); });

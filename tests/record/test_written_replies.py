@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from experiments.models import HumanReply, Run
-from workers.agent.reply import parse
-from workers.jobs import human_backbone
+from workers.record.grammar.reply import parse
+from workers.record.grammar.written import compose, find_problems, select
 
 HOSTILE = (
     *(
@@ -31,7 +32,11 @@ def some(dice: random.Random, most: int) -> str:
     return dice.choice(["\n", " ", ""]).join(dice.choice(HOSTILE) for _ in range(dice.randint(0, most)))
 
 
-def a_turn(dice: random.Random) -> HumanReply:
+def problems_of(task: str, **fields: Any) -> dict[str, str]:
+    return find_problems(HumanReply(**fields).values, task)
+
+
+def a_reply(dice: random.Random) -> HumanReply:
     """Lines that mean something to the grammar, wherever a person may write."""
     hypotheses = [
         {
@@ -54,15 +59,15 @@ def a_turn(dice: random.Random) -> HumanReply:
 def test_what_is_taken_comes_back_as_it_was_written() -> None:
     dice, taken, refused = random.Random(6), 0, 0
     for _ in range(4_000):
-        turn = a_turn(dice)
-        if human_backbone.problems(turn):
+        reply = a_reply(dice)
+        if find_problems(reply.values, reply.run.task):
             refused += 1
             continue
         taken += 1
-        found, written = parse(human_backbone.text_of(turn)), human_backbone.written(turn)
+        found, written = parse(compose(reply.values)), select(reply.values)
         assert (found.code or "") == written.program
         assert found.prose == written.prose
-        assert (found.conclusion is not None) == (turn.what == "conclusion")
+        assert (found.conclusion is not None) == (reply.what == "conclusion")
         assert [each.number for each in found.hypotheses] == [number for number, *_ in written.hypotheses]
         assert [each.status for each in found.hypotheses] == [status for _, _, status, _ in written.hypotheses]
     assert taken > 1_000
@@ -82,22 +87,19 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
 )
 def test_it_names_the_field_that_would_be_misread(field: str, text: str) -> None:
     fields = {"description": "Red.", field: text}
-    assert list(human_backbone.problems(HumanReply(run=Run(task="describe"), what="conclusion", **fields))) == [field]
+    assert list(problems_of("describe", what="conclusion", **fields)) == [field]
 
 
 def test_a_program_may_hold_anything() -> None:
     program = 'text = """\n[LABEL]: no\n```\n`````python\n"""\n[CODE] = [1]\n    '
-    turn = HumanReply(
+    reply = HumanReply(
         run=Run(task="describe"), program=program, prose="```python\ndef run_experiment(a, b):\n    1\n```"
     )
-    assert human_backbone.problems(turn) == {}
-    assert parse(human_backbone.text_of(turn)).code == program.rstrip()
+    assert find_problems(reply.values, reply.run.task) == {}
+    assert parse(compose(reply.values)).code == program.rstrip()
 
 
 def test_no_label_is_a_conclusion_and_nothing_is_none() -> None:
-    run = Run(task="describe")
-    assert human_backbone.problems(HumanReply(run=run, what="conclusion", labels="none")) == {}
-    assert list(human_backbone.problems(HumanReply(run=run, what="conclusion", labels=" \n"))) == ["description"]
-    assert list(human_backbone.problems(HumanReply(run=Run(task="spurious"), what="conclusion", reasoning="why"))) == [
-        "labels"
-    ]
+    assert problems_of("describe", what="conclusion", labels="none") == {}
+    assert list(problems_of("describe", what="conclusion", labels=" \n")) == ["description"]
+    assert list(problems_of("spurious", what="conclusion", reasoning="why")) == ["labels"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.agent.reply import parse
+from workers.record.grammar.reply import parse
 from workers.record.replies import Hypothesis
 
 PROGRAM = 'images = tools.text2image(["a ball"])\ntools.display(*images)'

@@ -1,4 +1,4 @@
-"""Rounds that a person writes: finds what was sent, puts it into the form of a reply, and says what would be misread.
+"""Rounds that a person writes: puts what they wrote into the form of a reply, and says what would be misread.
 
 A person's reply goes through the very grammar of an agent's (`agent/reply.py`), where a line may begin with a tag or
 open a fence. What does not come back as it was written is refused before it is sent, and never repaired in silence.
@@ -7,17 +7,12 @@ open a fence. What does not come back as it was written is refused before it is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from experiments.core.display_name import person
-from experiments.models import HumanReply, Run
-from experiments.models.human_reply import What
-from workers.protocols import Backbone
 from workers.record import tasks
-
-KEY = "person"
-"""Of the backbone, in the registry."""
+from workers.record.grammar.reply import parse
 
 NO_PROGRAM = "There is no program yet. Write one, or insert an example."
 NO_CONCLUSION = (
@@ -28,6 +23,8 @@ MISREAD = (
     "of backticks, or says nothing. Put a word before it."
 )
 
+Draft = Mapping[str, Any]
+"""What a person wrote, by the names of the fields of a `HumanReply`."""
 Listed = tuple[int, str, str, str]
 """A hypothesis: number, text, status, the figure that decides it."""
 
@@ -45,41 +42,35 @@ class Written:
     labels: tuple[str, ...] = ()
 
 
-def with_reply(backbone: Backbone, run: Run) -> Backbone:
-    """The backbone with the reply of the next round, where a person has sent it."""
-    from workers.backbones.person import PersonBackbone
-
-    sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
-    return PersonBackbone(person(sent.author), text_of(sent)) if sent else backbone
-
-
-def text_of(turn: HumanReply) -> str:
+def compose(draft: Draft) -> str:
     """The reply in the grammar that every backbone writes."""
-    return "\n\n".join(blocks(written(turn)))
+    return "\n\n".join(_blocks(select(draft)))
 
 
-def written(turn: HumanReply) -> Written:
-    """What of a turn is sent: a program or a conclusion, never both."""
+def select(draft: Draft) -> Written:
+    """What of a draft is sent: a program or a conclusion, never both."""
+    hypotheses = draft["hypotheses"]
     about = Written(
-        prose=tidy(turn.prose),
+        prose=_tidy(draft["prose"]),
         hypotheses=tuple(
-            (each["number"], in_line(each["text"]), each["status"], in_line(each["reason"])) for each in turn.hypotheses
+            (each["number"], _in_line(each["text"]), each["status"], _in_line(each["reason"])) for each in hypotheses
         ),
     )
-    if turn.what == What.EXPERIMENT:
-        return replace(about, program=turn.program.rstrip().strip("\n"))
-    told = {name: getattr(turn, name).strip() for name in ("description", "reasoning", "bias")}
-    return replace(about, labels=tuple(filled(turn.labels)), **told)
+    if draft["what"] == "experiment":
+        return replace(about, program=draft["program"].rstrip().strip("\n"))
+    texts = {name: draft[name].strip() for name in ("description", "reasoning", "bias")}
+    labels = tuple(_in_line(line) for line in draft["labels"].split("\n") if line.strip())
+    return replace(about, labels=labels, **texts)
 
 
-def blocks(reply: Written) -> Iterator[str]:
+def _blocks(reply: Written) -> Iterator[str]:
     """The filled parts of a reply, each under its tag."""
     if reply.prose:
         yield reply.prose
     if reply.hypotheses:
-        yield "[HYPOTHESIS LIST]:\n" + "\n".join(line(*each) for each in reply.hypotheses)
+        yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(*each) for each in reply.hypotheses)
     if reply.program:
-        fence = "`" * max(3, longest_run(reply.program, "`") + 1)
+        fence = "`" * max(3, _longest_run(reply.program, "`") + 1)
         yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
     for name in ("description", "reasoning", "bias"):
         if text := getattr(reply, name):
@@ -87,41 +78,35 @@ def blocks(reply: Written) -> Iterator[str]:
     yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))
 
 
-def line(number: int, text: str, status: str, reason: str) -> str:
+def _line(number: int, text: str, status: str, reason: str) -> str:
     return f"Hypothesis_{number}: {text} [{status}: {reason}]" if reason else f"Hypothesis_{number}: {text} [{status}]"
 
 
 # --- what would be misread --------------------------------------------------------------------------
 
 
-def problems(turn: HumanReply) -> dict[str, str]:
-    """What keeps a turn from being sent: the name of a field -> why. Empty if it reads as it was written."""
-    reply = written(turn)
-    if turn.what == What.EXPERIMENT and not reply.program:
+def find_problems(draft: Draft, task: str) -> dict[str, str]:
+    """What keeps a draft from being sent: the name of a field -> why. Empty if it reads as it was written."""
+    reply = select(draft)
+    if draft["what"] == "experiment" and not reply.program:
         return {"program": NO_PROGRAM}
-    if turn.what == What.CONCLUSION and not (reply.description or reply.bias or reply.labels):
-        return {"description" if "description" in tasks.named(turn.run.task).answer[:1] else "labels": NO_CONCLUSION}
-    if comes_back(reply):
+    if draft["what"] == "conclusion" and not (reply.description or reply.bias or reply.labels):
+        return {"description" if "description" in tasks.named(task).answer[:1] else "labels": NO_CONCLUSION}
+    if _comes_back(reply):
         return {}
-    return {name: MISREAD for name in parts(reply) if not stands_alone(reply, name)} or {"prose": MISREAD}
+    filled = [each.name for each in fields(reply) if getattr(reply, each.name)]
+    return {name: MISREAD for name in filled if not _stands_alone(reply, name)} or {"prose": MISREAD}
 
 
-def parts(reply: Written) -> list[str]:
-    """Names of the parts that hold something."""
-    return [each.name for each in fields(reply) if getattr(reply, each.name)]
-
-
-def stands_alone(reply: Written, name: str) -> bool:
+def _stands_alone(reply: Written, name: str) -> bool:
     """Whether this part comes back by itself, and leaves what follows it alone."""
     alone = Written(**{name: getattr(reply, name)})
-    return comes_back(alone) and (name == "labels" or comes_back(replace(alone, labels=("what follows",))))
+    return _comes_back(alone) and (name == "labels" or _comes_back(replace(alone, labels=("what follows",))))
 
 
-def comes_back(reply: Written) -> bool:
+def _comes_back(reply: Written) -> bool:
     """Whether the reply is parsed into the parts that it was made of."""
-    from workers.agent.reply import parse
-
-    found = parse("\n\n".join(blocks(reply)))
+    found = parse("\n\n".join(_blocks(reply)))
     conclusion = found.conclusion
     listed = tuple((each.number, each.text, each.status, each.reason) for each in found.hypotheses)
     told = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
@@ -129,47 +114,41 @@ def comes_back(reply: Written) -> bool:
     return (
         found.prose == reply.prose
         and (conclusion is not None) == bool(reply.description or reply.bias or reply.labels)
-        and [same(each) for each in listed] == [same(each) for each in reply.hypotheses]
+        and [_same(each) for each in listed] == [_same(each) for each in reply.hypotheses]
         and (found.code or "") == reply.program
-        and all(bare(told[name]) == bare(getattr(reply, name)) for name in told)
-        and bare(reasons) == bare(reply.reasoning)
-        and [bare(each) for each in (conclusion.labels if conclusion else ())] == meant(reply.labels)
+        and all(_bare(told[name]) == _bare(getattr(reply, name)) for name in told)
+        and _bare(reasons) == _bare(reply.reasoning)
+        and [_bare(each) for each in (conclusion.labels if conclusion else ())] == _meant(reply.labels)
     )
 
 
-def same(listed: Listed) -> Listed:
+def _same(listed: Listed) -> Listed:
     number, text, status, reason = listed
-    return number, bare(text), status, bare(reason)
+    return number, _bare(text), status, _bare(reason)
 
 
-def meant(labels: tuple[str, ...]) -> list[str]:
+def _meant(labels: tuple[str, ...]) -> list[str]:
     """The labels that a conclusion keeps: each once, and none that says that there is none."""
-    from workers.agent.reply import parse
-
     read = [parse(f"[LABEL]: {label}").conclusion for label in labels]
     kept = [label for label, found in zip(labels, read, strict=True) if found is None or found.labels]
-    return list({label.casefold(): bare(label) for label in kept}.values())
+    return list({label.casefold(): _bare(label) for label in kept}.values())
 
 
-def bare(text: str) -> str:
+def _bare(text: str) -> str:
     """Letters, digits and signs without the spaces and marks around them, which the grammar may trim."""
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")
 
 
-def tidy(text: str) -> str:
+def _tidy(text: str) -> str:
     """Prose as the grammar keeps it: no spaces at line ends, one blank line at most."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip()
 
 
-def in_line(text: str) -> str:
+def _in_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def filled(text: str) -> list[str]:
-    return [in_line(line) for line in text.split("\n") if line.strip()]
-
-
-def longest_run(text: str, character: str) -> int:
+def _longest_run(text: str, character: str) -> int:
     """The longest row of a character in a text."""
     longest = current = 0
     for each in text:

@@ -16,8 +16,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.agent.blocks import CONCLUDING, THINKING, cut
-from workers.agent.programs import find_program
+from workers.record.grammar.blocks import CONCLUDING, THINKING, cut
+from workers.record.grammar.programs import find_program
 from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.agent.reply import MOST_HYPOTHESES, MOST_LABELS, parse
+from workers.record.grammar.reply import MOST_HYPOTHESES, MOST_LABELS, parse
 from workers.record.replies import Conclusion, Hypothesis
 
 PROGRAM = "def run_experiment(system, tools):\n    pass"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
 
-from workers.agent.blocks import CONCLUDING, THINKING, Block, Fence
+from workers.record.grammar.blocks import CONCLUDING, THINKING, Block, Fence
 
 Place = tuple[int, int]
 """Of a part of a reply: number of its block, number of the part in the block."""

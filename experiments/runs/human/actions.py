@@ -1,0 +1,176 @@
+"""Rounds that people write: a draft is kept, it becomes the reply, its program is stopped, the run changes hands.
+
+Each draft is one person's; of two people who send the same round, one is first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from experiments.core import audit, compatibility, queue, transcript
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.compatibility import PERSON
+from experiments.core.display_name import person
+from experiments.core.errors import InvalidFields, InvalidInput, OutOfDate, StateConflict
+from experiments.models import Backbone, HumanReply, Run
+from experiments.models.human_reply import What
+from experiments.runs.human import drafts
+from experiments.runs.human.drafts import Values
+from workers import registry
+from workers.record.grammar import written
+from workers.record.statuses import ACTIVE, REOPENABLE, Status
+
+NOTE_CHARS = 4_000
+ANOTHER_LOOK = "It was not sent: some of it needs another look. All you wrote is kept."
+
+
+def save_draft(actor: Actor, run_id: int, round_number: int, version: int, values: Values) -> HumanReply:
+    """Keep what a person has written. `version` is that of the copy they wrote on, 0 for a fresh one.
+
+    Raises OutOfDate where another tab has saved since, StateConflict, InvalidFields; then nothing is changed.
+    """
+    if problems := drafts.find_too_long(values):
+        raise InvalidFields(ANOTHER_LOOK, problems)
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)  # two tabs save one after the other
+        draft = run.human_replies.filter(round=round_number, author=actor.person).first()
+        if draft is None and round_number not in {run.rounds, run.rounds + 1}:  # a round just sent by another counts
+            raise StateConflict(f"Round {round_number} is not the next one any more, and you have no draft of it.")
+        draft = draft or HumanReply(run=run, round=round_number, author=actor.person)
+        if draft.sent:
+            raise StateConflict(f"You have sent round {round_number} already.")
+        if draft.pk and draft.values == values:
+            return draft
+        if draft.version != version:
+            raise OutOfDate("This draft was changed elsewhere, in another tab or window of yours.")
+        for name, value in values.items():
+            setattr(draft, name, value)
+        draft.version, draft.saved = version + 1, timezone.now()
+        draft.save()
+    return draft
+
+
+@transaction.atomic
+def send_reply(actor: Actor, draft: HumanReply) -> None:
+    """Make a saved draft the reply of its round, and have a worker play it.
+
+    Raises StateConflict, InvalidFields; the draft is then kept as it is.
+    """
+    run = Run.objects.select_for_update().get(pk=draft.run_id)
+    first = run.human_replies.filter(round=draft.round, sent__isnull=False).select_related("author").first()
+    if first is not None:
+        raise StateConflict(f"{person(first.author)} has sent round {draft.round} already. Your draft is kept.")
+    if draft.round != run.rounds + 1 or not transcript.awaits_reply(run):
+        raise StateConflict(f"{_why_not_due(run)} Your draft is kept.")
+    problems = written.find_problems(draft.values, run.task)
+    if not problems and draft.what == What.EXPERIMENT and drafts.is_final_answer(run):
+        problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
+    if problems:
+        raise InvalidFields(ANOTHER_LOOK, {name: [words] for name, words in problems.items()})
+    draft.sent = timezone.now()
+    draft.save(update_fields=["sent"])
+    transcript.resume(run.pk, person(draft.author), with_reply=True)
+    audit.record(actor, Verb.REPLY_SENT, run, round=draft.round, what=draft.what)
+    queue.enqueue(run.pk)
+
+
+def _why_not_due(run: Run) -> str:
+    if run.has_ended:
+        return f"The run has ended ({run.get_status_display().lower()})."
+    if run.backbone != PERSON:
+        return "An agent writes the next round: the run was handed over."
+    return f"The run is {run.get_status_display().lower()}, and does not wait for this round."
+
+
+@transaction.atomic
+def stop_program(actor: Actor, run: Run) -> HumanReply:
+    """End the program that a person sent; its run goes on. Raises StateConflict if there is none."""
+    reply = find_under_way(run)
+    if reply is None:
+        raise StateConflict("No program of a person is running.")
+    HumanReply.objects.filter(pk=reply.pk, stopped_by="").update(stopped_by=actor.name[:150])
+    audit.record(actor, Verb.PROGRAM_STOPPED, run, round=reply.round)
+    return reply
+
+
+def find_under_way(run: Run) -> HumanReply | None:
+    """The reply whose program waits for a worker or runs at this moment."""
+    if run.has_ended or run.status not in ACTIVE:
+        return None
+    rows = run.human_replies.filter(what=What.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1))
+    reply = rows.select_related("author").order_by("-round").first()
+    done = run.experiments.filter(round=run.rounds).exclude(status="running").exists()
+    return None if reply is None or (reply.round == run.rounds and done) else reply
+
+
+# --- who writes the next replies ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What writes the replies: a key of the registry, the provider's model where there are several, and its name."""
+
+    backbone: str
+    model: str
+    label: str
+
+
+def list_agents() -> list[Backbone]:
+    """The backbones that a run can be handed to, and those that are not here yet."""
+    return [row for row in Backbone.objects.all() if row.key != PERSON]
+
+
+def find_writer(run: Run, key: str, model: str) -> Writer:
+    """A person, or the agent of this name, fit for the run. Raises InvalidInput with what is wrong."""
+    if key == PERSON:
+        return Writer(PERSON, "", registry.label(registry.BACKBONES, PERSON))
+    row = next((row for row in list_agents() if row.key == key), None)
+    if row is None:
+        names = ", ".join(row.key for row in list_agents())
+        raise InvalidInput(f"There is no agent “{key}” here. Choose one of: {names}.", "backbone")
+    if not row.available:
+        raise InvalidInput(f"{row.label} cannot be used yet. {row.remedy}", "backbone")
+    if problem := compatibility.misfit(key, run.toolset):
+        raise InvalidInput(problem, "backbone")
+    if model and model not in row.model_names:
+        names = ", ".join(row.model_names) or "none"
+        raise InvalidInput(f"{row.label} offers no model “{model}”. Choose one of: {names}.", "backbone_model")
+    chosen = compatibility.model_of(key, model)
+    if chosen in row.unpriced and run.limits.get("cost") is not None:
+        words = f"No price is known for {chosen}, so the limit of the cost could not hold. Remove it first."
+        raise InvalidInput(words, "backbone_model")
+    return Writer(key, chosen, f"{row.label}, {chosen}" if chosen else row.label)
+
+
+def _may_change_hands(run: Run) -> bool:
+    """Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over."""
+    return not run.has_ended or run.status in REOPENABLE
+
+
+@transaction.atomic
+def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: str = "") -> None:
+    """From the next reply on this backbone writes, be it a person; a `note` is put to them first. The reply under way
+    stays its author's, and a run that stands still goes on. Raises InvalidInput, StateConflict."""
+    if len(note) > NOTE_CHARS:
+        words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
+        raise InvalidInput(words, "note")
+    run = Run.objects.select_for_update().get(pk=run_id)
+    writer = find_writer(run, backbone, model)
+    if not _may_change_hands(run):
+        raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")
+    if (run.backbone, run.backbone_model) == (writer.backbone, writer.model):
+        raise StateConflict(f"{writer.label} writes the replies of this run already.")
+    awaited = transcript.awaits_reply(run)
+    reopened = run.has_ended and transcript.resume(run.pk, actor.name)
+    handed = {"backbone": writer.backbone, "backbone_model": writer.model, "label": writer.label}
+    transcript.append(run.pk, "handover", {"round": run.rounds, "who": actor.name, **handed})
+    if note.strip():
+        transcript.append(run.pk, "note", {"round": run.rounds, "who": actor.name, "text": note.strip()})
+    stands = run.status in {*REOPENABLE, Status.WAITING}
+    if reopened or (stands and transcript.resume(run.pk, actor.name, with_reply=awaited)):
+        queue.enqueue(run.pk)
+    audit.record(actor, Verb.RUN_HANDED_OVER, run, backbone=writer.backbone, model=writer.model, note=bool(note))
