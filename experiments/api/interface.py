@@ -37,7 +37,7 @@ OPERATIONS = (
     *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
     *("gallery.experiments_api", "gallery.observations_api", "gallery.images_api"),
-    *("installation.api", "units.api", "units.similar_api", "units.labels_api", "search.api"),
+    *("installation.api", "units.api", "search.api"),
     *("reviews.api", "reviews.agreement.api", "pairwise.api"),
     *("exchange.export_api", "exchange.import_api"),
 )

@@ -24,6 +24,11 @@ from workers.record.figures import change, figure, format_activation, is_same
 T = TypeVar("T")
 Json = Mapping[str, Any]
 
+CARD_FIELDS = (
+    *("title", "activation", "image", "masked", "origin", "prompt", "seed"),
+    *("original", "change", "claimed", "measured", "differs"),
+)
+"""What a card takes of an observation."""
 STRONGEST = 5
 """Images that stand beside a conclusion."""
 REPEATED = 10
@@ -84,9 +89,8 @@ class ImageCard:
     @classmethod
     def from_row(cls, row: Observation) -> ImageCard:
         """An observation as the database has it."""
-        same = ("title", "activation", "origin", "prompt", "seed", "original", "change", "claimed")
-        known = {name: getattr(row, name) for name in (*same, "measured", "differs")}
-        return cls(**known, image=row.image_id, masked=row.masked_id or row.image_id)
+        same = {name: getattr(row, name) for name in CARD_FIELDS if name not in {"image", "masked"}}
+        return cls(**same, image=row.image_id, masked=row.masked_id or row.image_id)
 
     @classmethod
     def exemplar(cls, rank: int, activation: float, image: str, masked: str) -> ImageCard:

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 
 from experiments.core import tagging
 from experiments.core.paging import Count, Page, count
-from experiments.display.image_cards import ImageCard
+from experiments.display.image_cards import CARD_FIELDS, ImageCard
 from experiments.display.plots import Scale
 from experiments.gallery.lists import Filters
 from experiments.models import Observation, SearchText
@@ -39,18 +39,7 @@ ORDERS = {
     "drop": ("change", "pk"),
 }
 SHOWN = (
-    "title",
-    "activation",
-    "image",
-    "masked",
-    "origin",
-    "prompt",
-    "seed",
-    "original",
-    "change",
-    "claimed",
-    "measured",
-    "differs",
+    *CARD_FIELDS,
     "run__system_kind",
     "run__model",
     "run__layer",

@@ -1,30 +1,38 @@
-"""Units: one channel, neuron, logit or synthetic neuron of a layer; its figures, exemplars and labels."""
+"""Units (one channel, neuron, logit or synthetic neuron of a layer): figures, exemplars, similar units, labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest
-from ninja import Query, Router, Schema, Status
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+from pydantic import StringConstraints
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, Name, Number, UnitNumber, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, UnitNumber, Words, find
+from experiments.api.once import once
 from experiments.api.problems import Refusal
-from experiments.core import audit, queue
-from experiments.core.audit import Verb
+from experiments.api.versions import must_match
+from experiments.core.actors import Actor
 from experiments.core.system_names import Names
-from experiments.models import Dataset, Exemplar, Layer, Run, Unit, UnitProfile
+from experiments.models import Exemplar, Label, Layer, Run, Unit, UnitProfile
 from experiments.models.api_token import Scope
 from experiments.models.member import Role
+from experiments.units import actions
+from experiments.units.similar import SimilarUnit, SimilarUnits, find_similar
 
 router = Router(tags=["Units"])
+LABELLED = ["Labels"]
 UNITS = Unit.objects.select_related("layer__model").prefetch_related("labels")
+LONGEST = 500
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST, pattern=NO_NUL)]
 
 
 class UnitOut(Schema):
@@ -201,16 +209,178 @@ def exemplar_out(row: Exemplar) -> ExemplarOut:
 )
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
     """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.RUN))
+    profile = actions.ask_for_exemplars(actor, within(pk, number), number, over.dataset)
+    return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
+
+
+# --- similar units ----------------------------------------------------------------------------------
+
+
+class SimilarUnitOut(Schema):
+    """Another unit, and how similar it is."""
+
+    layer_id: int
+    layer: str
+    number: int
+    similarity: float
+    shared: int = Field(description="exemplars that both have")
+    labels: list[str]
+
+
+class SimilarUnitsOut(Schema):
+    """`looking` while a worker has not compared the units yet: read it again in a moment."""
+
+    looking: bool
+    measure: str
+    images: int = Field(description="that the units were compared over")
+    same: list[SimilarUnitOut] = Field(description="of the same layer, the most similar first")
+    others: list[SimilarUnitOut] = Field(description="of other layers")
+    problem: str
+
+
+NOTHING_YET = SimilarUnits("", 0, 0, (), ())
+
+
+@router.get(
+    "/layers/{pk}/units/{number}/similar", response=SimilarUnitsOut, summary="Read the units most similar to one"
+)
+def read_similar_units(request: HttpRequest, pk: Id, number: Number, dataset: Name) -> SimilarUnitsOut:
+    """Needs the unit's exemplars over the dataset: ask for those first."""
+    names = Names(allow(request))
     layer = within(pk, number)
-    dataset = Dataset.objects.filter(key=over.dataset, available=True).first()
-    if dataset is None:
-        raise Refusal("conflict", f"No worker can use a dataset {over.dataset!r}. List the datasets for its remedy.")
+    profile = UnitProfile.objects.filter(
+        unit__layer=layer, unit__number=number, dataset__key=dataset, written__isnull=False
+    ).first()
+    if profile is None:
+        raise Refusal("missing", f"Unit {number} was not measured over {dataset!r}. Ask for its exemplars with POST.")
+    found = find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
+    known = found or NOTHING_YET
+    return SimilarUnitsOut(
+        looking=found is None,
+        measure=known.measure,
+        images=known.images,
+        same=[similar_out(each) for each in known.same],
+        others=[similar_out(each) for each in known.others],
+        problem=known.problem,
+    )
+
+
+def similar_out(each: SimilarUnit) -> SimilarUnitOut:
+    same = {name: getattr(each, name) for name in ("number", "similarity", "shared")}
+    return SimilarUnitOut(layer_id=each.layer.pk, layer=each.layer.name, labels=list(each.labels), **same)
+
+
+# --- labels -----------------------------------------------------------------------------------------
+
+
+class UnitPlace(Body):
+    """A unit, by its layer and number."""
+
+    layer_id: RowNumber
+    number: UnitNumber
+
+
+class LabelText(Body):
+    text: Text
+
+
+class LabelIn(LabelText):
+    """What a person says of one or several units."""
+
+    units: list[UnitPlace] = Field(min_length=1, max_length=100)
+
+
+class LabelOut(Schema):
+    """A short text that says what units respond to, and who says so."""
+
+    id: int
+    text: str
+    source: str
+    run: int | None
+    scores: dict[str, Any]
+    units: list[UnitPlace] = Field(description="none while you are to judge a run on them unseen")
+
+
+class LabelFilters(Schema):
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    source: Words | None = None
+    run: RowNumber | None = None
+    q: Words | None = Field(None, description="words of the label")
+
+
+LABELS = Label.objects.select_related("run").prefetch_related("units")
+
+
+def label_out(row: Label, names: Names | None = None) -> LabelOut:
+    is_hidden = bool(names and row.run and names.hides(row.run))
+    places = [] if is_hidden else sorted((unit.layer_id, unit.number) for unit in row.units.all())
+    return LabelOut(
+        id=row.pk,
+        text=row.text,
+        source=row.source,
+        run=row.run_id,
+        scores=row.scores,
+        units=[UnitPlace(layer_id=layer, number=number) for layer, number in places],
+    )
+
+
+@router.get("/labels", response=Page[LabelOut], summary="List labels", tags=LABELLED)
+def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> Page[LabelOut]:
+    """The newest first."""
+    names = Names(allow(request))
+    return page(request, matching_labels(filters, names), ["-pk"], paging, partial(label_out, names=names))
+
+
+def matching_labels(filters: LabelFilters, names: Names) -> QuerySet[Label]:
+    rows = LABELS.all()
+    of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
+    given = filters.model_dump(exclude_none=True)
+    units = {field: given[name] for name, field in of_units.items() if name in given}
+    if units:
+        rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
+    rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
+    return rows.filter(text__icontains=filters.q) if filters.q else rows
+
+
+@router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)
+def read_label(request: HttpRequest, pk: Id) -> LabelOut:
+    names = Names(allow(request))
+    return label_out(find(LABELS.all(), pk=pk), names)
+
+
+@router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
+def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """A person's label stands beside those of runs and imports."""
+    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    return Status(201, once(request, response, user, lambda: created(Actor.behind(request, user), label)))
+
+
+def created(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:
+    places = [(within(place.layer_id, place.number), place.number) for place in label.units]
+    row = actions.create_label(actor, label.text, places)
+    return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
+
+
+@router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)
+def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
+    """Needs the ETag of the label in If-Match, so that no edit of somebody else is lost."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
     with transaction.atomic():
-        unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
-        profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
-        if profile.written is None:
-            UnitProfile.objects.filter(pk=profile.pk).update(problem="")
-            audit.record(request, Verb.EXEMPLARS_ASKED, unit, dataset=dataset.key)
-            queue.ask_for_exemplars(profile.pk)
-    return Status(202, next(each for each in profiles(unit) if each.dataset == dataset.key))
+        row = actions.lock_label(pk)
+        must_match(request, label_out(row))
+        actions.edit_label(actor, row, changed.text)
+    return label_out(find(LABELS.all(), pk=pk))
+
+
+@router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
+def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
+    """Needs its ETag too."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    with transaction.atomic():
+        row = actions.lock_label(pk)
+        must_match(request, label_out(row))
+        actions.delete_label(actor, row)
+    return Status(204, None)

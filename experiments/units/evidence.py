@@ -11,22 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
 
 from experiments.core.label_meaning import meaning, scenes
 from experiments.core.search_index.normalize import normalize
-from experiments.display.image_cards import ImageCard
+from experiments.display.image_cards import CARD_FIELDS, LoggedImage, first_of_each
 from experiments.display.plots import Scale
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.figures import is_same
 
 LOOKED_AT = 500
 """Observations of a unit that are sorted, the newest experiments' first."""
+READ = (*CARD_FIELDS, "experiment__run", "experiment__number", "experiment__round")
 STRIP = 6
 EDITS = 4
 WORD = re.compile(r"\w+")
 OR = re.compile(r"\bor\b|[,;/|]", re.IGNORECASE)
-activation = attrgetter("activation")
+activation = attrgetter("card.activation")
 SMALL_WORDS = frozenset(
     WORD.findall(
         "a an and any are as at be by for from has have in into is it its kind like of on or other similar some such "
@@ -36,53 +36,19 @@ SMALL_WORDS = frozenset(
 )
 
 
-class Seen(NamedTuple):
-    """An observation of one of the unit's runs, and where it stands. Many are compared and few are shown."""
-
-    title: str
-    activation: float
-    image: str
-    masked: str | None
-    origin: str
-    prompt: str
-    seed: int | None
-    original: str
-    claimed: float | None
-    measured: bool
-    differs: bool
-    run: int
-    experiment: int
-
-    @property
-    def card(self) -> ImageCard:
-        return ImageCard(
-            self.title,
-            self.activation,
-            self.image,
-            self.masked or self.image,
-            self.origin,
-            self.prompt,
-            self.seed,
-            self.original,
-            claimed=self.claimed,
-            measured=self.measured,
-            differs=self.differs,
-        )
-
-
 @dataclass(frozen=True)
 class Edit:
-    before: Seen
-    after: Seen
+    before: LoggedImage
+    after: LoggedImage
 
     @property
     def change(self) -> float:
-        return self.after.activation - self.before.activation
+        return self.after.card.activation - self.before.card.activation
 
     @property
     def moved(self) -> bool:
         """Whether the edit did anything that anybody can see."""
-        return not is_same(self.before.activation, self.after.activation)
+        return not is_same(self.before.card.activation, self.after.card.activation)
 
 
 @dataclass(frozen=True)
@@ -92,9 +58,9 @@ class Evidence:
     `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene.
     """
 
-    strongest: Sequence[Seen]
-    weakest: Sequence[Seen]
-    others: Sequence[Seen]
+    strongest: Sequence[LoggedImage]
+    weakest: Sequence[LoggedImage]
+    others: Sequence[LoggedImage]
     raised: Sequence[Edit]
     lowered: Sequence[Edit]
     holding: int
@@ -116,15 +82,15 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
     everything = observations(runs)
     edits = edits_of(everything)
     edited = {edit.after for edit in edits}
-    plain = [seen for seen in everything if seen.origin != "exemplar" and seen not in edited]
+    plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
     shown_by = shows(plain, label)
-    holding = [seen for seen in plain if shown_by.get(seen.image)]
-    rest = [seen for seen in plain if shown_by.get(seen.image) is False]
+    holding = [seen for seen in plain if shown_by.get(seen.card.image)]
+    rest = [seen for seen in plain if shown_by.get(seen.card.image) is False]
     if not shown_by:
         holding, rest = parted(plain, label)
     strongest = distinct(sorted(holding, key=activation, reverse=True))
-    shown = {seen.image for seen in strongest}
-    weak = [seen for seen in holding if seen.image not in shown]
+    shown = {seen.card.image for seen in strongest}
+    weak = [seen for seen in holding if seen.card.image not in shown]
     return Evidence(
         strongest,
         distinct(sorted(weak, key=activation)),
@@ -135,44 +101,41 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
         mean(holding),
         len(rest),
         mean(rest),
-        Scale.of([seen.activation for seen in everything], threshold),
+        Scale.of([seen.card.activation for seen in everything], threshold),
         len(everything) == LOOKED_AT,
         bool(shown_by),
         len(plain) - len(holding) - len(rest),
     )
 
 
-def shows(some: Sequence[Seen], label: str) -> Mapping[str, bool]:
+def shows(some: Sequence[LoggedImage], label: str) -> Mapping[str, bool]:
     """Whether each image shows what the label says, by key; empty where that cannot be told of any."""
     read = meaning(label)
-    drawn = scenes([seen.image for seen in some]) if read else {}
+    drawn = scenes([seen.card.image for seen in some]) if read else {}
     return {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
 
 
-def observations(runs: Sequence[Run]) -> list[Seen]:
+def observations(runs: Sequence[Run]) -> list[LoggedImage]:
     """What these runs logged, of much the newest; `runs` are the newest first."""
     if not runs:
         return []
     # The rest of the runs is not even read: what they logged would be sorted to be left out.
     before = accumulate((run.observation_count for run in runs), initial=0)
     asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
-    rows = Observation.objects.filter(experiment__run__in=asked)
-    names = ("title", "activation", "image", "masked", "origin", "prompt", "seed", "original")
-    claims, places = ("claimed", "measured", "differs"), ("experiment__run_id", "experiment__number")
-    found = rows.order_by("-experiment_id", "position").values_list(*names, *claims, *places)[:LOOKED_AT]
-    every = map(Seen._make, cast("Iterable[tuple[Any, ...]]", found))
-    return [seen for seen in every if math.isfinite(seen.activation)]
+    rows = Observation.objects.filter(experiment__run__in=asked).select_related("experiment").only(*READ)
+    found = map(LoggedImage.from_row, rows.order_by("-experiment_id", "position")[:LOOKED_AT])
+    return [seen for seen in found if math.isfinite(seen.card.activation)]
 
 
-def edits_of(everything: Sequence[Seen]) -> list[Edit]:
+def edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
     """The edits whose original the same run logged."""
-    known = {(seen.run, seen.image): seen for seen in everything}
-    pairs = [(known.get((seen.run, seen.original)), seen) for seen in everything if seen.original]
-    edits = [Edit(before, after) for before, after in pairs if before and before.image != after.image]
-    return list({(edit.before.image, edit.after.image): edit for edit in edits}.values())
+    known = {(seen.run, seen.card.image): seen for seen in everything}
+    pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]
+    edits = [Edit(before, after) for before, after in pairs if before and before.card.image != after.card.image]
+    return list({(edit.before.card.image, edit.after.card.image): edit for edit in edits}.values())
 
 
-def parted(some: Sequence[Seen], label: str) -> tuple[list[Seen], list[Seen]]:
+def parted(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
     """Those whose title and prompt hold the words of an alternative of the label, and the others.
 
     Many share their title and prompt.
@@ -180,10 +143,10 @@ def parted(some: Sequence[Seen], label: str) -> tuple[list[Seen], list[Seen]]:
     alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
     if not alternatives:
         return [], list(some)
-    texts = {(seen.title, seen.prompt) for seen in some}
+    texts = {(seen.card.title, seen.card.prompt) for seen in some}
     telling = {text for text in texts if any(holds(" ".join(text), patterns) for patterns in alternatives)}
-    holding = [seen for seen in some if (seen.title, seen.prompt) in telling]
-    return holding, [seen for seen in some if (seen.title, seen.prompt) not in telling]
+    holding = [seen for seen in some if (seen.card.title, seen.card.prompt) in telling]
+    return holding, [seen for seen in some if (seen.card.title, seen.card.prompt) not in telling]
 
 
 def content(label: str) -> list[re.Pattern[str]]:
@@ -204,17 +167,12 @@ def holds(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))
 
 
-def distinct(ordered: Iterable[Seen]) -> list[Seen]:
+def distinct(ordered: Iterable[LoggedImage]) -> list[LoggedImage]:
     """The first few, each image once."""
-    found: dict[str, Seen] = {}
-    for seen in ordered:
-        found.setdefault(seen.image, seen)
-        if len(found) == STRIP:
-            break
-    return list(found.values())
+    return first_of_each(ordered, attrgetter("card.image"), STRIP)
 
 
-def mean(some: Sequence[Seen]) -> float | None:
+def mean(some: Sequence[LoggedImage]) -> float | None:
     return sum(map(activation, some)) / len(some) if some else None
 
 

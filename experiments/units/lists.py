@@ -27,7 +27,7 @@ Numbers = Mapping[int, Collection[int]]
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedUnit:
     """A unit in a list, with its labels."""
 
     layer: Layer
@@ -91,11 +91,13 @@ def shortened(labels: Sequence[str]) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
-def listed(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[Listed]:
+def listed(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[ListedUnit]:
     """The first of these units with their labels."""
     pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
     some: dict[int, list[int]] = {}
     for layer, number in pairs:
         some.setdefault(layer.pk, []).append(number)
     labels = labelled(some, names)
-    return [Listed(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs]
+    return [
+        ListedUnit(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs
+    ]

@@ -1,4 +1,4 @@
-"""The units most like one, as a worker wrote them down, with their labels and pictures; asks a worker where it must."""
+"""The units most similar to one, as a worker wrote them down, with labels and pictures; asks a worker where it must."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PICTURES = 3
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """Another unit: how like it is, how many exemplars both have, what is known of it."""
+class SimilarUnit:
+    """Another unit: how similar it is, how many exemplars both have, what is known of it."""
 
     layer: Layer
     number: int
-    likeness: float
+    similarity: float
     shared: int
     labels: Sequence[str]
     pictures: Sequence[Exemplar]
@@ -43,52 +43,52 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class SimilarUnits:
     measure: str
     images: int
     layers: int
-    same: Sequence[Neighbour]
-    others: Sequence[Neighbour]
+    same: Sequence[SimilarUnit]
+    others: Sequence[SimilarUnit]
     problem: str = ""
 
 
-def neighbours(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> Neighbours | None:
+def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits | None:
     """None while a worker looks for them; those that are older than an index are looked for again, and shown."""
     of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
-    if stale and cache.add(f"asked-for-neighbours:{profile.pk}", True, ASK_AGAIN):
+    if stale and cache.add(f"asked-for-similar:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for_neighbours(profile.pk)
-    return None if profile.compared is None else drawn(profile, layers, names)
+    return None if profile.compared is None else _read(profile, layers, names)
 
 
-def drawn(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> Neighbours:
+def _read(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits:
     told: dict[str, Any] = profile.neighbours
     rows = [row for kind in ("same", "others") for row in told.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:
         numbers.setdefault(layer, []).append(number)
-    labels, pictures = labelled(numbers, names), pictured(profile, numbers)
+    labels, pictures = labelled(numbers, names), _pictures(profile, numbers)
 
-    def units(kind: str) -> list[Neighbour]:
+    def units(kind: str) -> list[SimilarUnit]:
         return [
-            Neighbour(
+            SimilarUnit(
                 layers[layer],
                 number,
-                likeness,
+                similarity,
                 shared,
                 labels.get((layer, number), ()),
                 pictures.get((layer, number), ()),
             )
-            for layer, number, likeness, shared in told.get(kind, ())
+            for layer, number, similarity, shared in told.get(kind, ())
             if layer in layers
         ]
 
     about = (told.get("measure", ""), told.get("images", 0), told.get("layers", 0))
-    return Neighbours(*about, units("same"), units("others"), told.get("problem", ""))
+    return SimilarUnits(*about, units("same"), units("others"), told.get("problem", ""))
 
 
-def pictured(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
+def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
     """The first exemplars of these units over the same dataset, where a worker has written them."""
     if not numbers:
         return {}

@@ -36,7 +36,7 @@ WORDS = {
     State.LABELLED: "Labelled",
     State.OPEN: "Waiting or failed",
     State.DEAD: "Dead",
-    State.NEW: "Never asked",
+    State.NEW: "Not investigated",
 }
 MEANINGS = {
     State.LIVE: "a run is at it, or will be soon",

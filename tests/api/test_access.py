@@ -45,7 +45,7 @@ OWN = {
     *("create_view", "edit_view", "delete_view", "create_export", "delete_export"),
 }
 """One's own name, ways in, files and views, and what one was told, which a viewer may have."""
-ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_neighbours": "?dataset=toybox"}
+ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_similar_units": "?dataset=toybox"}
 BODIES: dict[str, Any] = {
     "rename_me": {"name": "Ada"},
     "set_role": {"role": "viewer"},

@@ -1,4 +1,4 @@
-"""Saved views, comparisons, neighbours, imports and removals by a script: what it gets is what the pages show."""
+"""Saved views, comparisons, similar units, imports and removals by a script: what it gets is what the pages show."""
 
 from __future__ import annotations
 
@@ -113,11 +113,11 @@ def test_a_comparison_that_makes_no_sense_is_refused(
     assert script.get(f"/comparisons?{named}").status_code == status
 
 
-# --- neighbours ---
+# --- similar units ---
 
 
 def test_the_units_most_like_one(script: Script, world: World) -> None:
-    place = f"/layers/{world.layer.pk}/units/1/neighbours"
+    place = f"/layers/{world.layer.pk}/units/1/similar"
     assert script.get(f"{place}?dataset=toybox").json()["looking"]
     row = [world.layer.pk, 3, 0.75, 2]
     told = {"measure": "shared exemplars", "images": 200, "layers": 1, "same": [row], "others": []}
@@ -125,7 +125,14 @@ def test_the_units_most_like_one(script: Script, world: World) -> None:
     Label.objects.create(text="blue", source="person").units.add(world.layer.unit_set.create(number=3))
     found = script.get(f"{place}?dataset=toybox").json()
     assert found["same"] == [
-        {"layer_id": world.layer.pk, "layer": "layer4", "number": 3, "likeness": 0.75, "shared": 2, "labels": ["blue"]}
+        {
+            "layer_id": world.layer.pk,
+            "layer": "layer4",
+            "number": 3,
+            "similarity": 0.75,
+            "shared": 2,
+            "labels": ["blue"],
+        }
     ]
     assert not found["looking"]
     assert script.get(f"{place}?dataset=nowhere").status_code == 404

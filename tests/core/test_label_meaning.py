@@ -70,15 +70,15 @@ def run(owner: User) -> Run:
 def test_evidence_for_a_label_is_what_shows_it_whatever_its_title_says(run: Run) -> None:
     found = evidence([run], "blue things", None)
     assert (found.is_known, found.holding, found.rest, found.unread) == (True, 2, 1, 1)
-    assert [each.activation for each in found.strongest] == [9.0, 7.0]
-    assert [each.activation for each in found.others] == [1.0]
+    assert [each.card.activation for each in found.strongest] == [9.0, 7.0]
+    assert [each.card.activation for each in found.others] == [1.0]
     assert evidence([run], "balls OR boats", None).holding == 2
 
 
 def test_titles_hold_a_label_of_alternatives_if_they_hold_one(run: Run) -> None:
     found = evidence([run], "striped balls OR a boat", None)
     assert not found.is_known
-    assert [each.title for each in found.strongest] == ["a boat"]
+    assert [each.card.title for each in found.strongest] == ["a boat"]
     assert parted([], "anything") == ([], [])
 
 

@@ -89,7 +89,7 @@ def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
 
 
 def test_the_evidence_of_a_unit_marks_it_and_nothing_that_is_right(run: Run) -> None:
-    marks = {each.title: str(draw_claim(each.card)) for each in evidence([run], "", None).others}
+    marks = {each.card.title: str(draw_claim(each.card)) for each in evidence([run], "", None).others}
     assert marks["right"] == ""
     assert MARK in marks["wrong"]
     assert "as logged" in marks["of old"]

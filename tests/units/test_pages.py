@@ -19,8 +19,8 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run,
 from experiments.units.addresses import decoded, encoded
 from experiments.units.distribution import distribution
 from experiments.units.evidence import content, holds
+from experiments.units.pages import LABELS, RUNS
 from experiments.units.states import State, counted, states
-from experiments.units.unit_page import LABELS, RUNS
 from tests.runs.test_asking_pages import waiting_in
 from tests.support.builders import as_json, experiment, make_run, replied
 from tests.support.pictures import logged, seen, stored

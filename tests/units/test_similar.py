@@ -38,7 +38,7 @@ def test_units_are_alike_that_go_up_and_down_on_the_same_images(tmp_path: Path) 
     assert all(0 < each.similarity <= 1.0001 for each in found.same)
 
 
-def test_likeness_is_the_correlation_over_the_sampled_images(tmp_path: Path) -> None:
+def test_similarity_is_the_correlation_over_the_sampled_images(tmp_path: Path) -> None:
     index = index_of(tmp_path)
     layer = index.layer("patches")
     expected = np.corrcoef(layer.sample[:, RED], layer.sample[:, 3])[0, 1]

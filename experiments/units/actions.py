@@ -1,0 +1,79 @@
+"""What people do to units: ask for their exemplars, and say what they respond to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core.cache import cache
+from django.db import transaction
+from django.http import Http404
+
+from experiments.core import audit, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import StateConflict
+from experiments.core.search_index import texts
+from experiments.models import Dataset, Label, Layer, SearchText, Unit, UnitProfile
+from experiments.models.search_text import Kind
+
+PERSON = "person"
+
+
+@transaction.atomic
+def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> UnitProfile:
+    """Have a worker measure the unit over a dataset, or try again; it indexes the layer first if nobody has yet.
+    Asking again is harmless. Raises StateConflict for a dataset that nobody can use."""
+    dataset = Dataset.objects.filter(key=key, available=True).first()
+    if dataset is None:
+        raise StateConflict(f"No worker can use a dataset {key!r}. List the datasets for its remedy.")
+    unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
+    profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
+    if profile.written is None:
+        profile.problem = ""
+        profile.save(update_fields=["problem"])
+        cache.delete(f"asked-for-exemplars:{profile.pk}")
+        audit.record(actor, Verb.EXEMPLARS_ASKED, unit, dataset=key)
+        queue.ask_for_exemplars(profile.pk)
+    return profile
+
+
+@transaction.atomic
+def create_label(actor: Actor, text: str, places: Iterable[tuple[Layer, int]]) -> Label:
+    """A person's label stands beside those of runs and imports."""
+    row = Label.objects.create(text=text, source=PERSON)
+    units = [Unit.objects.get_or_create(layer=layer, number=number)[0] for layer, number in places]
+    row.units.set(units)
+    texts.keep_label(row, units)
+    audit.record(actor, Verb.LABEL_CREATED, row)
+    return row
+
+
+def lock_label(pk: int) -> Label:
+    """A person's label, to be changed in this transaction. Raises Http404, StateConflict for labels of others."""
+    row = Label.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise Http404(f"There is no label {pk}.")
+    if row.source != PERSON:
+        raise StateConflict(f"Label {pk} comes from a {row.source}: only labels of people are edited.")
+    return row
+
+
+def edit_label(actor: Actor, row: Label, text: str) -> None:
+    """`row` is locked."""
+    audit.record(actor, Verb.LABEL_EDITED, row, text=text)
+    row.text = text
+    row.save(update_fields=["text"])
+    _forget(row)
+    texts.keep_label(row, row.units.select_related("layer__model"))
+
+
+def delete_label(actor: Actor, row: Label) -> None:
+    """`row` is locked."""
+    _forget(row)
+    audit.record(actor, Verb.LABEL_DELETED, row)
+    row.delete()
+
+
+def _forget(row: Label) -> None:
+    """Its words are not found any more."""
+    SearchText.objects.filter(kind=Kind.LABEL, run=None, anchor=row.pk).delete()
