@@ -143,8 +143,8 @@ def gone(run: Run, threads: Iterable[Thread]) -> set[int]:
 
 def text_of(run: Run, events: list[Event]) -> dict[int, str]:
     """The words of events as a page shows them; of the start of an experiment, those of its card."""
-    around = rendering.surroundings(run, events)
-    return {event.seq: html.unescape(strip_tags(rendering.draw(event, around))) for event in events}
+    drawn = rendering.render_events(run, events, folded=False)
+    return {event.seq: html.unescape(strip_tags(each)) for event, each in drawn}
 
 
 def stands_in(quote: str, text: str) -> bool:

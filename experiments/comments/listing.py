@@ -78,7 +78,7 @@ def at(run: Run, user: User, event: Event, params: Mapping[str, str]) -> dict[st
 
 def wanted(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Anchor, str]:
     """What the address names, else the event, or the experiment that it shows; and what is wrong with the address."""
-    number = str(event.payload["number"]) if event.kind in anchors.PROGRAMS else ""
+    number = str(event.number) if event.kind in anchors.PROGRAMS else ""
     usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
     if not params.get("on"):
         return anchors.read(run, usual), ""

@@ -90,7 +90,7 @@ def spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | Non
     """Key of a thread -> the id of its element in the transcript, and the event that this is drawn for."""
     seqs = {thread.seq for thread in rows if thread.seq is not None}
     events = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS) if seqs else Event.objects.none()
-    numbers = {event.seq: event.payload["number"] for event in events}
+    numbers = {event.seq: event.number for event in events}
     return {thread.pk: spot_of(thread, numbers) for thread in rows}
 
 
@@ -107,7 +107,7 @@ def at_spot(run: Run, event: Event) -> QuerySet[Thread]:
     """The threads on what the element of this event shows: on it, its words, its experiment and the images of that."""
     here = Q(seq=event.seq)
     if event.kind in anchors.PROGRAMS:
-        number = event.payload["number"]
+        number = event.number
         seqs = run.events.filter(kind__in=anchors.PROGRAMS, payload__number=number).values_list("seq", flat=True)
         here = Q(seq__in=list(seqs)) | Q(experiment__number=number)
     return threads(run).filter(here)

@@ -79,7 +79,7 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     if not created or raw or instance.kind not in NEWS:
         return
     run = instance.run
-    if instance.kind == "cancelled" and is_own(run, str(instance.payload.get("reason", ""))):
+    if instance.kind == "cancelled" and is_own(run, getattr(instance.content, "reason", "")):
         return
     words = f"Your {about(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"

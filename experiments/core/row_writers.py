@@ -1,7 +1,7 @@
 """Where rows that follow from events are written: `Direct`, each at once; `Bulk`, all of a new run together.
 
-What follows from which event is told by `records` and `search`, for both alike. A run that is imported or forked
-locks the database only while what `Bulk.ready` has made ready is written.
+What follows from which event is told by `projections`, for both alike. A run that is imported or forked locks the
+database only while what `Bulk.ready` has made ready is written.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ It is the neuron that is hidden, not the run alone: other runs of the same one w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from experiments.core import blindness
 from experiments.models import Event, ReviewItem, ReviewQueue, Run
 from workers import registry
+from workers.record.decoding import encode
+from workers.record.events import Forked, Payload, Started
+from workers.record.systems import SystemSpec
 
 Key = tuple[str, str, int]
 """Model, layer, unit."""
@@ -65,17 +69,23 @@ class Names:
         """What the run is made with."""
         return _without_model(run.versions) if self.hides(run) else run.versions
 
-    def payload(self, run: Run, event: Event) -> Mapping[str, Any]:
+    def content(self, run: Run, event: Event) -> Payload:
         """What an event of the run says: what the agent was told never names a synthetic neuron, what we keep beside it
         does."""
-        told: Mapping[str, Any] = event.payload
-        if event.kind not in {"started", "forked"} or event.is_unreadable or not self.hides(run):
-            return told
-        if event.kind == "forked":
-            kept = {name: value for name, value in (told.get("changes") or {}).items() if name not in TELLING}
-            return {**told, "changes": kept}
-        system = {"kind": run.system_kind, "name": self._number(run)}
-        return {**told, "system": system, "versions": _without_model(told.get("versions") or {})}
+        content = event.content
+        if not isinstance(content, Started | Forked) or not self.hides(run):
+            return content
+        if isinstance(content, Forked):
+            kept = {name: value for name, value in content.changes.items() if name not in TELLING}
+            return replace(content, changes=kept)
+        system = SystemSpec(run.system_kind, "", self._number(run), 0)
+        return replace(content, system=system, versions=_without_model(content.versions))
+
+    def payload(self, run: Run, event: Event) -> dict[str, Any]:
+        """The same as plain JSON; of an event that cannot be read, whatever is stored."""
+        if event.is_unreadable:
+            return event.payload if isinstance(event.payload, dict) else {}
+        return encode(self.content(run, event))
 
     def hide_any(self, queue: ReviewQueue) -> bool:
         """Whether the queue holds a run whose system is hidden: then what its runs were chosen by is, too."""

@@ -1,6 +1,6 @@
 """The only writer of events: save, then ring the bell on commit; and read back "after n".
 
-Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `records`, in the same
+Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `projections`, in the same
 transaction. Called by the views that start and steer runs, by the workers' run log, and by imports.
 """
 
@@ -18,13 +18,12 @@ from experiments.core import notify, projections
 from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
+from workers.record.decoding import encode
+from workers.record.events import KINDS, Ended, Payload, Resumed, kind_of
 from workers.record.statuses import REOPENABLE, Status
 
-STILL = frozenset({"blocked", "paused", "waiting_for_person"})
-"""Kinds of events after which no worker holds the run."""
-
-RESUMED = REOPENABLE | {Status.WAITING}
-"""Statuses from which a person may have a run go on."""
+_STILLS = [kind for kind, row in KINDS.items() if row.stills]
+_RESUMABLE = REOPENABLE | {Status.WAITING}
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Step:
     """An event of a run that took place elsewhere. `state` is what an experiment left to the next."""
 
     kind: str
-    payload: dict[str, Any]
+    payload: Payload
     time: datetime
     state: bytes = b""
 
@@ -48,7 +47,7 @@ class RunEnded(Exception):
 def append(
     run_id: int,
     kind: str,
-    payload: dict[str, Any],
+    payload: Payload,
     *,
     fence: int | None = None,
     seconds: float | None = None,
@@ -66,12 +65,12 @@ def append(
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended and not may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
-        if kind in STILL and run.cancel_requested:  # nobody is there any more who would end it
-            kind, payload = "cancelled", end("Stopped by a person.")
+        if kind_of(kind).stills and run.cancel_requested:  # nobody is there any more who would end it
+            kind, payload = "cancelled", Ended("Stopped by a person.")
         run.last_seq += 1
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
-        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(payload))
+        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(encode(payload)))
         projections.keep(run, event, state, Direct(run))
         run.save()
         transaction.on_commit(partial(notify.ring, run_id, event.seq))
@@ -91,7 +90,7 @@ def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
         run.last_seq += 1
         if over and not may_follow(run, step.kind):
             raise ValueError("nothing can follow the end")
-        event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(step.payload), time=step.time)
+        event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(encode(step.payload)), time=step.time)
         projections.keep(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
@@ -109,17 +108,17 @@ def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
     return save
 
 
-def resume(run_id: int, who: str, *, of: Collection[Status] = RESUMED, with_reply: bool = False) -> bool:
+def resume(run_id: int, who: str, *, of: Collection[Status] = _RESUMABLE, with_reply: bool = False) -> bool:
     """Queue a run that stands still in one of these ways; False if it does not, by now. The caller enqueues it.
 
-    `of` may leave out some of RESUMED. A run that waits for a person's reply goes on `with_reply` alone.
+    `of` may leave out some of these. A run that waits for a person's reply goes on `with_reply` alone.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.status not in of or awaits_reply(run) != with_reply:
             return False
         stopped = None if run.has_ended else last_stop(run)
-        append(run_id, "resumed", {"round": stopped.payload["round"] if stopped else run.rounds, "who": who})
+        append(run_id, "resumed", Resumed(run.rounds if stopped is None else stopped.round or 0, who))
     return True
 
 
@@ -136,12 +135,7 @@ def awaits_reply(run: Run) -> bool:
 
 def last_stop(run: Run) -> Event | None:
     """The latest event at which the run came to stand still without ending."""
-    return run.events.filter(kind__in=STILL).order_by("-seq").first()
-
-
-def end(reason: str) -> dict[str, Any]:
-    """The payload of an end without a conclusion."""
-    return {"reason": reason, "conclusion": {"description": "", "labels": [], "reasoning": "", "bias": ""}}
+    return run.events.filter(kind__in=_STILLS).order_by("-seq").first()
 
 
 def storable(data: Any) -> Any:

@@ -6,8 +6,8 @@ has an id: where that id is on the page already (an experiment whose result has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -20,42 +20,18 @@ from django.utils.safestring import SafeString
 from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, image_cards, log_entries, rounds, window
-from experiments.display.image_cards import ImageCard
+from experiments.display.image_cards import ImageCard, Pictures
 from experiments.display.plots import Plot, Scale, activation_plot
 from experiments.models import Event, Run
 from experiments.runs.forks import relatives
 from workers import registry
 from workers.record import tasks
+from workers.record.decoding import encode
+from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Started
 from workers.record.statuses import ACTIVE, Status
-
-Json = Mapping[str, Any]
-
-TEMPLATES = {
-    "started": "started",
-    "reply": "reply",
-    "experiment": "experiment",
-    "result": "experiment",
-    "reminder": "reminder",
-    "retrying": "retrying",
-    "blocked": "blocked",
-    "waiting_for_person": "waiting_for_person",
-    "handover": "handover",
-    "paused": "paused",
-    "resumed": "resumed",
-    "note": "note",
-    "limits": "limits",
-    "forked": "forked",
-    "concluded": "end",
-    "limit_reached": "end",
-    "cancelled": "end",
-    "failed": "end",
-}
-"""Kind of event -> its template in templates/events."""
 
 PARTS = ("agent", "model", "dataset", "toolset", "generator", "editor", "describer")
 """What a run is made with, in the order in which a page names it."""
-BEFORE = {"dataset": "dataset", "toolset": "toolset"}
-"""What older runs call some of it."""
 
 SHORTLY = 20
 """Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
@@ -78,93 +54,104 @@ class Surroundings:
     """What the run logged of the images that its edits were made from, by key."""
     names: Names = field(default_factory=lambda: Names(None))
     """What systems are called before who looks."""
+    audience: Audience = Audience.TEAM
+    pictures: Pictures | None = None
+    """Where those who are not of the team find the images."""
 
 
 def render_event(event: Event, run: Run) -> SafeString:
     """One event as HTML, safe to insert."""
-    return draw(event, surroundings(run, [event]))
+    return _draw(event, _surroundings(run, [event]))
 
 
-def render_events(run: Run, events: Sequence[Event], names: Names | None = None) -> list[tuple[Event, SafeString]]:
-    """Many events; an experiment that has its result is left out, since the result shows it whole."""
-    if not events:
-        return []
-    around = surroundings(run, events, names)
-    shown = [each for each in events if each.kind != "experiment" or each.payload["number"] in around.running]
-    return [(event, draw(event, around)) for event in shown]
+def render_events(
+    run: Run,
+    events: Iterable[Event],
+    names: Names | None = None,
+    audience: Audience = Audience.TEAM,
+    pictures: Pictures | None = None,
+    *,
+    folded: bool = True,
+) -> list[tuple[Event, SafeString]]:
+    """Many events; where they are `folded`, an experiment that has its result is left out: the result shows it whole.
+
+    Whoever is not of the team gets no script and no link into the site, and `pictures` of their own.
+    """
+    shown = list(events)
+    around = replace(_surroundings(run, shown, names), audience=audience, pictures=pictures)
+    if folded:
+        shown = [each for each in shown if each.kind != "experiment" or each.number in around.running]
+    return [(event, _draw(event, around)) for event in shown]
 
 
-def surroundings(run: Run, events: Sequence[Event], names: Names | None = None) -> Surroundings:
+def _surroundings(run: Run, events: Sequence[Event], names: Names | None = None) -> Surroundings:
     """What these events are drawn with. The number of queries does not depend on theirs."""
     names = names or Names(None)
-    numbers = {event.payload["number"] for event in events if event.kind in {"experiment", "result"}}
+    numbers = {event.number for event in events if event.number}
     if not numbers:
         return Surroundings(run, scale_of(run), names=names)
     rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
-    results = [event for event in events if event.kind == "result"]
     return Surroundings(
         run,
         scale_of(run),
         {number: code for number, code, _ in rows},
         frozenset(number for number, _, status in rows if status == "running"),
-        starts_of(run, events),
-        log_entries.originals(run, [event.payload for event in results]),
+        _starts_of(run, events),
+        log_entries.originals(run, [each.content for each in events if isinstance(each.content, ExperimentEnded)]),
         names,
     )
 
 
-def starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
+def _starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
     """Where the experiments with results among these events began, be it among them or shortly before."""
-    starts = {event.payload["number"]: event.seq for event in events if event.kind == "experiment"}
-    alone = [event for event in events if event.kind == "result" and event.payload["number"] not in starts]
+    starts = {event.number: event.seq for event in events if event.kind == "experiment"}
+    alone = [event for event in events if event.kind == "result" and event.number not in starts]
     if alone:
         near = reduce(or_, (Q(seq__range=(result.seq - SHORTLY, result.seq)) for result in alone))
-        starts |= {start.payload["number"]: start.seq for start in run.events.filter(near, kind="experiment")}
+        starts |= {start.number: start.seq for start in run.events.filter(near, kind="experiment")}
     return starts
 
 
-def draw(event: Event, around: Surroundings) -> SafeString:
-    run, payload = around.run, around.names.payload(around.run, event)
-    if event.is_unreadable:
-        return render_to_string("display/events/unreadable.html", {"event": event, "link": window.link(run, event.seq)})
-    context: dict[str, Any] = {"event": event, "run": run, "payload": payload, "scale": around.scale}
-    context["link"] = window.link(run, event.seq)
-    if event.kind in {"experiment", "result"}:
-        context |= experiment(event, around)
-    elif event.kind == "started":
-        context |= {"told": told(payload), "made": made(payload)}
-    elif TEMPLATES[event.kind] == "end":
-        context |= {"status": Status(event.kind), "strongest": image_cards.strongest(run.observations.all())}
-        context["recounted"] = cited_figures.recount(run, payload.get("conclusion", {}))
-    return render_to_string(f"display/events/{TEMPLATES[event.kind]}.html", context)
+def _draw(event: Event, around: Surroundings) -> SafeString:
+    run, team = around.run, around.audience == Audience.TEAM
+    content = around.names.content(run, event)
+    template = "unreadable" if event.is_unreadable else event.row.template
+    context: dict[str, Any] = {"event": event, "run": run, "payload": content, "scale": around.scale}
+    context |= {"team": team, "pictures": around.pictures, "link": window.link(run, event.seq) if team else ""}
+    if isinstance(content, ExperimentStarted | ExperimentEnded):
+        context |= _experiment(content, around)
+    elif isinstance(content, Started):
+        context |= {"told": _told(content), "made": _made(content)}
+    elif isinstance(content, Ended) and event.row.status:
+        context |= {"status": event.row.status, "strongest": image_cards.strongest(run.observations.all())}
+        context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
+    return render_to_string(f"display/events/{template}.html", context)
 
 
-def experiment(event: Event, around: Surroundings) -> dict[str, Any]:
+def _experiment(content: ExperimentStarted | ExperimentEnded, around: Surroundings) -> dict[str, Any]:
     """What the card of an experiment shows beside the payload."""
-    payload = event.payload
-    usage = payload.get("usage", {})
+    shown = {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
+    if isinstance(content, ExperimentStarted):
+        return {**shown, "running": True}
     return {
-        "running": event.kind == "experiment",
-        "start": around.starts.get(payload["number"]),
-        "code": around.codes.get(payload["number"], ""),
-        "seconds": payload.get("seconds", 0.0) + payload.get("tool_seconds", 0.0),
-        "entries": log_entries.entries(payload, around.originals),
-        "wrong": sum(
-            shown.get("differs", False) for entry in payload.get("entries", ()) for shown in entry["observations"]
-        ),
-        "described": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
+        **shown,
+        "running": False,
+        "seconds": content.seconds + content.tool_seconds,
+        "entries": log_entries.entries(content, around.originals),
+        "wrong": sum(each.differs for each in content.observations),
+        "described": content.usage.tokens,
     }
 
 
-def told(payload: Json) -> list[tuple[str, str]]:
+def _told(start: Started) -> list[tuple[str, str]]:
     """What the agent was told before its first reply."""
-    texts = ("Instructions", payload["instructions"]), ("First message", payload["assignment"])
+    texts = ("Instructions", start.instructions), ("First message", start.assignment)
     return [(name, text) for name, text in texts if text]
 
 
-def made(payload: Json) -> list[tuple[str, str]]:
+def _made(start: Started) -> list[tuple[str, str]]:
     """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
-    versions = {BEFORE.get(name, name): what for name, what in payload.get("versions", {}).items()}
+    versions = dict(start.versions)
     return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
 
 
@@ -198,7 +185,7 @@ def paused_by(run: Run) -> str:
     if run.status != Status.PAUSED:
         return run.pause_requested if run.is_pausing else ""
     stop = transcript.last_stop(run)
-    return str(stop.payload.get("who", "")) if stop else ""
+    return getattr(stop.content, "who", "") if stop else ""
 
 
 def stopping(run: Run) -> bool:

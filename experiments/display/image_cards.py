@@ -7,10 +7,10 @@ that took most of a page's time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from django.db.models import Q, QuerySet
 from django.utils.html import format_html
@@ -19,10 +19,10 @@ from django.utils.safestring import SafeString
 from experiments.core.thumbnails import Addresses
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
+from workers.record.experiments import Observation as Logged
 from workers.record.figures import change, figure, format_activation, is_same
 
 T = TypeVar("T")
-Json = Mapping[str, Any]
 
 CARD_FIELDS = (
     *("title", "activation", "image", "masked", "origin", "prompt", "seed"),
@@ -42,6 +42,14 @@ CARD = (
     '    <span class="measure"><span class="activation">{activation}</span>{bar}</span>{claim}\n'
     "  </figcaption>\n</figure>\n"
 )
+OUTSIDE = (
+    '<figure tabindex="0">{frame}<figcaption><span class="title">{title}</span><span class="measure">'
+    '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="quiet">{made}</span>'
+    "</figcaption></figure>\n"
+)
+PICTURE = '<img class="{}" src="{}" alt="{}" width="160" height="160" loading="lazy">'
+LINKED, FRAMED = '<a class="frame" href="{}">{}{}</a>', '<div class="frame">{}{}</div>'
+UNSEEN = SafeString('<span class="skeleton"></span>')
 PAIR = (
     '<div class="pair">{before}<div class="change {direction}"><span aria-hidden="true">→</span><b>{change}</b></div>'
     "{after}</div>"
@@ -79,12 +87,11 @@ class ImageCard:
     differs: bool = False
 
     @classmethod
-    def from_payload(cls, observation: Json) -> ImageCard:
-        """An observation of an event's payload."""
+    def from_log(cls, logged: Logged) -> ImageCard:
+        """An observation of an event."""
         given = ("title", "activation", "image", "origin", "prompt", "seed", "claimed", "measured", "differs")
-        known = {name: observation[name] for name in given if name in observation}
-        masked = observation["masked"] or observation["image"]
-        return cls(**known, masked=masked, original=observation["original"] or "")
+        known = {name: getattr(logged, name) for name in given}
+        return cls(**known, masked=logged.masked or logged.image, original=logged.original or "")
 
     @classmethod
     def from_row(cls, row: Observation) -> ImageCard:
@@ -121,6 +128,16 @@ class LoggedImage:
     @classmethod
     def from_row(cls, row: Observation) -> LoggedImage:
         return cls(ImageCard.from_row(row), row.experiment.run_id, row.experiment.number, row.experiment.round)
+
+
+class Pictures(Protocol):
+    """Where those who may not enter the site find its images."""
+
+    def small(self, key: str) -> str: ...
+
+    def whole(self, key: str) -> str:
+        """The image in full; "" if there is none."""
+        ...
 
 
 class Claim(Protocol):
@@ -165,8 +182,10 @@ def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:
 # --- as HTML ----------------------------------------------------------------------------------------
 
 
-def draw_card(card: ImageCard, scale: Scale) -> SafeString:
-    """One image with its title, activation and bar."""
+def draw_card(card: ImageCard, scale: Scale, pictures: Pictures | None = None) -> SafeString:
+    """One image with its title, activation and bar; with `pictures` of their own for those who may not enter."""
+    if pictures:
+        return _draw_outside(card, scale, pictures)
     raw = Addresses.of(card.image)
     masked = raw if card.masked == card.image else Addresses.of(card.masked)
     return format_html(
@@ -189,12 +208,32 @@ def draw_card(card: ImageCard, scale: Scale) -> SafeString:
     )
 
 
-def draw_pair(before: ImageCard, after: ImageCard, scale: Scale) -> SafeString:
+def _draw_outside(card: ImageCard, scale: Scale, pictures: Pictures) -> SafeString:
+    """The same without a way into the site; the image itself appears where somebody points at its masked one."""
+    alt, raw = card.title or "untitled image", NOTHING
+    small = format_html(PICTURE, "", pictures.small(card.masked), alt) if pictures.small(card.masked) else UNSEEN
+    if card.masked != card.image:
+        raw = format_html(PICTURE, "raw", pictures.small(card.image), "the same, not masked")
+    whole = pictures.whole(card.masked)
+    frame = format_html(LINKED, whole, small, raw) if whole else format_html(FRAMED, small, raw)
+    made = f": {card.prompt[:300]}" if card.prompt else ""
+    return format_html(
+        OUTSIDE,
+        frame=frame,
+        title=card.title or "untitled",
+        activation=figure(card.activation),
+        bar=draw_bar(card.activation, scale),
+        claim=draw_claim(card),
+        made=f"{card.origin}{made}" + ("" if card.seed is None else f" · seed {card.seed}"),
+    )
+
+
+def draw_pair(before: ImageCard, after: ImageCard, scale: Scale, pictures: Pictures | None = None) -> SafeString:
     """An edit beside its original, with what it did to the activation."""
     return format_html(
         PAIR,
-        before=draw_card(before, scale),
-        after=draw_card(after, scale),
+        before=draw_card(before, scale, pictures),
+        after=draw_card(after, scale, pictures),
         direction=after.direction,
         change=change(after.change or 0.0),
     )

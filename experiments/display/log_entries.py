@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import Min
 
-from experiments.display.image_cards import ImageCard, Json
+from experiments.display.image_cards import ImageCard
 from experiments.models import Observation, Run
+from workers.record.events import ExperimentEnded
 
 FEW, SHOWN = 15, 10
 """Up to so many images of one entry all stand in the order of the program; of more, so many stand unfolded."""
@@ -73,11 +74,11 @@ class LogEntry:
         return self.ordered[SHOWN:] if self.is_large else []
 
 
-def entries(payload: Json, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
+def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
     """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`."""
     return [
-        _entry(each["text"], [ImageCard.from_payload(observation) for observation in each["observations"]], earlier)
-        for each in payload.get("entries", ())
+        _entry(entry.text, [ImageCard.from_log(logged) for logged in entry.observations], earlier)
+        for entry in result.entries
     ]
 
 
@@ -92,10 +93,9 @@ def _entry(text: str, cards: Sequence[ImageCard], earlier: Mapping[str, ImageCar
     return LogEntry(text, groups, [card for card in cards if card.image not in gathered])
 
 
-def originals(run: Run, payloads: Sequence[Json]) -> dict[str, ImageCard]:
+def originals(run: Run, results: Sequence[ExperimentEnded]) -> dict[str, ImageCard]:
     """What the run logged first of the images that those of these results were edited from, by key."""
-    logged = [each for payload in payloads for entry in payload["entries"] for each in entry["observations"]]
-    wanted = {each["original"] for each in logged if each["original"]}
+    wanted = {each.original for result in results for each in result.observations if each.original}
     if not wanted:
         return {}
     logs = run.observations.filter(image_id__in=wanted).order_by().values("image")

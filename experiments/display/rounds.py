@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Max
 
 from experiments.display import window
 from experiments.models import Run
-
-Json = Mapping[str, Any]
+from workers.record.events import Payload, Replied
 
 MOST = 100
 """Steps of a plot, and rows of its table."""
@@ -96,13 +94,13 @@ def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
 def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
     """Lines of their own for the replies from the one at place `start` on."""
     replies = list(run.events.filter(kind="reply").order_by("seq")[start:end])
-    numbers = [reply.payload["round"] for reply in replies]
+    numbers = [reply.round or 0 for reply in replies]
     ran = run.experiments.filter(round__in=numbers).order_by()
     best = dict(ran.values_list("round").annotate(Max("best_activation")))
     return [
         OutlineLine(
             Step(number, number),
-            headline(reply.payload),
+            headline(reply.content),
             window.link(run, reply.seq, f"round-{number}"),
             best.get(number),
         )
@@ -110,10 +108,11 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
     ]
 
 
-def headline(reply: Json) -> str:
+def headline(reply: Payload) -> str:
     """The first sentence of a reply's words, without marks."""
-    words = " ".join(reply["prose"].replace("#", " ").replace("*", " ").replace("`", " ").split())
+    assert isinstance(reply, Replied)
+    words = " ".join(reply.prose.replace("#", " ").replace("*", " ").replace("`", " ").split())
     sentence = words.split(". ")[0].rstrip(".:")
     if sentence:
         return sentence if len(sentence) <= 60 else sentence[:59].rsplit(" ", 1)[0] + "…"
-    return "Conclusion" if reply["conclusion"] else "Experiment" if reply["code"] else "Reply"
+    return "Conclusion" if reply.conclusion else "Experiment" if reply.code else "Reply"

@@ -21,6 +21,7 @@ from experiments.exchange.opinions import opinions_json
 from experiments.exchange.run_html import Small
 from experiments.exchange.run_record import SCHEMA, dumped, to_json
 from experiments.exchange.safe_zip import CHUNK, MANIFEST, Refused
+from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Event, Image, Run
 
 KNOWN = ("key", "width", "height", "origin", "prompt", "seed", "scene", "raw", "original")
@@ -88,15 +89,9 @@ def event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     told = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": event.payload}
     if event.kind != "result":
         return told
-    keys.update(shown_in(event.payload))
-    left = run.experiments.filter(number=event.payload["number"]).values_list("state", flat=True).first()
+    keys.update(shown_in(event.content))
+    left = run.experiments.filter(number=event.number).values_list("state", flat=True).first()
     return told | ({"state": b64encode(bytes(left)).decode()} if left else {})
-
-
-def shown_in(payload: dict[str, Any]) -> set[str]:
-    """Keys of the images of a result."""
-    logged = [each for entry in payload["entries"] for each in entry["observations"]]
-    return {key for each in logged for key in (each["image"], each["masked"]) if key}
 
 
 def images_of(keys: set[str]) -> list[Image]:

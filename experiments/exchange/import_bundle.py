@@ -31,6 +31,7 @@ from experiments.exchange.safe_zip import Archive, Refused, opened
 from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
 from experiments.models.exchange import ImportKind
+from workers.record.events import Ended
 from workers.record.origins import Origin
 
 
@@ -85,9 +86,9 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
-        look_at_events(archive, folder, keys, laboratory, progress)
+        look_at_events(archive, folder, keys, progress)
         look_at_rest(archive, folder)
-        save_events = gone_through(run, steps(archive, folder, keys, laboratory))
+        save_events = gone_through(run, steps(archive, folder, keys))
         progress("Saving", 1, 2)
         with stored(images, Path(waiting)), transaction.atomic():
             save_images(images)
@@ -176,7 +177,7 @@ def closed(run: Run, events: Iterator[Step]) -> Iterator[Step]:
         last = each.time
         yield each
     if not run.has_ended:
-        yield Step("cancelled", transcript.end("It had not ended when it was exported, and cannot go on here."), last)
+        yield Step("cancelled", Ended("It had not ended when it was exported, and cannot go on here."), last)
 
 
 def finish(run: Run, said: Told) -> None:

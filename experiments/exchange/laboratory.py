@@ -28,8 +28,6 @@ class Decoded:
 class Laboratory:
     """Each raises ValueError with the reason if its input is not what it should be."""
 
-    payload: Callable[[str, Any], dict[str, Any]]
-    """Kind of an event and its payload -> the payload with all its fields, and no others."""
     decode: Callable[[bytes], Decoded]
     """The file of an image -> the image."""
     parse: Callable[[str], dict[str, Any]]

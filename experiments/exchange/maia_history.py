@@ -27,10 +27,12 @@ from experiments.exchange.laboratory import Laboratory, Progress, silent
 from experiments.exchange.pairing import paired
 from experiments.exchange.run_decoding import shown
 from experiments.exchange.safe_zip import IMAGE, Refused, check_size, parsed
+from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Image, ImportedRun, Layer, Run
 from experiments.models.exchange import ImportKind
 from workers import registry
 from workers.record import tasks
+from workers.record.decoding import decode
 from workers.record.limits import QUESTION_CHARS
 from workers.record.origins import Origin
 from workers.record.statuses import Status
@@ -111,8 +113,7 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
 def left_out(turns: Sequence[Turn], steps: Sequence[Step]) -> str:
     """What of the images of the file is not in the run, in words; "" if all are."""
     there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
-    logged = [each for step in steps if step.kind == "result" for each in step.payload["entries"]]
-    kept = sum(len(entry["observations"]) for entry in logged)
+    kept = sum(len(shown_in(step.payload)) for step in steps)
     if there == kept:
         return ""
     return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
@@ -193,7 +194,7 @@ def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterato
     open_program, conclusion = False, None
 
     def step(kind: str, **payload: Any) -> Step:
-        return Step(kind, laboratory.payload(kind, payload), now)
+        return Step(kind, decode(kind, payload), now)
 
     yield step("started", **started(turns[:first], run))
     for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):

@@ -19,6 +19,9 @@ from experiments.exchange.run_decoding import shown, time_of
 from experiments.exchange.run_record import dumped
 from experiments.exchange.safe_zip import IMAGE, Archive, Refused
 from experiments.models import Image
+from workers.record.decoding import decode as decode_payload
+from workers.record.decoding import encode
+from workers.record.events import ExperimentEnded, Payload
 from workers.record.origins import Origin
 
 KEY = re.compile("[0-9a-f]{64}")
@@ -86,38 +89,39 @@ def is_small(scene: Any) -> bool:
     return scene is None or (isinstance(scene, dict) and len(dumped(scene)) <= TEXT)
 
 
-def look_at_events(archive: Archive, folder: str, keys: set[str], laboratory: Laboratory, progress: Progress) -> None:
+def look_at_events(archive: Archive, folder: str, keys: set[str], progress: Progress) -> None:
     """Read all of them, and keep none."""
-    for number, _ in enumerate(steps(archive, folder, keys, laboratory), 1):
+    for number, _ in enumerate(steps(archive, folder, keys), 1):
         progress("Looking at events", number, number + 1)
 
 
-def steps(archive: Archive, folder: str, keys: set[str], laboratory: Laboratory) -> Iterator[Step]:
+def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[Step]:
     """The events of a run, each looked at. Raises Refused naming the line."""
     for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
         if told.get("seq") != number:
             raise Refused(f"{where}: seq is {shown(told.get('seq'))} where {number} is wanted.")
-        yield step(told, where, keys, laboratory)
+        yield step(told, where, keys)
 
 
-def step(told: Mapping[str, Any], where: str, keys: set[str], laboratory: Laboratory) -> Step:
+def step(told: Mapping[str, Any], where: str, keys: set[str]) -> Step:
     kind = told.get("kind")
     try:
-        payload = laboratory.payload(str(kind), told.get("payload"))
-        bound(str(kind), payload)
+        payload = decode_payload(str(kind), told.get("payload"))
+        bound(str(kind), encode(payload))
         state = b64decode(told.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
         raise Refused(f"{where}, {shown(kind)}: {error}.") from None
     if len(state) > STATE:
         raise Refused(f"{where}: the state it leaves has over {STATE >> 20} MB.")
-    if kind == "result" and (unknown := [key for key in shown_in(payload) if key not in keys]):
+    if unknown := [key for key in shown_in(payload) if key not in keys]:
         raise Refused(f"{where} shows the image {shown(unknown[0])}, and that is not in the bundle.")
     return Step(str(kind), payload, time_of(told.get("time"), f"{where}: time"), state)
 
 
-def shown_in(payload: Mapping[str, Any]) -> list[str]:
-    logged = [each for entry in payload["entries"] for each in entry["observations"]]
-    return [key for each in logged for key in (each["image"], each["masked"]) if key is not None]
+def shown_in(payload: Payload) -> list[str]:
+    """Keys of the images of a result."""
+    logged = payload.observations if isinstance(payload, ExperimentEnded) else []
+    return [key for each in logged for key in (each.image, each.masked) if key is not None]
 
 
 def look_at_rest(archive: Archive, folder: str) -> None:

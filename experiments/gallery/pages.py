@@ -18,6 +18,7 @@ from experiments.display import events, log_entries
 from experiments.gallery import experiments, observations
 from experiments.gallery.lists import LIST_SORTS, OF_EXPERIMENTS, OF_IMAGES, SORTS, Filters
 from experiments.models.exchange import What
+from workers.record.events import ExperimentEnded
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
 
@@ -75,15 +76,15 @@ def page(request: HttpRequest, pk: int, n: int) -> HttpResponse:
     run = access.get_run(request, pk)
     experiment = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
     event = run.events.filter(seq=experiment.seq).first()
-    payload = event.payload if event and event.kind == "result" else {"entries": [], "calls": []}
+    result = event.content if event and isinstance(event.content, ExperimentEnded) else None
     reply = run.events.filter(kind="reply", payload__round=experiment.round).order_by("-seq").first()
     context = {
         "run": run,
         "experiment": experiment,
         "event": event,
-        "payload": payload,
-        "reply": reply,
-        "entries": log_entries.entries(payload, log_entries.originals(run, [payload])),
+        "result": result,
+        "reply": reply and reply.content,
+        "entries": log_entries.entries(result, log_entries.originals(run, [result])) if result else [],
         "scale": events.scale_of(run),
         **experiments.neighbours(experiment),
     }

@@ -5,23 +5,19 @@ Kinds and the fields of each payload are the dataclasses of `workers/record/even
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Self
-
 from django.db import models
 from django.utils import timezone
+from django.utils.functional import cached_property
 
-from workers.record.decoding import encode, read
+from workers.record.decoding import read
+from workers.record.events import Kind, Payload, kind_of
 
 
 class Event(models.Model):
     """`seq` counts a run's events from 1 without gaps. Images appear in the payload as keys only.
 
-    The payload of an event that was read has every field that its kind must have; `is_unreadable` says where one of
-    them stands for something else, which no writer of ours left there.
+    `payload` is the JSON as it is stored; everybody reads `content`.
     """
-
-    is_unreadable = False
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="events")
     seq = models.PositiveIntegerField()
@@ -33,13 +29,34 @@ class Event(models.Model):
         ordering = ["run", "seq"]
         constraints = [models.UniqueConstraint(fields=["run", "seq"], name="one_event_per_seq")]
 
-    @classmethod
-    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
-        event = super().from_db(db, field_names, values, **options)
-        if {"kind", "payload"} <= set(field_names):
-            content, whole = read(event.kind, event.payload)
-            event.payload, event.is_unreadable = encode(content), not whole
-        return event
+    @cached_property
+    def _read(self) -> tuple[Payload, bool]:
+        return read(self.kind, self.payload)
+
+    @cached_property
+    def content(self) -> Payload:
+        """What the event says, decoded. It has every field of its kind."""
+        return self._read[0]
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether some of what is stored is not what its kind holds: empty fields of `content` then stand for it."""
+        return not self._read[1]
+
+    @property
+    def row(self) -> Kind:
+        """What holds for events of this kind."""
+        return kind_of(self.kind)
+
+    @property
+    def round(self) -> int | None:
+        """The round that it belongs to; None for one of the run as a whole."""
+        return getattr(self.content, "round", None)
+
+    @property
+    def number(self) -> int:
+        """Which experiment it starts or ends; 0 for other events."""
+        return getattr(self.content, "number", 0)
 
     def __str__(self) -> str:
         return f"run {self.run_id} #{self.seq} {self.kind}"

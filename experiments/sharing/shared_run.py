@@ -8,25 +8,27 @@ from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from experiments.comments import reading
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import SIZES
+from experiments.display.events import render_events
 from experiments.display.prose import MENTION
 from experiments.display.tab_pages import Page
 from experiments.exchange import run_html
 from experiments.models import Comment, Event, Run, Share
-from experiments.sharing.redaction import Discretion
+from experiments.sharing.redaction import redact
+from workers.record.events import Audience
 
 PER_PAGE = 200
 """Events of a page; most runs have fewer."""
 
 
 @dataclass(frozen=True)
-class Remark:
+class SharedComment:
     """A comment as an outsider is shown it."""
 
     author: str
@@ -35,11 +37,11 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Thread:
+class SharedThread:
     where: str
     quote: str
     is_resolved: bool
-    remarks: Sequence[Remark]
+    comments: Sequence[SharedComment]
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Drawn:
     """An event as HTML, and what was said of it."""
 
     html: SafeString
-    threads: Sequence[Thread]
+    threads: Sequence[SharedThread]
 
 
 def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
@@ -63,29 +65,19 @@ def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
         "share": share,
         "names": Names(None),
         "page": page,
-        "events": drawn(run, discreet(share, events), token, talks),
+        "events": draw(share, events, token, talks),
         "about_the_run": talks.get(None, []) if page.number == 1 else [],
         "end": f"{page.url(page.last)}#e{run.last_seq}" if run.has_ended else "",
     }
 
 
-def discreet(share: Share, events: Iterable[Event]) -> list[Event]:
-    """The events, not to be saved, as an outsider is shown them."""
-    shown, names = Discretion.of(share.run, show_names=share.show_names).shown(events), Names(None)
-    for event in shown:
-        event.payload = names.payload(share.run, event)
-    return shown
-
-
-def drawn(run: Run, events: Sequence[Event], token: str, talks: Mapping[int | None, Sequence[Thread]]) -> list[Drawn]:
-    scale = run_html.scale_of(run)
-    at = Addresses(token)
-    pieces = []
-    for event in events:
-        around = run_html.result(event.payload, at.small, at.whole) if event.kind == "result" else {}
-        piece = run_html.draw(event, {"scale": scale, **around})
-        pieces.append(Drawn(mark_safe(piece), talks.get(event.seq, [])))  # noqa: S308 - drawn by a template
-    return pieces
+def draw(
+    share: Share, events: Iterable[Event], token: str, talks: Mapping[int | None, Sequence[SharedThread]]
+) -> list[Drawn]:
+    """The events as an outsider is shown them, each with what was said of it."""
+    shown = redact(events, Audience.LINK, show_names=share.show_names)
+    drawn = render_events(share.run, shown, Names(None), Audience.LINK, Addresses(token))
+    return [Drawn(html, talks.get(event.seq, [])) for event, html in drawn]
 
 
 class Addresses:
@@ -111,14 +103,14 @@ def holds(share: Share, key: str) -> bool:
 # --- comments ---
 
 
-def threads(run: Run, *, show_names: bool) -> dict[int | None, list[Thread]]:
+def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread]]:
     """What was said, by the event that it is about; None for the run as a whole."""
     names: dict[int, str] = {}
-    found: dict[int | None, list[Thread]] = {}
+    found: dict[int | None, list[SharedThread]] = {}
     for talk in reading.talks(run, reading.threads(run)):
-        remarks = [remark(each, names, show_names) for each in talk.comments if each.deleted is None]
-        if remarks:
-            thread = Thread(where(talk), talk.thread.quote, talk.thread.resolved is not None, remarks)
+        comments = [share_comment(each, names, show_names) for each in talk.comments if each.deleted is None]
+        if comments:
+            thread = SharedThread(where(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
             found.setdefault(talk.seq, []).append(thread)
     return found
 
@@ -131,9 +123,9 @@ def where(talk: reading.Talk) -> str:
     return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
 
 
-def remark(comment: Comment, names: dict[int, str], show_names: bool) -> Remark:
+def share_comment(comment: Comment, names: dict[int, str], show_names: bool) -> SharedComment:
     """Without names, people are told apart by number, and whom they mention is not told."""
     if show_names:
-        return Remark(person(comment.author), comment, comment.text)
+        return SharedComment(person(comment.author), comment, comment.text)
     name = names.setdefault(comment.author_id, f"Person {len(names) + 1}")
-    return Remark(name, comment, MENTION.sub("@…", comment.text))
+    return SharedComment(name, comment, MENTION.sub("@…", comment.text))

@@ -18,6 +18,7 @@ from experiments.api import rates
 from experiments.models import IdempotencyKey, Label, Run, SearchText
 from tests.support.api_world import KEY, PNG, Script, World, fill
 from tests.support.builders import make_run
+from workers.record.decoding import decode
 from workers.record.statuses import Status
 
 QUERY = {"question": "What does unit 1 respond to?", "model": "toybox", "layer": "layer4", "unit": 1}
@@ -76,7 +77,7 @@ def test_a_run_is_stopped_and_asked_again(script: Script, world: World) -> None:
 def test_a_run_that_waits_goes_on(script: Script, world: World) -> None:
     from experiments.core import transcript
 
-    transcript.append(world.run.pk, "blocked", {"round": 2, "reason": "the key is wrong"})
+    transcript.append(world.run.pk, "blocked", decode("blocked", {"round": 2, "reason": "the key is wrong"}))
     assert script.get(f"/runs/{world.run.pk}").json()["status"] == "waiting"
     assert script.post(f"/runs/{world.run.pk}/try-again").json()["status"] == "queued"
 

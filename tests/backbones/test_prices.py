@@ -22,6 +22,7 @@ from workers.backbones.openai_chat import pricing
 from workers.errors import MissingPart
 from workers.prices import DEFAULT_PRICES, PriceList, read_prices
 from workers.protocols import LabSettings, Provider
+from workers.record.decoding import decode
 from workers.record.limits import Limits, Usage
 
 LINE = '"{}" = {{ prompt = {}, completion = {} }}\n'
@@ -158,7 +159,7 @@ def unpriced_run(owner: User) -> Run:
         "setbacks": ["It was silent."],
         "reasoning": "Two words",
     }
-    transcript.append(run.pk, "reply", reply | told)
+    transcript.append(run.pk, "reply", decode("reply", reply | told))
     run.refresh_from_db()
     return run
 

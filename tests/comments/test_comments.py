@@ -14,7 +14,7 @@ from experiments.core import transcript
 from experiments.models import AuditEntry, Comment, Event, Notification, ReviewQueue, Run, Thread
 from experiments.models.comment import QUOTE_CHARS, TEXT_CHARS
 from tests.conftest import member
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 
 pytestmark = pytest.mark.django_db
@@ -31,12 +31,10 @@ def run(owner: User) -> Run:
     """A reply, and an experiment with two images."""
     run = make_run(owner)
     reply = replied(prose="Four of **five** exemplars hold a red ball.\n\nKeep a control.")
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(reply))
-    transcript.append(run.pk, "experiment", as_json(experiment()))
-    transcript.append(
-        run.pk, "result", as_json(logged(seen("a red ball", 38.4, "red"), seen("a blue cone", 4.0, "blue")))
-    )
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", reply)
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "result", logged(seen("a red ball", 38.4, "red"), seen("a blue cone", 4.0, "blue")))
     run.refresh_from_db()
     return run
 

@@ -40,7 +40,8 @@ from tests.house.test_access import NAMED
 from tests.runs.test_query_form import GOOD
 from tests.support import api_world
 from tests.support.api_world import Script, World
-from tests.support.builders import as_json, make_run, started
+from tests.support.builders import make_run, started
+from workers.record.decoding import decode
 from workers.record.events import Blocked
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
@@ -205,8 +206,8 @@ def ids(admin: User, world: World) -> dict[str, Any]:
 
 def waiting(owner: User) -> Run:
     run = make_run(owner)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "blocked", as_json(Blocked(0, "The provider is away.")))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "blocked", Blocked(0, "The provider is away."))
     return run
 
 
@@ -214,8 +215,8 @@ def by_hand(owner: User) -> Run:
     run = make_run(owner, backbone="person")
     run.backbone = "person"
     run.save()
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "waiting_for_person", {"round": 1})
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "waiting_for_person", decode("waiting_for_person", {"round": 1}))
     return run
 
 

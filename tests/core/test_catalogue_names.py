@@ -14,6 +14,7 @@ from experiments.core.errors import ActionRefused
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from experiments.runs.steering import actions
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
+from workers.record.events import Ended
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -53,7 +54,7 @@ def test_a_worker_does_nothing_for_a_run_that_names_what_is_not_here(
 def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: dict[str, Any], says: str) -> None:
     Backbone.objects.create(key="tiny", available=True)
     run = named(owner, fields)
-    transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
     with pytest.raises(ActionRefused) as caught:
         actions.resume(Actor(owner), run.pk)
     assert says in str(caught.value)
@@ -65,7 +66,7 @@ def test_what_an_admin_added_may_be_named(owner: User) -> None:
     Layer.objects.create(model=model, name="patches", path="patches", position=1, kind="conv", units=8)
     Dataset.objects.create(key="folder:/data/birds")
     run = named(owner, {"options": {"dataset": "folder:/data/birds"}})
-    transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
     assert actions.resume(Actor(owner), run.pk)
 
 

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.display import prose
 from experiments.models import Notification, Run
 from experiments.reviews import actions
-from tests.support.builders import as_json, make_run, replied, started
+from tests.support.builders import make_run, replied, started
 from workers.record.events import Blocked, Ended, WaitingForPerson
 from workers.record.replies import Conclusion
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def run(owner: User) -> Run:
     run = make_run(owner, question="What does it\nrespond to?")
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     return run
 
 
@@ -59,20 +59,20 @@ def test_long_words_are_cut(owner: User) -> None:
 def test_the_owner_is_told_how_a_run_ends_or_that_it_waits(
     run: Run, owner: User, kind: str, payload: Any, told: str
 ) -> None:
-    transcript.append(run.pk, "reply", as_json(replied()))
-    transcript.append(run.pk, kind, as_json(payload))
+    transcript.append(run.pk, "reply", replied())
+    transcript.append(run.pk, kind, payload)
     assert words(owner) == [f"Your run {run.pk}, “What does it respond to?” {told}."]
     assert notifications.of(owner).get().url == f"/runs/{run.pk}/?at=3#e3"
 
 
 def test_nobody_is_told_of_what_they_stopped_themselves(run: Run, owner: User) -> None:
-    transcript.append(run.pk, "cancelled", transcript.end("Stopped by owner."))
+    transcript.append(run.pk, "cancelled", Ended("Stopped by owner."))
     assert words(owner) == []
 
 
 def test_who_writes_the_replies_is_told_of_their_turn_once(run: Run, owner: User) -> None:
     for number in (1, 2):
-        transcript.append(run.pk, "waiting_for_person", as_json(WaitingForPerson(number)))
+        transcript.append(run.pk, "waiting_for_person", WaitingForPerson(number))
         notifications.read(notifications.of(owner), owner)
         Run.objects.filter(pk=run.pk).update(status="queued")
     assert len(words(owner)) == 1

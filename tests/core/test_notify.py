@@ -9,7 +9,7 @@ from channels.layers import channel_layers
 from django.contrib.auth.models import User
 
 from experiments.core import notify, transcript
-from tests.support.builders import as_json, make_run, started
+from tests.support.builders import make_run, started
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatc
 @pytest.mark.django_db(transaction=True)
 def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> None:
     run = make_run(owner)
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     notify.draft(run.pk, "words", 0)
     assert run.events.count() == 1
     assert notify.current(run.pk) == ("", None)

@@ -43,7 +43,7 @@ from tests.reviews.test_writing import submit
 from tests.runs.test_socket import Viewer, tell
 from tests.support import builders
 from tests.support.api_world import KEY, World, fill
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
 from tests.support.streams import text_of
 from workers import registry
 from workers.record import decoding
@@ -79,12 +79,12 @@ def run(owner: User, world: World) -> Run:
     system = {"system_kind": "synthetic", "model": MODEL, "layer": LAYER, "unit": NUMBER}
     row = make_run(owner, parent=asked, **system, versions={"model": MODEL, "agent": "Scripted"})
     start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
-    transcript.append(row.pk, "started", start)
-    transcript.append(row.pk, "reply", as_json(builders.replied()))
-    transcript.append(row.pk, "experiment", as_json(builders.experiment()))
-    transcript.append(row.pk, "result", as_json(builders.result(images=(KEY,))))
-    transcript.append(row.pk, "forked", as_json(Forked(1, "owner", asked.pk, {"layer": LAYER, "seed": "3"})))
-    transcript.append(row.pk, "concluded", as_json(Ended("", Conclusion("It likes red.", ("red balls",)))))
+    transcript.append(row.pk, "started", decoding.decode("started", start))
+    transcript.append(row.pk, "reply", builders.replied())
+    transcript.append(row.pk, "experiment", builders.experiment())
+    transcript.append(row.pk, "result", builders.result(images=(KEY,)))
+    transcript.append(row.pk, "forked", Forked(1, "owner", asked.pk, {"layer": LAYER, "seed": "3"}))
+    transcript.append(row.pk, "concluded", Ended("", Conclusion("It likes red.", ("red balls",))))
     make_run(owner, parent=row, fork_round=1, **system, status="concluded")
     audit.record(Actor(owner), "run.asked", row)
     row.refresh_from_db()
@@ -312,8 +312,8 @@ class RunOf:
     @staticmethod
     def conclude(owner: User) -> Run:
         row = make_run(owner, system_kind="synthetic", model=MODEL, layer=LAYER, unit=NUMBER)
-        transcript.append(row.pk, "started", as_json(builders.started()))
-        transcript.append(row.pk, "concluded", as_json(Ended("", Conclusion("It likes hats.", ("teal hats",)))))
+        transcript.append(row.pk, "started", builders.started())
+        transcript.append(row.pk, "concluded", Ended("", Conclusion("It likes hats.", ("teal hats",))))
         row.refresh_from_db()
         return row
 
@@ -385,7 +385,7 @@ def watched(owner: User) -> Run:
     asked = make_run(owner)
     row = make_run(owner, parent=asked, system_kind="synthetic", model=MODEL, layer=LAYER, unit=NUMBER)
     start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
-    transcript.append(row.pk, "started", start)
+    transcript.append(row.pk, "started", decoding.decode("started", start))
     row.refresh_from_db()
     return row
 

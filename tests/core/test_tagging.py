@@ -11,7 +11,7 @@ from experiments.core.actors import Actor
 from experiments.exchange import export_query
 from experiments.models import AuditEntry, Experiment, Observation, Run, Tag
 from experiments.models.exchange import What
-from tests.support.builders import as_json, experiment, make_run, started
+from tests.support.builders import experiment, make_run, started
 from tests.support.pictures import logged, seen
 
 pytestmark = pytest.mark.django_db
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.django_db
 def run(owner: User) -> Run:
     """Two experiments, with one image each."""
     run = make_run(owner)
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     for number, colour in ((1, "red"), (2, "blue")):
-        transcript.append(run.pk, "experiment", as_json(experiment(number)))
-        transcript.append(run.pk, "result", as_json(logged(seen(f"a {colour} ball", 9.0, colour), number=number)))
+        transcript.append(run.pk, "experiment", experiment(number))
+        transcript.append(run.pk, "result", logged(seen(f"a {colour} ball", 9.0, colour), number=number))
     return run
 
 

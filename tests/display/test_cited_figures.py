@@ -13,7 +13,7 @@ from experiments.display.cited_figures import Cited, recount
 from experiments.exchange import run_html
 from experiments.models import Run
 from experiments.runs.api import read
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
@@ -28,7 +28,7 @@ def run(owner: User) -> Run:
     told = [("started", started()), ("reply", replied()), ("experiment", experiment())]
     told.append(("result", replace(logged(*images, seen("a cone", 1.0, "gray")), best=9.41, measured=6)))
     for kind, payload in told:
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     run.refresh_from_db()
     return run
 
@@ -66,10 +66,11 @@ def test_only_what_is_sure_is_recognised(run: Run, text: str, expected: list[Cit
 
 def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     end = Ended(conclusion=Conclusion("A red ball on grass, n=157.", ("red balls",)))
-    event = transcript.append(run.pk, "concluded", as_json(end))
+    event = transcript.append(run.pk, "concluded", end)
     drawn = events.render_event(event, Run.objects.get(pk=run.pk))
     assert '<span class="claim differs">n=157</span>' in drawn
     assert "the record has 6 images measured in all" in drawn
-    assert "the record has 6 images measured in all" in run_html.draw(event, {})
+    page = "".join(run_html.document(run, [event], lambda key: ""))
+    assert "the record has 6 images measured in all" in page
     cited = read(run.pk, run.owner).recounted[0]
     assert (cited.cited, cited.record, cited.agrees) == ("n=157", "6 images measured in all", False)

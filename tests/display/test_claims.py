@@ -20,7 +20,7 @@ from experiments.models import Observation, Run
 from experiments.models.exchange import Format, What
 from experiments.units.evidence import evidence
 from tests.support.api_world import token
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.jobs import parquet
 
@@ -38,7 +38,7 @@ def run(owner: User) -> Run:
     told = [("started", started()), ("reply", replied()), ("experiment", experiment())]
     told.append(("result", replace(logged(right, wrong, unknown), best=9.41, measured=3)))
     for kind, payload in told:
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     run.refresh_from_db()
     return run
 

@@ -13,17 +13,23 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.core import transcript
+from experiments.core.projections import PROJECTIONS
 from experiments.display import events as rendering
 from experiments.display import rounds
+from experiments.exchange.run_html import Embedded
 from experiments.models import Event, Run
+from experiments.sharing.redaction import redact
+from tests import ROOT
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen, stored
 from workers.record.events import (
     KINDS,
+    Audience,
     Blocked,
     Ended,
     Forked,
     HandedOver,
+    Kind,
     LimitsChanged,
     Note,
     Paused,
@@ -48,7 +54,7 @@ def run(owner: User) -> Run:
 
 
 def drawn(run: Run, kind: str, payload: Payload) -> str:
-    event = transcript.append(run.pk, kind, as_json(payload))
+    event = transcript.append(run.pk, kind, payload)
     return rendering.render_event(event, Run.objects.get(pk=run.pk))
 
 
@@ -103,15 +109,43 @@ def of_every_kind() -> dict[str, Payload]:
     return steps | notes | ends
 
 
-def test_there_is_a_template_for_every_kind_of_event() -> None:
-    assert rendering.TEMPLATES.keys() == KINDS.keys()
+TEMPLATES = ROOT / "templates/display/events"
+WITHOUT_PROJECTION = {Reminder, Retrying, Paused, Note, Forked}
+"""What changes no row beside how the run stands."""
+
+
+@pytest.mark.parametrize(("kind", "row"), KINDS.items())
+def test_a_kind_of_event_is_whole(kind: str, row: Kind) -> None:
+    named = {each.name for each in fields(row.payload)}
+    assert (TEMPLATES / f"{row.template}.html").is_file()
+    assert (row.payload in PROJECTIONS) != (row.payload in WITHOUT_PROJECTION)
+    assert {*row.people, *(name for hidden in row.hidden.values() for name in hidden)} <= named
+    assert len(kind) <= Event._meta.get_field("kind").max_length
+
+
+def test_every_template_of_an_event_is_of_a_kind_or_part_of_one() -> None:
+    drawn = {row.template for row in KINDS.values()} | {"unreadable", "recount"}
+    assert {path.stem for path in TEMPLATES.glob("*.html")} == drawn
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("audience", [Audience.LINK, Audience.FILE])
+def test_outside_an_event_has_no_script_and_no_way_into_the_site(run: Run, kind: str, audience: Audience) -> None:
+    event = Event(run=run, seq=1, kind=kind, payload=as_json(of_every_kind()[kind]))
+    shown = redact([event], audience, show_names=False)
+    ((_, html),) = rendering.render_events(
+        run, shown, audience=audience, pictures=Embedded(lambda key: ""), folded=False
+    )
+    assert not re.search(r"<(?:a|button|script|form)\b", html)
+    if "reason" in KINDS[kind].hidden.get(Audience.LINK, ()):
+        assert ("reason</p>" in html or "</span> reason" in html) == (audience == Audience.FILE)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"waiting_for_person"}))  # which holds no text
 def test_nothing_in_an_event_becomes_markup(run: Run, kind: str) -> None:
     payload = of_every_kind()[kind]
     if kind == "result":
-        transcript.append(run.pk, "experiment", as_json(hostile(experiment())))
+        transcript.append(run.pk, "experiment", hostile(experiment()))
     html = drawn(run, kind, hostile(payload))
     page = Markup()
     page.feed(html)
@@ -124,7 +158,7 @@ def test_nothing_in_an_event_becomes_markup(run: Run, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_event_is_one_element_with_an_id_and_a_permanent_link(run: Run, kind: str) -> None:
     if kind == "result":
-        transcript.append(run.pk, "experiment", as_json(experiment()))
+        transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, kind, of_every_kind()[kind]).strip()
     seq = Run.objects.get(pk=run.pk).last_seq
     assert re.match(r'<article class="[^"]*" id="(e|experiment-)\d+" data-seq="\d+" data-round=', html)
@@ -155,7 +189,7 @@ def test_the_first_load_and_the_stream_draw_the_same(run: Run) -> None:
 
 
 def test_an_edit_stands_beside_its_original_with_the_change_between_them(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     before = seen("a red ball", 37.7, "red")
     after = seen("make the ball green", 2.24, "green", original=before.image)
     alone = seen("a snowman", 1.0, "gray")
@@ -167,24 +201,24 @@ def test_an_edit_stands_beside_its_original_with_the_change_between_them(run: Ru
 
 
 def test_an_edit_of_an_image_of_an_earlier_experiment_stands_beside_it(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     before = seen("a red ball", 37.7, "red")
     drawn(run, "result", logged(before))
-    transcript.append(run.pk, "experiment", as_json(experiment(2)))
+    transcript.append(run.pk, "experiment", experiment(2))
     html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=before.image), number=2))
     assert html.count('class="pair"') == 1
     assert "a red ball" in html
 
 
 def test_an_edit_of_an_image_that_nobody_logged_stands_alone(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=stored("red"))))
     assert 'class="pair"' not in html
     assert html.count("<figure") == 1
 
 
 def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     before = seen("a red ball", 30.0, "red")
     changes = {"green": 1.0, "blue": 30.02, "orange": 35.0}
     edits = [seen(f"make it {colour}", value, colour, original=before.image) for colour, value in changes.items()]
@@ -195,7 +229,7 @@ def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
 
 
 def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     card = seen("a red ball", 38.4, "red")
     html = drawn(run, "result", logged(card, Observation("bare", 1.0, card.image)))
     assert f'<img src="/images/{card.masked}/thumb-' in html
@@ -204,7 +238,7 @@ def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
 
 
 def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(seen("a", 30.0, "red"), seen("b", 3.0, "blue"), threshold=20.0))
     assert html.count('viewBox="0 0 30 1"') == 2
     assert 'width="3"' in html
@@ -212,7 +246,7 @@ def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> Non
 
 
 def test_of_many_images_the_strongest_come_first_and_the_others_are_folded(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(*[seen(f"n{n:02}", float(n), "red") for n in range(50)]))
     assert "50 images, mean 24.50, strongest first" in html
     assert "40 more images" in html
@@ -220,7 +254,7 @@ def test_of_many_images_the_strongest_come_first_and_the_others_are_folded(run: 
 
 
 def test_few_images_keep_the_order_of_the_program(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(*[seen(f"n{n:02}", float(n), "red") for n in range(15)]))
     assert re.findall(r'title="n(\d+)"', html) == [f"{n:02}" for n in range(15)]
     assert "more image" not in html
@@ -228,7 +262,7 @@ def test_few_images_keep_the_order_of_the_program(run: Run) -> None:
 
 @pytest.mark.parametrize(("text", "tag"), [("near misses", "h4"), ("a long summary " * 9, "div")])
 def test_a_short_text_is_the_heading_of_its_images(run: Run, text: str, tag: str) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(seen("a", 1.0, "red"), text=text))
     assert re.search(rf"<{tag} class=\"(entry|said)\">(<p>)?{text.strip()}", html)
 
@@ -252,7 +286,7 @@ def test_a_reply_says_how_it_was_read_where_that_was_not_plain(run: Run) -> None
 
 
 def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     assert "descriptions 3.3k tokens, $0.01" in drawn(run, "result", logged(usage=Usage(3_100, 220, 0.0123)))
     assert "descriptions" not in rendering.render_event(Event(seq=9, kind="result", payload=as_json(logged())), run)
 
@@ -268,7 +302,7 @@ def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
 
 
 def test_what_cannot_be_read_says_so_and_keeps_its_place(run: Run) -> None:
-    event = transcript.append(run.pk, "reminder", as_json(Reminder(1, "continue", "Go on.")))
+    event = transcript.append(run.pk, "reminder", Reminder(1, "continue", "Go on."))
     Event.objects.filter(pk=event.pk).update(payload={"round": "x"})
     drawn = rendering.render_event(Event.objects.get(pk=event.pk), run)
     assert "Unreadable" in drawn
@@ -280,7 +314,7 @@ def test_trouble_says_whose_it_is(run: Run) -> None:
 
 
 def test_cut_output_says_so(run: Run) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     assert "only the first 6 characters were kept" in drawn(
         run, "result", logged(output="printe", output_truncated=True)
     )
@@ -297,7 +331,7 @@ def test_the_side_tells_the_last_word_on_each_hypothesis(run: Run) -> None:
 
 def test_the_outline_names_each_round_with_its_best_activation(run: Run) -> None:
     drawn(run, "reply", replied(prose="**Start** from the exemplars. Then go on."))
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     drawn(run, "result", logged(seen("a", 36.92, "red"), seen("b", 1.0, "blue")))
     outline = rendering.outline(Run.objects.get(pk=run.pk))
     assert "Start from the exemplars</span>" in outline
@@ -314,7 +348,7 @@ def test_the_outline_names_each_round_with_its_best_activation(run: Run) -> None
     ],
 )
 def test_a_round_always_has_a_headline(reply: Payload, words: str) -> None:
-    assert rounds.headline(as_json(reply)) == words
+    assert rounds.headline(reply) == words
 
 
 def test_the_head_shows_what_is_used_of_each_limit(run: Run) -> None:
@@ -332,7 +366,7 @@ def test_the_head_of_a_run_under_way_counts_the_step_that_is_not_recorded_yet(ru
     run.lease_expires = timezone.now() + timedelta(minutes=1)
     run.events.update(time=run.taken - timedelta(hours=1))
     assert 313 <= rendering.seconds_of_work(run) < 400
-    transcript.append(run.pk, "reply", as_json(replied()))
+    transcript.append(run.pk, "reply", replied())
     assert rendering.seconds_of_work(run) < 200, "what was recorded is not counted twice"
 
 
@@ -343,7 +377,7 @@ def test_the_tail_says_how_many_runs_are_ahead(run: Run, owner: User) -> None:
 
 
 def test_an_end_is_the_end_also_where_the_run_was_read_a_moment_before(run: Run) -> None:
-    event = transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
+    event = transcript.append(run.pk, "cancelled", Ended("Stopped."))
     assert run.last_seq < event.seq
     assert 'id="end"' in rendering.render_event(event, run)
     transcript.resume(run.pk, "owner", of=[Status.CANCELLED])

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,12 @@ from experiments.models import (
 )
 from experiments.models.exchange import What
 from experiments.search.runs import runs_matching
-from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs import exchange, job_runner
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
-from workers.record.events import Ended
+from workers.record.events import Ended, ExperimentEnded
+from workers.record.experiments import LogEntry
 from workers.record.experiments import Observation as Logged
 from workers.record.replies import Conclusion
 from workers.record.replies import Hypothesis as Claim
@@ -89,10 +91,9 @@ def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
         ("concluded", Ended("", Conclusion(words, (words, "second"), words))),
     ]
     for kind, payload in steps:
-        data = as_json(payload)
-        if kind == "result":
-            data["entries"] = [{"observations": [as_json(each) for each in logged], "text": words}]
-        transcript.append(run.pk, kind, data, seconds=1.25, state=b"\x81\xa1a\x01" if kind == "result" else b"")
+        if isinstance(payload, ExperimentEnded):
+            payload = replace(payload, entries=(LogEntry(tuple(logged), words),))
+        transcript.append(run.pk, kind, payload, seconds=1.25, state=b"\x81\xa1a\x01" if kind == "result" else b"")
     run.refresh_from_db()
     run.label_set.filter(position=1).update(scores={"auc": 0.9})
     run.tags.create(name=f"tag of {run.pk}")
@@ -213,7 +214,7 @@ def test_a_fork_finds_its_parent_again_whichever_comes_first(
 
 def test_a_run_that_had_not_ended_arrives_as_one_that_cannot_go_on(owner: User, tmp_path: Path) -> None:
     run = make_run(owner)
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     run.refresh_from_db()
     path = bundled(run, path=tmp_path / "run.zip")
     run.delete()

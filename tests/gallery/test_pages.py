@@ -16,7 +16,7 @@ from experiments.core import paging, transcript
 from experiments.exchange import export_query
 from experiments.models import Experiment, Layer, Observation, Run, VisionModelRow
 from experiments.models.exchange import What
-from tests.support.builders import as_json, experiment, make_run
+from tests.support.builders import experiment, make_run
 from tests.support.pictures import logged, seen
 from workers.record.experiments import Observation as Logged
 
@@ -36,8 +36,8 @@ def run_with(owner: User, *observations: Logged, **fields: Any) -> Run:
 
 
 def add(run: Run, *observations: Logged, number: int = 1) -> None:
-    transcript.append(run.pk, "experiment", as_json(experiment(number)))
-    transcript.append(run.pk, "result", as_json(logged(*observations, number=number)))
+    transcript.append(run.pk, "experiment", experiment(number))
+    transcript.append(run.pk, "result", logged(*observations, number=number))
 
 
 def edit(title: str, activation: float, colour: str, original: Logged) -> Logged:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from experiments.core import transcript
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
-from tests.support.builders import as_json, make_run, started
+from tests.support.builders import make_run, started
 from tests.support.trials import labelled, signed_in, trial
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -34,7 +34,7 @@ def run(redis_url: str, owner: User) -> Run:
         Backbone.objects.create(key=key, label=key)
     Backbone.objects.create(key="openai", label="Model", model_names=["dear", "free"], prices={"dear": [1.0, 2.0]})
     run = make_run(owner, question="What does unit 7 respond to, and how do we know?")
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     return run
 
 

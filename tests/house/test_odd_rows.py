@@ -36,7 +36,7 @@ from tests.conftest import member
 from tests.house.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
 from tests.support import api_world
 from tests.support.api_world import KEY, Script, World
-from tests.support.builders import as_json, make_run, replied, started
+from tests.support.builders import make_run, replied, started
 from tests.support.odd_rows import JSON, METHODS, spoil_columns, spoil_json
 from workers.record.events import (
     Blocked,
@@ -104,7 +104,7 @@ def tell_all(admin: User, parent: Run) -> Run:
         ("concluded", Ended("", conclusion)),
     )
     for kind, payload in told:
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     run.refresh_from_db()
     return run
 

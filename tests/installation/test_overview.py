@@ -14,8 +14,8 @@ from django.utils import timezone
 from experiments.core import notify, transcript, worker_status
 from experiments.installation import dashboard
 from experiments.models import Backbone, Image, Run, VisionModelRow
-from tests.support.builders import as_json, experiment, make_run, replied, started
-from workers.record.events import Ended, ExperimentEnded
+from tests.support.builders import experiment, make_run, replied, started
+from workers.record.events import Blocked, Ended, ExperimentEnded
 from workers.record.experiments import LogEntry, Observation
 from workers.record.replies import Conclusion
 
@@ -41,7 +41,7 @@ def page(client: Client) -> str:
 
 
 def conclude(run: Run, *labels: str, kind: str = "concluded") -> None:
-    transcript.append(run.pk, kind, as_json(Ended("", Conclusion("Words.", labels))))
+    transcript.append(run.pk, kind, Ended("", Conclusion("Words.", labels)))
 
 
 def observe(run: Run, *images: tuple[float, str]) -> None:
@@ -50,9 +50,9 @@ def observe(run: Run, *images: tuple[float, str]) -> None:
         known = {"width": 8, "height": 8, "origin": "generated"}
         Image.objects.get_or_create(key=letter * 64, defaults=known)
     logged = tuple(Observation(f"{letter} <b>", activation, letter * 64) for activation, letter in images)
-    transcript.append(run.pk, "experiment", as_json(experiment()))
+    transcript.append(run.pk, "experiment", experiment())
     ended = ExperimentEnded(1, 1, "ok", (LogEntry(logged, ""),))
-    transcript.append(run.pk, "result", as_json(ended))
+    transcript.append(run.pk, "result", ended)
 
 
 def test_an_empty_installation_says_what_will_stand_here_and_offers_the_one_action(as_owner: Client) -> None:
@@ -72,8 +72,8 @@ def test_a_viewer_of_an_empty_installation_is_offered_nothing_they_may_not_do(cl
 
 def test_it_shows_what_runs_with_the_latest_words_and_progress(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="What <i>is</i> it?", status="running", started=timezone.now())
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(1, prose="**Red** balls come first.")))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(1, prose="**Red** balls come first."))
     text = page(as_owner)
     for words in ("What &lt;i&gt;is&lt;/i&gt; it?", "Red balls come first.", "<b>1</b> of 25", "Running"):
         assert words in text
@@ -165,7 +165,7 @@ def test_an_open_page_is_sent_only_what_has_changed(as_owner: Client, owner: Use
     known = seen(page(as_owner))
     assert [each.partition(":")[0] for each in known] == ["now", "recent", "waiting", "workers"]
     assert as_owner.get("/", {"seen": known}, headers=HTMX).status_code == 204
-    transcript.append(run.pk, "blocked", {"round": 1, "reason": "No key."})
+    transcript.append(run.pk, "blocked", Blocked(1, "No key."))
     text = as_owner.get("/", {"seen": known}, headers=HTMX).content.decode()
     assert re.findall(r'id="area-(\w+)" hx-swap-oob="true"', text) == ["now", "waiting"]
     assert "No key." in text
@@ -184,7 +184,7 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
 ) -> None:
     for number in range(count):
         running = make_run(owner, status="running")
-        transcript.append(running.pk, "reply", as_json(replied(1)))
+        transcript.append(running.pk, "reply", replied(1))
         make_run(owner, status="waiting", reason="No key.")
         done = make_run(owner)
         observe(done, (float(number), "a"))

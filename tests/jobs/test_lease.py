@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.models import Run
-from tests.support.builders import as_json, make_run, started
+from tests.support.builders import make_run, started
 from workers.jobs import lease
 
 
@@ -71,5 +71,5 @@ def test_it_counts_claims_until_an_event_is_recorded(owner: User) -> None:
         assert lease.claim(run.pk)
         Run.objects.update(lease_expires=None)
     assert Run.objects.get().claims == 3
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     assert Run.objects.get().claims == 0

@@ -17,7 +17,7 @@ from experiments.reviews import actions, rubric
 from tests.conftest import member
 from tests.support import builders
 from tests.support.api_world import Script, fill
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
 
 pytestmark = pytest.mark.django_db
 FULL = {"supported": "4", "specific": "3", "complete": "5", "confounds": "2", "samples": "1", "verdict": "reject"}
@@ -203,7 +203,7 @@ def test_a_run_that_went_on_is_told_with_what_is_new(first, owner):
     client = signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     seen = run.last_seq
-    transcript.append(run.pk, "reply", as_json(builders.replied(2)) | {"hypotheses": []})
+    transcript.append(run.pk, "reply", builders.replied(2))
     assert send(client, f"{address}hold/").json()["seq"] == seen + 1
     told = send(client, f"{address}submit/", **FULL, seq=seen).json()
     assert told["problem"] == "run"

@@ -15,7 +15,7 @@ from redis import Redis
 from experiments.core import notify, transcript
 from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from tests.runs.test_query_form import GOOD
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
 from tests.support.pictures import stored
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
@@ -136,7 +136,7 @@ def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client,
     raw, masked = stored("red"), stored("darkred")
     Exemplar.objects.create(profile=profile, rank=1, activation=36.92, image_id=raw, masked_id=masked)
     run = make_run(owner)
-    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("", ("red balls",)))))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("", ("red balls",))))
     text = picker(as_owner)
     assert f'<a class="frame" href="/images/{raw}/"><img src="/images/{masked}/thumb-160.webp"' in text
     assert f'data-raw-small="/images/{raw}/thumb-160.webp"' in text

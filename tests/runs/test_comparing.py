@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from experiments.models import Run
 from experiments.runs.comparing import comparison
 from experiments.runs.comparing.comparison import MINUS
 from experiments.runs.comparing.pages import MOST
-from tests.support.builders import as_json, experiment, make_run, replied
+from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended
 from workers.record.replies import Conclusion, Hypothesis
@@ -28,10 +29,10 @@ def ran(owner: User, best: float = 4.0, rounds: int = 1, words: str = "Look.", *
     run = make_run(owner, **fields)
     for n in range(1, rounds + 1):
         said = replied(n, prose=words, hypotheses=(Hypothesis(1, "It likes red."),))
-        transcript.append(run.pk, "reply", as_json(said))
-        transcript.append(run.pk, "experiment", as_json(experiment(n)))
+        transcript.append(run.pk, "reply", said)
+        transcript.append(run.pk, "experiment", experiment(n))
         result = logged(seen(f"picture {n}", best, "red"), number=n, threshold=3.0)
-        transcript.append(run.pk, "result", as_json(result) | {"round": n})
+        transcript.append(run.pk, "result", replace(result, round=n))
     run.refresh_from_db()
     return run
 
@@ -98,7 +99,7 @@ def test_a_difference_has_a_sign_or_is_none(value: float | None, base: float | N
 def test_conclusions_stand_side_by_side(as_owner: Client, owner: User) -> None:
     one, two = ran(owner), ran(owner)
     end = Ended("", Conclusion("Red <b>things</b>.", ("red balls",)))
-    transcript.append(one.pk, "concluded", as_json(end))
+    transcript.append(one.pk, "concluded", end)
     text = page(as_owner, two, one)
     assert columns(text) == [two.pk, one.pk]
     assert lines(text)["Labels"] == ["none", "red balls"]
@@ -109,7 +110,7 @@ def test_conclusions_stand_side_by_side(as_owner: Client, owner: User) -> None:
 
 def test_rounds_are_aligned_and_one_that_a_run_has_not_is_said(as_owner: Client, owner: User) -> None:
     one, two = ran(owner, rounds=1), ran(owner, rounds=2)
-    transcript.append(one.pk, "cancelled", transcript.end("Stopped."))
+    transcript.append(one.pk, "cancelled", Ended("Stopped."))
     text = page(as_owner, one, two)
     assert parts(text) == {f"round-{n}": ["words", "hypotheses", "programs", "images"] for n in (1, 2)}
     second = text[text.index('id="round-2"') :]

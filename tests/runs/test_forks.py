@@ -22,7 +22,7 @@ from experiments.runs.forks import relatives
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
 from tests.runs.test_steering import Meanwhile
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
 from workers.jobs import forking
 from workers.jobs import laboratory as place
@@ -136,11 +136,11 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
     parent = make_run(owner, model="tiny", layer="patches", unit=0, toolset="tiny")
     Run.objects.filter(pk=parent.pk).update(backbone="tiny")
     parent.refresh_from_db()
-    transcript.append(parent.pk, "started", as_json(started()))
-    transcript.append(parent.pk, "reply", as_json(replied(1, heard=1)))
+    transcript.append(parent.pk, "started", started())
+    transcript.append(parent.pk, "reply", replied(1, heard=1))
     actions.send_note(Actor(owner), parent.pk, "Before the second.")
     actions.send_note(Actor(owner), parent.pk, "While the second was written.")
-    transcript.append(parent.pk, "reply", as_json(replied(2, heard=3)))
+    transcript.append(parent.pk, "reply", replied(2, heard=3))
     parent.refresh_from_db()
     here["backbone"] = Seeing("", CONCLUSION)
     fork = play(forked(parent, 1, owner))
@@ -155,8 +155,8 @@ def test_a_round_that_does_not_exist_is_told(owner: User) -> None:
     run = make_run(owner)
     with pytest.raises(ActionRefused, match="has no round yet"):
         relatives.cut(run, 1)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(code="tools.display('hello')")))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(code="tools.display('hello')"))
     run.refresh_from_db()
     with pytest.raises(ActionRefused, match=r"has no round 2\. It has round 1\."):
         relatives.cut(run, 2)
@@ -164,8 +164,8 @@ def test_a_round_that_does_not_exist_is_told(owner: User) -> None:
         relatives.cut(run, 0)
     with pytest.raises(ActionRefused, match="is not over"):
         relatives.cut(run, 1)
-    transcript.append(run.pk, "experiment", as_json(experiment()))
-    transcript.append(run.pk, "cancelled", as_json(Ended("Stopped.")))
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
     run.refresh_from_db()
     with pytest.raises(ActionRefused, match="is not over"):
         relatives.cut(run, 1)
@@ -304,11 +304,11 @@ def test_a_fork_stands_beside_its_parent_round_by_round(owner: User) -> None:
 def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) -> None:
     known = {"model": "tiny", "layer": "patches", "unit": 0, "toolset": "tiny", "backbone": "tiny"}
     run = make_run(owner, **known)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "failed", as_json(Ended("Why.")))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "failed", Ended("Why."))
     actions.resume(Actor(owner), run.pk)
-    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",)))))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("Red.", ("red",))))
     copy = make_run(owner)
-    steps = [transcript.Step(each.kind, each.payload, each.time) for each in run.events.order_by("seq")]
+    steps = [transcript.Step(each.kind, each.content, each.time) for each in run.events.order_by("seq")]
     transcript.replay(copy, steps)()
     assert (kinds(copy), copy.status, copy.labels) == (kinds(run), "concluded", ["red"])

@@ -12,15 +12,16 @@ from experiments.models import AuditEntry, HumanReply, Run
 from experiments.models.api_token import Scope
 from tests.conftest import member
 from tests.support.api_world import Script
-from tests.support.builders import as_json, make_run, started
+from tests.support.builders import make_run, started
+from workers.record.decoding import decode
 
 
 @pytest.fixture
 def run(owner: User) -> Run:
     """A run that waits for the reply of its first round."""
     run = make_run(owner, backbone="person")
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "waiting_for_person", {"round": 1})
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "waiting_for_person", decode("waiting_for_person", {"round": 1}))
     return Run.objects.get(pk=run.pk)
 
 

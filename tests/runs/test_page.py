@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.models import Run
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
@@ -27,11 +27,11 @@ def run(owner: User) -> Run:
 
 def tell(run: Run) -> None:
     """A short, whole story."""
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(code="tools.display('hello')")))
-    transcript.append(run.pk, "experiment", as_json(experiment()))
-    transcript.append(run.pk, "result", as_json(logged(seen("a red ball", 38.4, "red"), threshold=30.0)))
-    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("It likes red.", ("red balls",)))))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(code="tools.display('hello')"))
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "result", logged(seen("a red ball", 38.4, "red"), threshold=30.0))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("It likes red.", ("red balls",))))
 
 
 def test_a_fresh_run_says_what_it_waits_for(as_owner: Client, run: Run) -> None:
@@ -88,7 +88,7 @@ def test_stopping_a_run_that_has_ended_changes_nothing(as_owner: Client, run: Ru
 
 
 def test_a_failed_run_says_what_happened_what_was_kept_and_what_to_do(as_owner: Client, run: Run) -> None:
-    transcript.append(run.pk, "failed", as_json(Ended("The key was refused.")))
+    transcript.append(run.pk, "failed", Ended("The key was refused."))
     text = as_owner.get(f"/runs/{run.pk}/").content.decode()
     assert "The key was refused." in text
     assert "What was kept:" in text

@@ -10,7 +10,7 @@ from django.test import Client
 
 from experiments.core import transcript, worker_status
 from experiments.models import Run, VisionModelRow
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 
@@ -29,7 +29,7 @@ def test_an_empty_list_says_what_will_stand_there_and_offers_the_one_action(as_o
 
 def test_it_shows_question_system_status_labels_and_owner(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="What excites it?")
-    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red balls",)))))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("Red.", ("red balls",))))
     text = page(as_owner)
     for words in (
         "What excites it?",
@@ -44,7 +44,7 @@ def test_it_shows_question_system_status_labels_and_owner(as_owner: Client, owne
 
 def test_what_people_and_models_wrote_is_text_and_nothing_else(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="<script>alert(1)</script>")
-    transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("", ("<img src=x onerror=alert(1)>",)))))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("", ("<img src=x onerror=alert(1)>",))))
     text = page(as_owner)
     assert "<script>alert" not in text
     assert "<img src=x" not in text
@@ -54,7 +54,7 @@ def test_what_people_and_models_wrote_is_text_and_nothing_else(as_owner: Client,
 def test_it_finds_runs_by_status_and_words(as_owner: Client, owner: User) -> None:
     make_run(owner, question="First question", unit=31)
     done = make_run(owner, question="Second question")
-    transcript.append(done.pk, "concluded", as_json(Ended("", Conclusion("", ("purple snowmen",)))))
+    transcript.append(done.pk, "concluded", Ended("", Conclusion("", ("purple snowmen",))))
     assert "Second question" not in page(as_owner, "?status=active")
     assert "First question" not in page(as_owner, "?status=concluded")
     assert "First question" not in page(as_owner, "?q=snowmen")
@@ -89,7 +89,7 @@ def test_htmx_gets_the_list_alone_which_asks_more_often_while_runs_are_alive(as_
     text = page(as_owner, **{"HX-Request": "true"})
     assert text.lstrip().startswith('<div id="run-list"')
     assert "every 3s" in text
-    transcript.append(run.pk, "cancelled", as_json(Ended("Stopped.")))
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
     assert "every 20s" in page(as_owner, **{"HX-Request": "true"})
 
 

@@ -23,7 +23,7 @@ from experiments.core.actors import Actor
 from experiments.models import Run
 from experiments.runs.steering import actions
 from experiments.urls import websocket_urlpatterns
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended, Payload
 
@@ -95,7 +95,7 @@ class Viewer:
 
 
 async def tell(run: Run, kind: str, payload: Payload) -> None:
-    await sync_to_async(transcript.append)(run.pk, kind, as_json(payload))
+    await sync_to_async(transcript.append)(run.pk, kind, payload)
 
 
 async def test_a_late_viewer_gets_everything_in_order_and_then_what_happens(

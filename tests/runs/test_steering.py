@@ -21,7 +21,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, OutOfDate
 from experiments.models import AuditEntry, Run
 from experiments.runs.steering import actions
-from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from tests.support.builders import experiment, make_run, replied, result, started
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
 from workers.jobs import laboratory as place
 from workers.jobs import lease, recovery
@@ -133,8 +133,8 @@ def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: Actor) -> N
 @pytest.mark.parametrize("kind", ["failed", "cancelled"])
 def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: Actor, kind: str) -> None:
     run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, kind, as_json(Ended("Why.")))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, kind, Ended("Why."))
     assert actions.resume(by, run.pk)
     run = play(run)
     assert kinds(run) == ["started", kind, "resumed", "reply", "experiment", "result", "reply", "concluded"]
@@ -179,8 +179,8 @@ def test_a_note_made_while_the_conclusion_is_written_keeps_the_run_going(owner: 
 
 def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(conclusion=Conclusion("Red."), heard=1)))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(conclusion=Conclusion("Red."), heard=1))
     claimed = lease.claim(run.pk)
     assert claimed
     run_log = DatabaseRunLog(claimed, ImagesInDatabase(), Flag())
@@ -211,7 +211,7 @@ def test_the_same_note_sent_twice_is_said_once(owner: User, by: Actor) -> None:
 @pytest.mark.parametrize(("kind", "says"), [("concluded", "Fork it"), ("failed", "Resume the run")])
 def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
-    transcript.append(run.pk, kind, as_json(Ended("Why.")))
+    transcript.append(run.pk, kind, Ended("Why."))
     with pytest.raises(ActionRefused, match=f"Nobody would hear this. {says}"):
         actions.send_note(by, run.pk, "And on snow?")
     assert kinds(run) == [kind]

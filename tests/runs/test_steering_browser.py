@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from experiments.core import transcript
 from tests.house.test_frame_browser import CHROMIUM, FLAGS
-from tests.support.builders import as_json, make_run, replied, started
+from tests.support.builders import make_run, replied, started
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 
@@ -30,8 +30,8 @@ def test_a_run_is_steered_without_losing_a_word(live_server: Any, client: Client
     client.force_login(owner)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     run = make_run(owner)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(heard=1)))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(heard=1))
     with sync_playwright() as playwright:
         context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
         context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
@@ -40,7 +40,7 @@ def test_a_run_is_steered_without_losing_a_word(live_server: Any, client: Client
         limits_change_in_place(page)
         a_note_is_sent_with_the_keyboard(page)
         a_draft_outlives_the_page(page)
-        elsewhere(lambda: transcript.append(run.pk, "concluded", as_json(Ended("", Conclusion("Red.", ("red",))))))
+        elsewhere(lambda: transcript.append(run.pk, "concluded", Ended("", Conclusion("Red.", ("red",)))))
         refused_words_stay_and_go_with_a_fork(page)
     assert [event.kind for event in run.events.order_by("seq")][2:] == ["limits", "note", "concluded"]
     assert run.events.get(kind="limits").payload["limits"]["rounds"] == 30

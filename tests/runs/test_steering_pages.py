@@ -17,7 +17,8 @@ from experiments.models import Run
 from experiments.models.api_token import Scope
 from experiments.runs.steering import actions
 from tests.support.api_world import Script
-from tests.support.builders import as_json, make_run, replied, started
+from tests.support.builders import make_run, replied, started
+from workers.record.decoding import decode
 from workers.record.events import Blocked, Ended, Reminder
 from workers.record.statuses import Status
 
@@ -60,7 +61,7 @@ def kinds(run: Run) -> list[str]:
     ],
 )
 def test_the_page_offers_what_can_be_done(as_owner: Client, run: Run, kind: str, payload: Any, may: str) -> None:
-    transcript.append(run.pk, kind, as_json(payload) if payload else {"round": 1, "who": "owner"})
+    transcript.append(run.pk, kind, payload or decode(kind, {"round": 1, "who": "owner"}))
     assert f'data-steers data-may="{may}"' in shown(as_owner, run)
 
 
@@ -92,7 +93,7 @@ def test_lists_say_that_a_run_pauses(as_owner: Client, run: Run) -> None:
 
 
 def test_what_cannot_be_done_is_said(as_owner: Client, run: Run) -> None:
-    transcript.append(run.pk, "concluded", as_json(Ended()))
+    transcript.append(run.pk, "concluded", Ended())
     response = as_owner.post(f"/runs/{run.pk}/pause/", headers=HX)
     assert response.status_code == 409
     assert "There is nothing to pause." in json.loads(response["HX-Trigger"])["toast"]["words"]
@@ -112,8 +113,8 @@ def test_a_note_stands_in_the_transcript_with_its_author_and_as_text(as_owner: C
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["with scripts", "without"])
 def test_a_note_that_nobody_would_hear_stays_in_its_box(as_owner: Client, run: Run, headers: dict[str, str]) -> None:
-    transcript.append(run.pk, "reply", as_json(replied()))
-    transcript.append(run.pk, "concluded", as_json(Ended()))
+    transcript.append(run.pk, "reply", replied())
+    transcript.append(run.pk, "concluded", Ended())
     response = as_owner.post(f"/runs/{run.pk}/note/", {"text": "And <snow>?"}, headers=headers)
     page = response.content.decode()
     assert response.status_code == 409
@@ -204,7 +205,7 @@ def test_asking_again_what_is_not_there_is_a_new_query(as_owner: Client, run: Ru
 
 def test_many_runs_are_paused_and_had_go_on(as_owner: Client, owner: User) -> None:
     runs = [make_run(owner) for _ in range(3)]
-    transcript.append(runs[2].pk, "concluded", as_json(Ended()))
+    transcript.append(runs[2].pk, "concluded", Ended())
     for action, status in (("pause", "paused"), ("resume", "queued")):
         form = {"action": action, "run": [run.pk for run in runs], "sure": "yes"}
         page = as_owner.post("/runs/act/", form, follow=True).content.decode()
@@ -232,10 +233,10 @@ def test_scripts_pause_note_and_resume(script: Script, run: Run) -> None:
 
 
 def test_scripts_are_told_what_cannot_be_done(script: Script, run: Run) -> None:
-    transcript.append(run.pk, "reminder", as_json(Reminder(1, "final_answer", "Conclude.")))
+    transcript.append(run.pk, "reminder", Reminder(1, "final_answer", "Conclude."))
     refused = script.post(f"/runs/{run.pk}/notes", {"text": "And snow?"})
     assert (refused.status_code, "final answer" in refused.json()["detail"]) == (409, True)
-    transcript.append(run.pk, "concluded", as_json(Ended()))
+    transcript.append(run.pk, "concluded", Ended())
     for name, body in (("pause", None), ("resume", None), ("forks", {"round": 1})):
         assert script.post(f"/runs/{run.pk}/{name}", body).status_code == 409
 

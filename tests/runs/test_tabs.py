@@ -14,7 +14,7 @@ from experiments.display.rounds import Step, step_size, steps
 from experiments.models import Hypothesis, Run
 from experiments.runs.page import activations, cost, evidence, hypotheses
 from experiments.runs.page.tabs import TABS
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from tests.support.long_run import long_run
 from tests.support.pictures import logged, seen
 from workers.record import events
@@ -80,10 +80,10 @@ def test_nothing_in_a_run_becomes_markup(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question=HOSTILE)
     hypothesis = events.Hypothesis(1, HOSTILE, "supported", HOSTILE)
     bad = Observation(HOSTILE, 3.0, seen("a", 1.0, "red").image, None, "generated", HOSTILE)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "reply", as_json(replied(prose=HOSTILE, text=HOSTILE, hypotheses=(hypothesis,))))
-    transcript.append(run.pk, "experiment", as_json(experiment()))
-    transcript.append(run.pk, "result", as_json(logged(bad, output=HOSTILE, error=HOSTILE)))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "reply", replied(prose=HOSTILE, text=HOSTILE, hypotheses=(hypothesis,)))
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "result", logged(bad, output=HOSTILE, error=HOSTILE))
     for tab in TABS:
         page = shown(as_owner, run, f"tab={tab}")
         assert "<script>alert" not in page
@@ -199,15 +199,15 @@ def test_words_that_say_nothing_name_no_image() -> None:
 
 def test_cost_adds_up_by_round_and_step(owner: User) -> None:
     run = make_run(owner, limits={"rounds": 5, "tokens": 2_000, "cost": None, "seconds": 30})
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     for number in (1, 2):
         reply = replied(number, usage=Usage(100, 20, 0.5), seconds=4.0)
-        transcript.append(run.pk, "reply", as_json(reply))
-        transcript.append(run.pk, "experiment", as_json(experiment(number)))
+        transcript.append(run.pk, "reply", reply)
+        transcript.append(run.pk, "experiment", experiment(number))
         transcript.append(
             run.pk,
             "result",
-            as_json(logged(number=number, usage=Usage(30, 0, 0.25), seconds=1.0, tool_seconds=2.0)),
+            logged(number=number, usage=Usage(30, 0, 0.25), seconds=1.0, tool_seconds=2.0),
         )
     run.refresh_from_db()
     told = cost.read(run, {})
@@ -231,7 +231,7 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
 
 def test_a_scripted_run_says_why_it_took_no_dollars(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
-    transcript.append(run.pk, "reply", as_json(replied(usage=Usage(), seconds=1.0)))
+    transcript.append(run.pk, "reply", replied(usage=Usage(), seconds=1.0))
     assert "No tokens and no dollars: the scripted scientist is a program" in shown(as_owner, run, "tab=cost")
 
 
@@ -253,7 +253,7 @@ async def test_all_events_are_a_file_of_json_lines(async_client: AsyncClient, tr
 
     user = await sync_to_async(member)("reader", "VIEWER")
     run = await sync_to_async(make_run)(user)
-    for payload in (("started", as_json(started())), ("cancelled", as_json(Ended("Stopped. \N{SNOWMAN}")))):
+    for payload in (("started", started()), ("cancelled", Ended("Stopped. \N{SNOWMAN}"))):
         await sync_to_async(transcript.append)(run.pk, *payload)
     await async_client.aforce_login(user)
     response = await async_client.get(f"/runs/{run.pk}/events.jsonl")

@@ -19,7 +19,8 @@ from experiments.models import ApiToken, Run
 from experiments.runs.events import waiting
 from maia_web.asgi import application
 from tests.support import builders
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
+from workers.record.events import Ended
 
 PATIENCE = 90
 """Seconds that a busy machine may take."""
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def run(owner: User) -> Run:
     made = make_run(owner)
-    transcript.append(made.pk, "started", as_json(builders.started()))
+    transcript.append(made.pk, "started", builders.started())
     return made
 
 
@@ -80,7 +81,7 @@ async def elsewhere(act: Callable[..., Any], *given: Any) -> None:
 
 
 def end_of(run: Run) -> None:
-    transcript.append(run.pk, "cancelled", transcript.end("Stopped."))
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
 
 
 async def test_what_is_there_is_told_at_once(run: Run, token: str, redis_url: str) -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from experiments.core import notify, transcript
 from experiments.display import events
 from experiments.models import Run
-from tests.support.builders import as_json, started
+from tests.support.builders import started
 from tests.support.provider import Provider, prices, refuses, says
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, here, install, kinds, play, tiny_run
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MissingPart
@@ -47,8 +47,8 @@ def shown(client: Client, run: Run) -> str:
 def waiting(owner: User, **fields: Any) -> Run:
     """A run whose provider refused the first reply."""
     run = tiny_run(owner, Seeing([NO_CREDIT, CONCLUSION]), **fields)
-    transcript.append(run.pk, "started", as_json(started()))
-    transcript.append(run.pk, "blocked", as_json(Blocked(1, str(NO_CREDIT))))
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "blocked", Blocked(1, str(NO_CREDIT)))
     return Run.objects.get(pk=run.pk)
 
 
@@ -120,7 +120,7 @@ def test_stopping_a_run_that_waits_ends_it_at_once(owner: User, as_owner: Client
 
 def test_a_run_that_was_stopped_when_its_provider_refused_ends_instead_of_waiting(owner: User) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION), cancel_requested=True)
-    transcript.append(run.pk, "blocked", as_json(Blocked(1, "No credit.")))
+    transcript.append(run.pk, "blocked", Blocked(1, "No credit."))
     run.refresh_from_db()
     assert (run.status, kinds(run)) == (Status.CANCELLED, ["cancelled"])
 

@@ -16,7 +16,7 @@ from experiments.core.search_index.texts import PIECE, passage_of
 from experiments.models import Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from experiments.models.search_text import Kind
 from experiments.search import finding, runs
-from tests.support.builders import as_json, experiment, make_run, replied, started
+from tests.support.builders import experiment, make_run, replied, started
 from workers.record.events import Ended, ExperimentEnded
 from workers.record.experiments import LogEntry
 from workers.record.experiments import Observation as Logged
@@ -67,7 +67,7 @@ def whole_run(run: Run) -> Run:
         ),
     ]
     for kind, payload in steps:
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     return run
 
 
@@ -155,7 +155,7 @@ def test_all_words_must_occur_and_phrases_as_they_stand(way: str, run: Run) -> N
 
 def test_long_texts_are_found_to_their_end_and_across_their_pieces(way: str, run: Run) -> None:
     words = " ".join(f"word{number}" for number in range(2_000))
-    transcript.append(run.pk, "reply", as_json(replied(prose=words)))
+    transcript.append(run.pk, "reply", replied(prose=words))
     assert SearchText.objects.filter(kind=Kind.REPLY).count() > len(words) / PIECE
     for number in range(0, 1_999, 53):
         assert said(f'"word{number} word{number + 1}"'), number
@@ -274,7 +274,7 @@ def test_deleted_runs_are_found_no_more(way: str, run: Run) -> None:
 def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_number(owner: User, run: Run) -> None:
     other = make_run(owner, question="Why red?", model="hf:resnet", unit=31)
     conclusion = Conclusion("Sleds, mostly.", ("purple snowmen",))
-    transcript.append(run.pk, "concluded", as_json(Ended("", conclusion)))
+    transcript.append(run.pk, "concluded", Ended("", conclusion))
     say(other, "a purple ball")
 
     def matching(typed: str) -> set[int]:

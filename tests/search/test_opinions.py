@@ -20,7 +20,7 @@ from experiments.search import finding
 from tests.conftest import member
 from tests.exchange.test_bundles import full_run
 from tests.reviews.test_writing import queue_of, submit, taken
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
 from workers.record.events import Note
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +77,7 @@ def places(client: Client, typed: str) -> list[tuple[str, str]]:
 def test_notes_comments_and_tags_are_found_where_they_stand(way: None, owner: User, as_owner: Client) -> None:
     run = full_run(owner)
     alive = make_run(owner)
-    transcript.append(alive.pk, "note", as_json(Note(1, "owner", "Look at the снег, please.")))
+    transcript.append(alive.pk, "note", Note(1, "owner", "Look at the снег, please."))
     note = comment(run, as_owner, "This is circular.")
     experiment, image = run.experiments.get(), Observation.objects.filter(run=run).earliest("pk")
     for row in (run, experiment, image):

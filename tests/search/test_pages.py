@@ -17,7 +17,7 @@ from experiments.search import finding
 from tests.conftest import member
 from tests.reviews.test_writing import queue_of
 from tests.search.test_finding import say
-from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from tests.support.builders import experiment, make_run, replied, result, started
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def jump(client: Client, typed: str) -> str:
 
 
 def test_a_hit_is_marked_and_leads_to_its_event(as_owner: Client, run: Run) -> None:
-    transcript.append(run.pk, "reply", as_json(replied(prose="It likes Pélicans.")))
+    transcript.append(run.pk, "reply", replied(prose="It likes Pélicans."))
     text = page(as_owner, q="pelicans")
     assert "It likes <mark>Pélicans</mark>." in text
     assert f"/runs/{run.pk}/?at=1#e1" in text
@@ -50,7 +50,7 @@ def test_a_hit_is_marked_and_leads_to_its_event(as_owner: Client, run: Run) -> N
 def test_a_hit_in_a_title_shows_its_image(as_owner: Client, run: Run) -> None:
     key = Image.objects.create(key="c" * 64, width=8, height=8, origin="generated").key
     for kind, payload in (("started", started()), ("experiment", experiment()), ("result", result(images=(key,)))):
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     text = page(as_owner, q="image 1")
     assert f'<img src="/images/{key}' in text
     assert "#e3" in text
@@ -165,7 +165,7 @@ def test_the_palette_answers_anything_that_is_typed(as_owner: Client, run: Run) 
 
 def test_a_new_question_is_found_at_once_and_once(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="Does it see umbrellas?")
-    transcript.append(run.pk, "started", as_json(started()))
+    transcript.append(run.pk, "started", started())
     assert SearchText.objects.filter(run=run).count() == 1
     assert "<mark>umbrellas</mark>" in page(as_owner, q="umbrellas")
 

@@ -33,7 +33,8 @@ from experiments.models import (
 )
 from experiments.models.api_token import Scope
 from tests.support import builders
-from tests.support.builders import as_json, make_run
+from tests.support.builders import make_run
+from workers.record.replies import Hypothesis
 
 KEY = "e" * 64
 PNG = b"\x89PNG\r\n\x1a\n not really"
@@ -82,12 +83,11 @@ def fill(owner: User) -> World:
 
 def told_run(owner: User) -> Run:
     run = make_run(owner, unit=1)
-    hypothesis = {"number": 1, "text": "It likes red.", "status": "open", "reason": ""}
-    reply = as_json(builders.replied()) | {"hypotheses": [hypothesis]}
-    transcript.append(run.pk, "started", as_json(builders.started()))
+    reply = builders.replied(hypotheses=(Hypothesis(1, "It likes red."),))
+    transcript.append(run.pk, "started", builders.started())
     transcript.append(run.pk, "reply", reply)
-    transcript.append(run.pk, "experiment", as_json(builders.experiment()))
-    transcript.append(run.pk, "result", as_json(builders.result(images=(KEY, KEY, KEY))))
+    transcript.append(run.pk, "experiment", builders.experiment())
+    transcript.append(run.pk, "result", builders.result(images=(KEY, KEY, KEY)))
     run.refresh_from_db()
     return run
 

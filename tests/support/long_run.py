@@ -109,9 +109,9 @@ def write(run: Run, told: list[tuple[str, dict[str, Any]]]) -> None:
     made = Experiment.objects.bulk_create((experiment_row(run, *result) for result in results), batch_size=500)
     Observation.objects.bulk_create(
         (
-            projections.observation_row(experiment, position, observation, BEFORE)
-            for experiment, (_, payload) in zip(made, results, strict=True)
-            for position, observation in enumerate(payload["entries"][0]["observations"], 1)
+            projections.observation_row(experiment, position, logged, BEFORE)
+            for experiment, row in zip(made, (row for row in rows if row.kind == "result"), strict=True)
+            for position, logged in enumerate(row.content.observations, 1)
         ),
         batch_size=1000,
     )

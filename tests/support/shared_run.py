@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from experiments.core import transcript
 from experiments.models import Comment, Run, Share, Thread
 from tests.conftest import member
-from tests.support.builders import as_json, experiment, make_run, replied, result, started
+from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 from workers.record.events import Blocked, Forked, HandedOver, LimitsChanged, Note, Paused, Payload, Resumed, Retrying
@@ -31,7 +31,7 @@ def picture(shade: int) -> str:
 
 def keep(run: Run, *steps: tuple[str, Payload]) -> None:
     for kind, payload in steps:
-        transcript.append(run.pk, kind, as_json(payload))
+        transcript.append(run.pk, kind, payload)
     run.refresh_from_db()
 
 
@@ -56,10 +56,10 @@ def eventful_run() -> Run:
         ("note", Note(1, who, "Look at <b>blue</b>.")),
         ("limits", LimitsChanged(1, who, "more time", Limits(rounds=30), Limits())),
         ("handover", HandedOver(1, who, "person", label="a person")),
-        ("reply", replied(2, author=who, prose="I looked myself.")),
+        ("reply", replied(2, author=who, prose="I looked myself.", by_person=True)),
         ("forked", Forked(2, who, 999, {"seed": "7"})),
         ("handover", HandedOver(2, who, "openai", label="gpt-4o")),
-        ("reply", replied(3, author="owner-login", prose="Sent before it was handed over.")),
+        ("reply", replied(3, author="owner-login", by_person=True, prose="Sent before it was handed over.")),
     )
     return run
 

@@ -22,7 +22,7 @@ from experiments.units.evidence import content, holds
 from experiments.units.pages import LABELS, RUNS
 from experiments.units.states import State, counted, states
 from tests.runs.test_asking_pages import waiting_in
-from tests.support.builders import as_json, experiment, make_run, replied
+from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen, stored
 from workers.record.events import Ended
 from workers.record.experiments import Observation
@@ -70,10 +70,10 @@ def concluded(owner: User, number: int = 7) -> Run:
         seen("a blue cube", 3.0, "blue"),
         Observation(MARKUP, 0.25, stored("grey"), None, "edited", original=red.image),
     )
-    transcript.append(run.pk, "reply", as_json(replied()))
-    transcript.append(run.pk, "experiment", as_json(experiment()))
-    transcript.append(run.pk, "result", as_json(logged(red, dull, blue, edit)))
-    transcript.append(run.pk, "concluded", as_json(Ended("done", Conclusion("Red balls.", ("red balls",), "", ""))))
+    transcript.append(run.pk, "reply", replied())
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "result", logged(red, dull, blue, edit))
+    transcript.append(run.pk, "concluded", Ended("done", Conclusion("Red balls.", ("red balls",), "", "")))
     return run
 
 

@@ -10,7 +10,6 @@ import base64
 import logging
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path
@@ -169,24 +168,7 @@ def listed(names: Sequence[str]) -> str:
 
 def laboratory() -> Laboratory:
     """What reading needs of the laboratory."""
-    return Laboratory(payload, decode, parse)
-
-
-def payload(kind: str, data: Any) -> dict[str, Any]:
-    """The payload of an event with all its fields. Raises ValueError."""
-    import msgspec
-
-    from workers.record.decoding import decode
-    from workers.record.events import KINDS
-
-    if kind not in KINDS:
-        raise ValueError("there is no such kind of event")
-    try:
-        # `asdict` rather than `to_json`: fields left to their defaults count too.
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(asdict(decode(kind, data))))
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
-    return data if found == data else found  # 3600 stays 3600 where 3600.0 is the same
+    return Laboratory(decode, parse)
 
 
 def decode(data: bytes) -> Decoded:

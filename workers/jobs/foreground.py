@@ -17,6 +17,7 @@ from experiments.models import Dataset, Run, VisionModelRow
 from workers.errors import LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.console import Console, ConsoleRunLog
+from workers.record.events import Paused
 
 RETRY_SECONDS = 1.0
 
@@ -69,7 +70,7 @@ def investigate(run: Run, console: Console) -> Run:
 def rest(claimed: Run) -> None:
     """Record that the run is paused, by its owner: Ctrl+C, wherever in a round that was."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
-    pause = {"round": rounds, "who": person(claimed.owner)}
+    pause = Paused(rounds, person(claimed.owner))
     with suppress(transcript.LeaseLost, transcript.RunEnded):  # somebody else was first
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 

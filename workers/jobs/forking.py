@@ -8,18 +8,18 @@ experiments left. Usage is not: it is counted in the parent. The copies bear the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from django.db import transaction
 from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.transcript import Step
-from experiments.models import Event, Run
+from experiments.models import Run
 from workers.errors import LeaseLost, RequestError
 from workers.jobs.run_log import DatabaseRunLog
-from workers.record.decoding import encode
-from workers.record.events import Forked, Note, Payload, Started
+from workers.record.events import ExperimentEnded, Forked, Note, Payload, Reminder, Replied, Started
+from workers.record.limits import Usage
 
 COPIED = ("reply", "experiment", "result", "reminder", "note")
 
@@ -53,9 +53,7 @@ def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
 
 
 def step(kind: str, payload: Payload) -> Step:
-    data = encode(payload)
-    assert isinstance(data, dict)
-    return Step(kind, data, timezone.now())
+    return Step(kind, payload, timezone.now())
 
 
 def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
@@ -63,19 +61,20 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
     for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
-        if event.payload.get("reason") == "final_answer":  # its own limits hold for the fork
+        if getattr(event.content, "reason", "") == "final_answer":  # its own limits hold for the fork
             continue
         last += 1
         heard[event.seq] = last
-        state = bytes(states.get(event.payload["number"], b"")) if event.kind == "result" else b""
-        yield Step(event.kind, copied(event, heard), timezone.now(), state)
+        state = bytes(states.get(event.number, b"")) if event.kind == "result" else b""
+        yield Step(event.kind, copied(event.content, heard), timezone.now(), state)
 
 
-def copied(event: Event, numbers: dict[int, int]) -> dict[str, Any]:
+def copied(payload: Payload, numbers: dict[int, int]) -> Payload:
     """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
-    payload = dict(event.payload)
-    if "usage" in payload:
-        payload["usage"] = dict.fromkeys(payload["usage"], 0) | {"priced": True}
-    if known := payload.get("heard"):
-        payload["heard"] = max((new for old, new in numbers.items() if old <= known), default=min(numbers.values()) - 1)
+    match payload:
+        case Replied() if payload.heard:
+            known = (new for old, new in numbers.items() if old <= payload.heard)
+            return replace(payload, usage=Usage(), heard=max(known, default=min(numbers.values()) - 1))
+        case Replied() | ExperimentEnded() | Reminder():
+            return replace(payload, usage=Usage())
     return payload

@@ -17,7 +17,6 @@ from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
-from workers.record.decoding import decode, encode
 from workers.record.events import Event, ExperimentEnded, Note, Payload
 from workers.record.experiments import LogEntry
 
@@ -46,7 +45,7 @@ class DatabaseRunLog:
 
     def events(self) -> Sequence[Event]:
         while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
-            self.known += [Event(row.seq, row.kind, decode(row.kind, row.payload)) for row in rows]
+            self.known += [Event(row.seq, row.kind, row.content) for row in rows]
         return self.known
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
@@ -64,7 +63,7 @@ class DatabaseRunLog:
     def record(self, kind: str, payload: Payload, state: bytes) -> Row:
         try:
             return transcript.append(
-                self.run.pk, kind, encode(payload), fence=self.run.fence, seconds=self.seconds(), state=state
+                self.run.pk, kind, payload, fence=self.run.fence, seconds=self.seconds(), state=state
             )
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error

@@ -10,15 +10,20 @@ import msgspec
 from workers.record.events import KINDS, Payload, Unreadable
 
 
-def encode(payload: Payload) -> dict[str, Any]:
-    """Plain JSON of a payload, every field of it."""
-    told: dict[str, Any] = msgspec.to_builtins(payload)
+def encode(value: Any) -> dict[str, Any]:
+    """Plain JSON of a payload, or of a class that stands in one: every field of it."""
+    told: dict[str, Any] = msgspec.to_builtins(value)
     return told
 
 
 def decode(kind: str, data: Any) -> Payload:
-    """The payload of an event of this kind. Raises msgspec.ValidationError if it is not one, KeyError for no kind."""
-    return msgspec.convert(data, KINDS[kind].payload)
+    """The payload of an event of this kind. Raises ValueError if it is not one, or there is no such kind."""
+    if kind not in KINDS:
+        raise ValueError("there is no such kind of event")
+    try:
+        return msgspec.convert(data, KINDS[kind].payload)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 def read(kind: str, data: Any) -> tuple[Payload, bool]:
@@ -30,7 +35,7 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
         return Unreadable(), False
     try:
         return decode(kind, data), True
-    except msgspec.ValidationError:
+    except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
         sound = {name: each for name, each in known.items() if name in types and _is_of(each, types[name])}

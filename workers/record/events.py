@@ -274,8 +274,8 @@ def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:
 
 
 KINDS: Mapping[str, Kind] = {
-    "started": Kind(Started, "started", "worker"),
-    "reply": Kind(Replied, "reply", "agent", people=("author",)),
+    "started": Kind(Started, "started", "worker", hidden=_internal("versions")),
+    "reply": Kind(Replied, "reply", "agent", people=("author",), hidden=_internal("setbacks", "reasoning")),
     "experiment": Kind(ExperimentStarted, "experiment", "worker"),
     "result": Kind(ExperimentEnded, "experiment", "worker"),
     "reminder": Kind(Reminder, "reminder", "worker"),

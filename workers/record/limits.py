@@ -43,13 +43,13 @@ class Limits:
 
     rounds: int | None = 25
     tokens: int | None = 1_000_000
-    cost: float | None = 5.0
+    cost: int | float | None = 5
     """US dollars."""
-    seconds: float | None = 3600.0
+    seconds: int | float | None = 3600
     """Seconds of work, not counting waits between rounds."""
 
 
-USUAL: dict[str, int | float] = {"rounds": 25, "tokens": 1_000_000, "cost": 5, "seconds": 3600}
+USUAL: dict[str, int | float] = asdict(Limits())
 """What a run may use unless its owner says otherwise: `Limits()` as plain JSON."""
 
 

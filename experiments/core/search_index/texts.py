@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from experiments.core.search_index import backend
@@ -11,8 +11,9 @@ from experiments.core.search_index.words import LONGEST
 from experiments.models import Event, Label, Observation, Run, RunSummary, SearchText, Unit
 from experiments.models.insertion import Prepared
 from experiments.models.search_text import Kind
+from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Note, Payload, Replied
+from workers.record.replies import Conclusion
 
-Payload = Mapping[str, Any]
 Text = tuple[str, int | None, str]
 """Kind, anchor, text."""
 
@@ -58,13 +59,13 @@ class Written:
 
 
 def keep(run: Run, event: Event, rows: Passages) -> None:
-    """Have a new event found; called by `records`."""
-    texts = list(texts_of(event.kind, event.payload))
-    if event.kind == "reply":
+    """Have a new event found; called by `projections`."""
+    texts = list(texts_of(event.content))
+    if isinstance(event.content, Replied):
         # Agents repeat their list in every round: a hypothesis is found where it was made.
         texts = without_repeats(texts, rows.said())
-    if event.kind == "result":
-        texts += rows.titles(event.payload["number"])
+    if isinstance(event.content, ExperimentEnded):
+        texts += rows.titles(event.content.number)
     rows.add_passages(of_event(run, event, texts))
     if any(kind in CONCLUDED for kind, _, _ in texts):
         rows.set_summary(summary(run))
@@ -93,7 +94,10 @@ def question(run: Run) -> SearchText:
 
 def summary(run: Run) -> str:
     """A line for each text, so that no phrase is found across two."""
-    said = [text for _, _, text in texts_of(run.status, {"conclusion": run.conclusion})] if run.conclusion else []
+    known = {
+        name: run.conclusion[name] for name in ("description", "bias", "reasoning", "labels") if name in run.conclusion
+    }
+    said = [text for _, _, text in conclusion_texts(Conclusion(**known))] if known else []
     return "\n".join(map(normalize, [run.question, f"{run.model} {run.layer}", *said]))
 
 
@@ -102,21 +106,27 @@ def label_of(label: Label, unit: Unit) -> SearchText:
     return passage_of(system, (Kind.LABEL, label.pk, label.text))
 
 
-def texts_of(kind: str, payload: Payload) -> Iterator[Text]:
+def texts_of(content: Payload) -> Iterator[Text]:
     """The texts of an event that can be searched, but for the titles of its images."""
-    if kind == "reply":
-        yield Kind.REPLY, payload["round"], payload["prose"]
-        yield from ((Kind.HYPOTHESIS, payload["round"], each["text"]) for each in payload["hypotheses"])
-    elif kind == "experiment":
-        yield Kind.CODE, payload["number"], payload["code"]
-    elif kind == "result":
-        said = [payload["output"], payload["error"], *(entry["text"] for entry in payload["entries"])]
-        yield from ((Kind.OUTPUT, payload["number"], text) for text in said)
-    elif kind == "note":
-        yield Kind.NOTE, payload["round"], payload["text"]
-    elif conclusion := payload.get("conclusion"):
-        yield from ((Kind.DESCRIPTION, None, conclusion.get(part, "")) for part in ("description", "bias", "reasoning"))
-        yield from ((Kind.LABEL, None, label) for label in conclusion.get("labels", ()))
+    match content:
+        case Replied():
+            yield Kind.REPLY, content.round, content.prose
+            yield from ((Kind.HYPOTHESIS, content.round, each.text) for each in content.hypotheses)
+        case ExperimentStarted():
+            yield Kind.CODE, content.number, content.code
+        case ExperimentEnded():
+            said = [content.output, content.error, *(entry.text for entry in content.entries)]
+            yield from ((Kind.OUTPUT, content.number, text) for text in said)
+        case Note():
+            yield Kind.NOTE, content.round, content.text
+        case Ended():
+            yield from conclusion_texts(content.conclusion)
+
+
+def conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
+    parts = (conclusion.description, conclusion.bias, conclusion.reasoning)
+    yield from ((Kind.DESCRIPTION, None, part) for part in parts)
+    yield from ((Kind.LABEL, None, label) for label in conclusion.labels)
 
 
 def without_repeats(texts: Iterable[Text], said: set[str]) -> list[Text]:

@@ -125,7 +125,7 @@ def turn_out(turn: comparison.Turn) -> ComparedTurnOut:
     return ComparedTurnOut(
         run=turn.run.pk,
         headline=turn.headline,
-        hypotheses=[each["text"] for each in turn.hypotheses],
+        hypotheses=[each.text for each in turn.hypotheses],
         programs=[code for code, _ in turn.programs],
         images=[ComparedImageOut(image=image, activation=activation) for image, activation in turn.images],
         logged=turn.logged,

@@ -24,7 +24,9 @@ from experiments.models import Event, Experiment, Observation, Run
 from experiments.runs.page.experiments import Listed, listed
 from workers import registry
 from workers.record import tasks
+from workers.record.events import Replied
 from workers.record.figures import MINUS, figure
+from workers.record.replies import Hypothesis
 
 Json = Mapping[str, Any]
 ROUNDS = 8
@@ -137,7 +139,7 @@ class Turn:
     run: Run
     number: int
     scale: Scale
-    reply: Json | None
+    reply: Replied | None
     experiments: Sequence[Listed]
 
     @property
@@ -146,11 +148,11 @@ class Turn:
 
     @property
     def words(self) -> Any:
-        return self.reply and (self.reply["prose"].strip(), self.reply["conclusion"])
+        return self.reply and (self.reply.prose.strip(), self.reply.conclusion)
 
     @property
-    def hypotheses(self) -> Sequence[Json]:
-        return self.reply["hypotheses"] if self.reply else []
+    def hypotheses(self) -> Sequence[Hypothesis]:
+        return self.reply.hypotheses if self.reply else []
 
     @property
     def programs(self) -> Sequence[tuple[str, str]]:
@@ -213,10 +215,11 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
     return found
 
 
-def replies_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], Json]:
-    """Payloads by run and round."""
+def replies_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], Replied]:
+    """What was replied, by run and round."""
     rows = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
-    return {(row.run_id, row.payload["round"]): row.payload for row in rows.order_by("seq")}
+    said = ((row.run_id, row.content) for row in rows.order_by("seq"))
+    return {(run, reply.round): reply for run, reply in said if isinstance(reply, Replied)}
 
 
 def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], list[Listed]]:

@@ -15,6 +15,7 @@ from experiments.core.system_names import Names
 from experiments.models import Event, Run
 from workers import registry
 from workers.record import limits, tasks
+from workers.record.events import Replied
 
 NAMES = {
     "question": "question",
@@ -53,14 +54,16 @@ def cut(run: Run, number: int) -> Cut:
     if reply is None:
         raise StateConflict(no_such_round(run, number))
     following = run.events.filter(kind="reply", seq__gt=reply.seq).order_by("seq").first()
-    if reply.payload["code"] is not None and not has_result(run, reply, following):
+    said = reply.content
+    assert isinstance(said, Replied)
+    if said.code is not None and not has_result(run, reply, following):
         before = f" Fork from round {number - 1}, or wait." if number > 1 else ""
         raise StateConflict(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
-    concluded = reply.payload["code"] is None and reply.payload["conclusion"] is not None
+    concluded = said.code is None and said.conclusion is not None
     if following is None:
         return Cut(number, run.last_seq, concluded)
     # What was said while the next reply was written belongs to the rounds that the fork leaves behind.
-    return Cut(number, following.payload.get("heard") or following.seq - 1, concluded)
+    return Cut(number, getattr(following.content, "heard", 0) or following.seq - 1, concluded)
 
 
 def has_result(run: Run, reply: Event, following: Event | None) -> bool:

@@ -21,6 +21,7 @@ from experiments.models.human_reply import What
 from experiments.runs.human import drafts
 from experiments.runs.human.drafts import Values
 from workers import registry
+from workers.record.events import HandedOver, Note
 from workers.record.grammar import written
 from workers.record.statuses import ACTIVE, REOPENABLE, Status
 
@@ -166,10 +167,10 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
         raise StateConflict(f"{writer.label} writes the replies of this run already.")
     awaited = transcript.awaits_reply(run)
     reopened = run.has_ended and transcript.resume(run.pk, actor.name)
-    handed = {"backbone": writer.backbone, "backbone_model": writer.model, "label": writer.label}
-    transcript.append(run.pk, "handover", {"round": run.rounds, "who": actor.name, **handed})
+    handover = HandedOver(run.rounds, actor.name, writer.backbone, writer.model, writer.label)
+    transcript.append(run.pk, "handover", handover)
     if note.strip():
-        transcript.append(run.pk, "note", {"round": run.rounds, "who": actor.name, "text": note.strip()})
+        transcript.append(run.pk, "note", Note(run.rounds, actor.name, note.strip()))
     stands = run.status in {*REOPENABLE, Status.WAITING}
     if reopened or (stands and transcript.resume(run.pk, actor.name, with_reply=awaited)):
         queue.enqueue(run.pk)

@@ -18,6 +18,7 @@ from experiments.models.member import Role
 from experiments.runs.human import actions, drafts, examples, reference
 from experiments.runs.human.drafts import Values
 from workers.record import tasks
+from workers.record.events import Started
 
 _LINE = re.compile(r'File "experiment\.py", line (\d{1,9})')
 NAMES = {
@@ -106,7 +107,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
     if not transcript.awaits_reply(run):
         return Editor(run, late=_find_late(run, user), under_way=actions.find_under_way(run))
     first = run.events.filter(kind="started").first()
-    told = first.payload if first else {}
+    told = first.content if first and isinstance(first.content, Started) else None
     return Editor(
         run,
         draft=drafts.find_current(run, user),
@@ -114,8 +115,8 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
         left_over=drafts.find_left_over(run, user),
         final_answer=drafts.is_final_answer(run),
         failure=_find_failure(run),
-        assignment=told.get("assignment", ""),
-        entries=reference.entries(told.get("reference", "")),
+        assignment=told.assignment if told else "",
+        entries=reference.entries(told.reference if told else ""),
     )
 
 

@@ -27,7 +27,7 @@ def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     at, missing = window.asked_for(run, params)
     pieces = window.opening(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
-    around = next((event.payload.get("round") for event in reversed(events) if event.seq <= (at or 0)), None)
+    around = next((event.round for event in reversed(events) if event.seq <= (at or 0)), None)
     return {
         "pieces": drawn(run, pieces, names),
         "missing": missing,

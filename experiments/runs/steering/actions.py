@@ -22,13 +22,14 @@ from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Event, Run
 from experiments.models.member import Role
 from workers.record import limits as words_of
-from workers.record.limits import USUAL
+from workers.record.events import Ended, LimitsChanged, Note, Paused
+from workers.record.limits import USUAL, Limits
 from workers.record.statuses import ACTIVE, REOPENABLE, Status
 
 MOST_CHARS = 4_000
 """Longest note."""
 
-Limits = Mapping[str, int | float | None]
+Wanted = Mapping[str, Any]
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def pause(by: Actor, run_id: int) -> bool:
         if is_held(run):
             Run.objects.filter(pk=run.pk).update(pause_requested=by.name)
         else:
-            transcript.append(run.pk, "paused", {"round": run.rounds, "who": by.name})
+            transcript.append(run.pk, "paused", Paused(run.rounds, by.name))
     return True
 
 
@@ -100,11 +101,11 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
     with _locked(by, run_id) as run:
         if deaf := cannot_hear(run):
             raise StateConflict(deaf)
-        payload = transcript.storable({"round": run.rounds, "who": by.name, "text": text})
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
-        if last is not None and last.kind == "note" and last.payload == payload:
+        note = Note(run.rounds, by.name, transcript.storable(text))
+        if last is not None and last.content == note:
             return last
-        event = transcript.append(run.pk, "note", payload)
+        event = transcript.append(run.pk, "note", note)
         audit.record(by, Verb.RUN_NOTED, run, event=event.seq)
     return event
 
@@ -128,10 +129,10 @@ def cannot_hear(run: Run) -> str:
 def says_final_answer(run: Run) -> bool:
     """Whether the agent was asked for its best conclusion, and no limit has been changed since."""
     last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
-    return last is not None and last.payload.get("reason") == "final_answer"
+    return last is not None and getattr(last.content, "reason", "") == "final_answer"
 
 
-def change_limits(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: Limits | None = None) -> bool:
+def change_limits(by: Actor, run_id: int, wanted: Wanted, why: str = "", seen: Wanted | None = None) -> bool:
     """Have other limits hold from now on; None for no limit. False if they are the same.
 
     `seen` are those that whoever changes them knew. Raises OutOfDate if others hold by now, StateConflict.
@@ -145,8 +146,8 @@ def change_limits(by: Actor, run_id: int, wanted: Limits, why: str = "", seen: L
             return False
         if seen is not None and before != {name: seen.get(name) for name in USUAL}:
             raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
-        payload = {"round": run.rounds, "who": by.name, "why": why.strip(), "limits": after, "before": before}
-        transcript.append(run.pk, "limits", payload)
+        changed = LimitsChanged(run.rounds, by.name, why.strip(), Limits(**after), Limits(**before))
+        transcript.append(run.pk, "limits", changed)
         audit.record(
             by, Verb.RUN_LIMITED, run, why=why.strip(), before=words_of.in_words(before), after=words_of.in_words(after)
         )
@@ -161,7 +162,7 @@ def stop(by: Actor, run_id: int) -> bool:
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
         audit.record(by, Verb.RUN_STOPPED, run)
         if not is_held(run):
-            transcript.append(run.pk, "cancelled", transcript.end(f"Stopped by {by.name}."))
+            transcript.append(run.pk, "cancelled", Ended(f"Stopped by {by.name}."))
     return True
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django import template
 
 from workers.record import limits
+from workers.record.decoding import encode
+from workers.record.events import LimitsChanged
 
 register = template.Library()
 
 
 @register.filter
-def limits_changed(payload: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def limits_changed(event: LimitsChanged) -> list[tuple[str, str, str]]:
     """Of an event "limits": name, what held before, what holds now."""
-    return limits.changes(payload.get("before") or {}, payload["limits"])
+    return limits.changes(encode(event.before) if event.before else {}, encode(event.limits))
