@@ -45,11 +45,15 @@ class IndexedSystem(ABC, Generic[Model]):
             if self._exemplars is None:
                 pictures = [self._index.picture(position) for position in positions]
                 measured = zip(self.respond([each.image for each in pictures]), pictures, positions, strict=True)
-                self._exemplars = [
-                    Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured
-                ]
+                self._exemplars = self._sorted(
+                    [Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured]
+                )
             return self._exemplars
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
+
+    def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
+        """The exemplars in their order: that of the index, unless a system knows better."""
+        return exemplars

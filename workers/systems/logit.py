@@ -19,11 +19,9 @@ from workers.protocols import (
     Classifier,
     Exemplar,
     LabSettings,
-    Progress,
     Response,
     UnitIndex,
     VisionModel,
-    no_progress,
     visible_part,
 )
 from workers.record.systems import SystemSpec
@@ -47,9 +45,8 @@ class Logit(IndexedSystem[Classifier]):
         shown = in_parallel(lambda pair: self._masked(*pair), list(zip(images, maps, strict=True)))
         return [Response(float(probability), each) for probability, each in zip(probabilities, shown, strict=True)]
 
-    def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """The images with the highest probabilities, highest first; empty if all are equal."""
-        return sorted(super().exemplars(progress), key=lambda each: -each.activation)
+    def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
+        return sorted(exemplars, key=lambda each: -each.activation)
 
     def _masked(self, image: Image, region: NDArray[np.float32]) -> Image:
         """Bright where the evidence is above its own quantile and not faint."""
