@@ -116,10 +116,13 @@ SCALES: Mapping[str, str] = {
 }
 """How logits become probabilities: what the activation of a logit is."""
 
+TRAINERS: Plugins = {"toybox": ("toybox-net and toybox-eyes", "workers.toybox.networks.train.main")}
+"""What trains networks of ours again; takes the arguments of a command line."""
+
 # Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.toybox.scientist.backbone.load"),
-    "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.load"),
+    "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.backbone.load"),
     "person": ("A person", "workers.backbones.person.load"),
 }
 

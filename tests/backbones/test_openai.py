@@ -14,9 +14,9 @@ from PIL import Image
 
 from tests.support.provider import Handler, Provider, refuses, says, starts, streams, unless
 from workers import registry
-from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.retry import RetryPolicy
+from workers.backbones.openai import pricing
+from workers.backbones.openai.backbone import OpenAIChat
+from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import Cancelled, MissingPart, UnknownName
 from workers.protocols import ImagePart, LabSettings, Message
 from workers.protocols import Provider as Settings

@@ -11,9 +11,9 @@ from PIL import Image
 
 from tests.backbones.test_openai import HASTY, TASK, ask
 from tests.support.provider import Handler, Provider, refuses, says, starts, streams, unless
-from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat.retry import RetryPolicy
-from workers.backbones.openai_chat.stream import ReplyStream
+from workers.backbones.openai.backbone import OpenAIChat
+from workers.backbones.openai.retry import RetryPolicy
+from workers.backbones.openai.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable
 from workers.protocols import ImagePart, Message, StatusNote
 from workers.protocols import Provider as Settings

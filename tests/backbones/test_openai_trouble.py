@@ -14,8 +14,8 @@ import pytest
 
 from tests.backbones.test_openai import HASTY, KEY, TASK, ask, backbone
 from tests.support.provider import Handler, Provider, page, refuses, says, starts, streams
-from workers.backbones.openai_chat.retry import RetryPolicy, parse_retry_after
-from workers.backbones.openai_chat.stream import is_repetitive
+from workers.backbones.openai.retry import RetryPolicy, parse_retry_after
+from workers.backbones.openai.stream import is_repetitive
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MachineryError
 from workers.protocols import Message, StatusNote
 

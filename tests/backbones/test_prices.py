@@ -17,8 +17,8 @@ from maia_web.settings import price_file
 from tests.support.builders import make_run
 from tests.support.playback import CONCLUSION, Playback, end, kinds, new_run_log, play
 from workers import registry
-from workers.backbones.openai import OpenAIChat
-from workers.backbones.openai_chat import pricing
+from workers.backbones.openai import pricing
+from workers.backbones.openai.backbone import OpenAIChat
 from workers.errors import MissingPart
 from workers.prices import DEFAULT_PRICES, PriceList, read_prices
 from workers.protocols import LabSettings, Provider

@@ -23,7 +23,8 @@ PURE = (
 )
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_COMMANDS = ("workers.jobs", *PURE)
-PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems")
+PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems", "toybox")
+"""Folders of plug-ins; toybox is one plug-in that fills a folder of its own."""
 FOR_PLUGINS = (
     "workers.protocols",
     "workers.record",
@@ -34,9 +35,8 @@ FOR_PLUGINS = (
     "workers.weights",
     "workers.registry",
     "workers.lab.imaging",
-    "workers.toybox",
-    "workers.systems.indexed",
-    "workers.vision_models.single_file",  # no plug-in but what two of them are made on
+    "workers.systems.indexed",  # no plug-ins but what several of them are made on
+    "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",
 )
 ROOMS = (
@@ -115,15 +115,18 @@ def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
     plugins = [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))]
     assert plugins
     taken = [(name, taken) for name in plugins for taken in imports(name) if within(taken, "workers")]
-    allowed = [(name, taken) for name, taken in taken if within(taken, *FOR_PLUGINS, *own_packages(name))]
+    allowed = [(name, taken) for name, taken in taken if within(taken, *FOR_PLUGINS, own_package(name))]
     assert sorted(set(taken) - set(allowed)) == []
 
 
-def own_packages(plugin: str) -> list[str]:
-    """A plug-in may keep parts in a folder that begins with its name: `scripted.py` and `scripted_scientist/`."""
-    kind, name = plugin.split(".")[1:3] if plugin.count(".") > 1 else (plugin, "")
-    stems = [folder.name for folder in (ROOT / "workers" / kind).glob("*/") if folder.name.startswith(name)]
-    return [f"workers.{kind}.{stem}" for stem in stems if name]
+def own_package(plugin: str) -> str:
+    """A plug-in is a module or a package: `workers.backbones.person`, `workers.backbones.openai`; or all of toybox."""
+    return ".".join(plugin.split(".")[: 2 if within(plugin, "workers.toybox") else 3])
+
+
+def test_toybox_is_reached_through_the_registry_alone() -> None:
+    others = [name for name in MODULES if within(name, "workers") and not within(name, "workers.toybox")]
+    assert [(name, taken) for name in others for taken in imports(name) if within(taken, "workers.toybox")] == []
 
 
 def test_the_registry_needs_the_standard_library_alone() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from workers import registry
+
 
 def train_toybox(arguments: Sequence[str], state: Path) -> None:
     """What `python -m workers.toybox.networks.train` does, with the state folder of this installation."""
-    from workers.toybox.networks import train
-
-    train.main([*arguments, "--state", str(state)])
+    registry.load(registry.TRAINERS, "toybox")([*arguments, "--state", str(state)])

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import openai
 
-from workers.backbones.openai_chat.retry import parse_retry_after
+from workers.backbones.openai.retry import parse_retry_after
 from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
 

@@ -17,8 +17,8 @@ from typing import Any
 import httpx2
 import openai
 
-from workers.backbones.openai_chat.provider_errors import OPENAI, host_of
-from workers.backbones.openai_chat.retry import PULSE
+from workers.backbones.openai.provider_errors import OPENAI, host_of
+from workers.backbones.openai.retry import PULSE
 from workers.errors import BackboneRefused
 from workers.protocols import Provider
 

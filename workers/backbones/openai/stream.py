@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from workers.backbones.openai_chat.provider_errors import REWORD, ReplyTruncated, TransientError
-from workers.backbones.openai_chat.reasoning import separate_thought, split_content, split_thought
-from workers.backbones.openai_chat.retry import RetryPolicy
+from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
+from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
+from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
 

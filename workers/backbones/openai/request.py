@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.connection import Connection
-from workers.backbones.openai_chat.images import EncodedImage, count_text_tokens
-from workers.backbones.openai_chat.messages import build_messages, replace_system_role
-from workers.backbones.openai_chat.provider_errors import (
+from workers.backbones.openai import pricing
+from workers.backbones.openai.connection import Connection
+from workers.backbones.openai.images import EncodedImage, count_text_tokens
+from workers.backbones.openai.messages import build_messages, replace_system_role
+from workers.backbones.openai.provider_errors import (
     SYSTEM_MESSAGE,
     ContextTooLong,
     ParameterRefused,
@@ -21,8 +21,8 @@ from workers.backbones.openai_chat.provider_errors import (
     host_of,
     interpret_error,
 )
-from workers.backbones.openai_chat.retry import RetryPolicy, wait
-from workers.backbones.openai_chat.stream import ReplyStream
+from workers.backbones.openai.retry import RetryPolicy, wait
+from workers.backbones.openai.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
 from workers.protocols import Emit, Message, Provider, Reply, StatusNote
 from workers.record.limits import Usage

@@ -1,6 +1,6 @@
 """A vision-language model on any server with OpenAI's chat completions: OpenAI, Gemini, Claude, vLLM, Ollama, ….
 
-The reply is streamed. What goes wrong on the way is put right where it can be (`openai_chat/` says how), and never
+The reply is streamed. What goes wrong on the way is put right where it can be (see `request`), and never
 becomes a reply. Prompt tokens, completion tokens and cost are the provider's figures, over all requests that one reply
 took; a provider that gives none is estimated.
 """
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from PIL.Image import Image
 
-from workers.backbones.openai_chat import pricing
-from workers.backbones.openai_chat.images import EncodedImage, encode_image
-from workers.backbones.openai_chat.messages import image_keys
-from workers.backbones.openai_chat.request import ReplyRequest
-from workers.backbones.openai_chat.retry import RetryPolicy
+from workers.backbones.openai import pricing
+from workers.backbones.openai.images import EncodedImage, encode_image
+from workers.backbones.openai.messages import image_keys
+from workers.backbones.openai.request import ReplyRequest
+from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Provider, Reply
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workers.backbones.openai_chat.images import EncodedImage, count_text_tokens
+from workers.backbones.openai.images import EncodedImage, count_text_tokens
 from workers.protocols import ImagePart, Message
 
 _Position = tuple[int, int]

@@ -1,0 +1,1 @@
+"""The backbone "openai": a vision-language model on any server with OpenAI's chat completions."""
