@@ -21,11 +21,12 @@ from experiments.core import notify, transcript
 from experiments.core import sockets as consumers
 from experiments.core.actors import Actor
 from experiments.models import Run
+from experiments.runs.events import socket
 from experiments.runs.steering import actions
 from experiments.urls import websocket_urlpatterns
 from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
-from workers.record.events import Ended, Payload
+from workers.record.events import Ended, Payload, Resumed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 5.0
@@ -302,3 +303,26 @@ async def test_an_after_that_is_no_number_means_from_the_start(
     await tell(run, "started", started())
     async with Viewer(run, owner, after) as viewer:
         await viewer.until("event", seq=1)
+
+
+def test_what_sums_a_run_up_is_drawn_once_for_all_viewers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(socket.rendering, "head", lambda of: drawn.append(of.last_seq) or "")
+    summaries = socket.Summaries()
+    transcript.append(run.pk, "failed", Ended("The disk was full."))
+    run.refresh_from_db()
+    for _ in range(3):
+        assert [each["type"] for each in summaries.of(run)] == ["head", "tail"]
+    assert drawn == [1]
+    transcript.append(run.pk, "resumed", Resumed(0, "owner"))
+    run.refresh_from_db()
+    summaries.of(run)
+    assert drawn == [1, 2]
+
+
+def test_of_a_run_that_failed_nothing_is_read_until_its_bell_rings(run: Run, owner: User) -> None:
+    transcript.append(run.pk, "failed", Ended("The disk was full."))
+    found = socket.news(run.pk, 1, owner)
+    assert (found.over, found.rests) == (False, True)
+    transcript.append(run.pk, "resumed", Resumed(0, "owner"))
+    assert not socket.news(run.pk, 1, owner).rests

@@ -11,6 +11,7 @@ To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,19 +28,25 @@ from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.models import Run
 from experiments.runs.steering import actions
-from workers.record.statuses import REOPENABLE
+from workers.record.statuses import ACTIVE, REOPENABLE
 
 BATCH = 25
 """Events read and sent at once."""
+DRAWN_EVERY = 30.0
+"""Seconds after which what sums up a run under way is drawn again though nothing has happened: its clock runs."""
+MOST_DRAWN = 200
+"""Runs whose summaries are kept."""
 
 
 @dataclass(frozen=True)
 class News:
-    """What a viewer who has everything up to `after` has not seen. `over` when nothing can follow."""
+    """What a viewer who has everything up to `after` has not seen. `over` when nothing can follow; `rests` when nothing
+    does unless a person has the run go on, which the bell then says."""
 
     messages: list[dict[str, Any]]
     seq: int
     over: bool
+    rests: bool
 
 
 def news(run_id: int, after: int, viewer: Any) -> News:
@@ -53,11 +60,46 @@ def news(run_id: int, after: int, viewer: Any) -> News:
     ]
     seq = events[-1].seq if events else after
     messages.append(state(run))
-    messages += [{"type": "head", "html": rendering.head(run)}, {"type": "tail", "html": rendering.tail(run)}]
+    messages += _summaries.of(run)
     if events:
         messages.append({"type": "outline", "html": rendering.outline(run)})
         messages.append({"type": "side", "html": rendering.side(run, names)})
-    return News(messages, seq, is_final(run) and seq >= run.last_seq)
+    has_all = run.has_ended and seq >= run.last_seq
+    return News(messages, seq, has_all and is_final(run), has_all)
+
+
+class Summaries:
+    """Head and tail of runs as they were drawn last, once for all viewers of this process.
+
+    They are drawn anew when something has happened in the run, and every half minute while work is under way.
+    """
+
+    def __init__(self) -> None:
+        self._drawn: dict[int, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {}
+
+    def of(self, run: Run) -> list[dict[str, Any]]:
+        beat = int(time.monotonic() // DRAWN_EVERY) if run.status in ACTIVE else 0
+        state = (
+            run.created,
+            run.last_seq,
+            run.status,
+            run.cancel_requested,
+            run.pause_requested,
+            run.lease_worker,
+            beat,
+        )
+        known, messages = self._drawn.get(run.pk, ((), []))
+        if known != state:
+            parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
+            messages = [{"type": name, "html": html} for name, html in parts.items()]
+            self._drawn.pop(run.pk, None)
+            self._drawn[run.pk] = state, messages
+            for oldest in list(self._drawn)[:-MOST_DRAWN]:
+                self._drawn.pop(oldest, None)
+        return messages
+
+
+_summaries = Summaries()
 
 
 def state(run: Run) -> dict[str, Any]:
@@ -78,6 +120,7 @@ class RunConsumer(Listener):
         self.run_id: int = self.scope["url_route"]["kwargs"]["pk"]
         self.after = after_of(self.scope["query_string"])
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
+        self.rests = False
         self.shown: dict[str, Any] = {}
         self.drafted = 0
         return True
@@ -89,11 +132,15 @@ class RunConsumer(Listener):
         return [notify.group(self.run_id)]
 
     async def look(self) -> int:
-        """Catch up at once and every few seconds, until the run is over or the viewer may not watch it any more."""
+        """Catch up at once and every few seconds, until the run is over or the viewer may not watch it any more.
+
+        Of a run that has failed or was stopped nothing is read any more until its bell rings.
+        """
         while not self.over.is_set():
             self.heard = 0
-            await self.catch_up()
-            await sync_to_async(notify.watch, thread_sensitive=False)(self.run_id)
+            if not self.rests:
+                await self.catch_up()
+                await sync_to_async(notify.watch, thread_sensitive=False)(self.run_id)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.over.wait(), sockets.LOOK_EVERY)
             if not await self.may_stay():
@@ -107,7 +154,7 @@ class RunConsumer(Listener):
             moved = True
             while moved and not self.over.is_set():
                 found = await database_sync_to_async(news)(self.run_id, self.after, self.scope["user"])
-                moved, self.after = found.seq > self.after, found.seq
+                moved, self.after, self.rests = found.seq > self.after, found.seq, found.rests
                 for message in found.messages:
                     await self.show(message)
                 if found.over:
