@@ -148,9 +148,12 @@ def surroundings(environment: dict[str, str]) -> dict[str, str]:
 
 def seeded(environment: dict[str, str], size: int) -> dict[str, str]:
     """The environment, once its database is filled."""
-    for command in (["migrate", "--verbosity", "0"], ["seed_observations", str(size)]):
+    for command in (
+        ["manage.py", "migrate", "--verbosity", "0"],
+        ["-m", "tests.support.seeding", "observations", str(size)],
+    ):
         began = time.monotonic()
-        done = [sys.executable, "-W", "ignore", "manage.py", *command]
+        done = [sys.executable, "-W", "ignore", *command]
         subprocess.run(done, cwd=ROOT, env=surroundings(environment), check=True, capture_output=True)
     print(f"  {size:,} observations seeded in {time.monotonic() - began:.0f} s", flush=True)
     return environment

@@ -37,7 +37,7 @@ ALSO = (
     "core/test_tagging",
     "jobs/test_job_runner",
     "gallery/test_image_page",
-    "jobs/test_seeding",
+    "house/test_seeding",
     "api/test_api",
     "comments/test_comments",
     "pairwise/test_judging",

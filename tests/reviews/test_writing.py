@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -21,6 +20,7 @@ from experiments.reviews import actions, lists, reservation, rubric
 from experiments.reviews.actions import QueuePlan
 from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.seeding.__main__ import main as seeding
 
 FULL = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "revise"}
 
@@ -329,7 +329,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
 
 @pytest.mark.django_db(transaction=True)
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
-    call_command("seed_reviews", "41", verbosity=0)
+    seeding(["reviews", "41"])
     assert Review.objects.filter(state=State.SUBMITTED).count() == 41
     (counted,) = lists.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete) == (221, 20)
@@ -338,6 +338,6 @@ def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
 
 def test_made_up_reviews_do_not_mix_with_real_ones(owner):
     make_run(owner)
-    with pytest.raises(CommandError, match="holds real runs"):
-        call_command("seed_reviews", "4", verbosity=0)
+    with pytest.raises(SystemExit, match="holds real runs"):
+        seeding(["reviews", "4"])
     assert not Review.objects.exists()

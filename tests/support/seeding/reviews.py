@@ -1,4 +1,4 @@
-"""Made-up reviews in any number, for measurements and demonstrations: what the command `seed_reviews` does.
+"""Made-up reviews in any number, for measurements and demonstrations.
 
 Reviewers agree more often than chance would have it and each has a bent, so that figures of agreement say something.
 """

@@ -20,7 +20,7 @@ def insert(model: type[Model], columns: Sequence[str], rows: Iterable[Sequence[A
                     copy.write_row(row)
         else:
             marks = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(rows))  # noqa: S608 - names of ours
+            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(rows))
 
 
 def next_key(model: type[Model]) -> int:

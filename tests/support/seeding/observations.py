@@ -1,4 +1,4 @@
-"""Plausible rows in any number, for measurements and demonstrations: what the command `seed_observations` does.
+"""Plausible rows in any number, for measurements and demonstrations.
 
 Everything hangs together (runs, experiments, images with files, observations, labels, what search reads); only the
 newest runs have transcripts. Two calls with the same numbers make the same rows.
@@ -21,8 +21,8 @@ from experiments.core.search_index import backend, texts
 from experiments.core.search_index.normalize import normalize
 from experiments.models import Experiment, Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from experiments.models.search_text import Kind
-from workers.jobs import bulk, seeded_stories
-from workers.jobs.seeded_images import draw_images
+from tests.support.seeding import bulk, stories
+from tests.support.seeding.images import draw_images
 from workers.protocols import Progress
 
 PER_RUN, PER_EXPERIMENT = 100, 10
@@ -73,11 +73,11 @@ def seed(observations: int, runs: int, progress: Progress) -> Seeded:
         progress("observations", done := done + len(part), observations)
     settle_figures(asked)
     with transaction.atomic():
-        keep([passage for run in asked for passage in seeded_stories.passages(run)])
+        keep([passage for run in asked for passage in stories.passages(run)])
         texts.keep_summaries(asked)
     bulk.renumber(Observation, SearchText)
     make_indexes()
-    seeded_stories.tell(asked)
+    stories.tell(asked)
     bulk.settle()
     return Seeded(len(asked), done)
 
@@ -129,7 +129,7 @@ def make_runs(count: int, observations: int, systems: Sequence[Unit], chance: ra
         unit = systems[int(len(systems) * chance.random() ** 2)]
         share = left if number == count - 1 else min(left, max(1, round(left / (count - number))))
         left -= share
-        rows.append(seeded_stories.run_of(owner, unit, share, now - timedelta(minutes=7 * (count - number)), chance))
+        rows.append(stories.run_of(owner, unit, share, now - timedelta(minutes=7 * (count - number)), chance))
     made = Run.objects.bulk_create(rows, batch_size=500)
     label(made, {(each.layer.model.name, each.layer.name, each.number): each.pk for each in systems})
     return made
@@ -161,7 +161,7 @@ def make_experiments(runs: Sequence[Run]) -> Made:
         run.experiment_count = run.rounds = numbers
         for number in range(1, numbers + 1):
             share = min(PER_EXPERIMENT, run.observation_count - PER_EXPERIMENT * (number - 1))
-            rows.append(seeded_stories.experiment_of(run, number, share))
+            rows.append(stories.experiment_of(run, number, share))
     return Made(Experiment.objects.bulk_create(rows, batch_size=500), {run.pk: run for run in runs})
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 from django.test import Client
 
 from experiments.models import Experiment, Label, Observation, Run, SearchText
 from experiments.search import finding
 from tests.support.builders import make_run
-from workers.jobs import seeded_images
+from tests.support.seeding import images
+from tests.support.seeding.__main__ import main
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_everything_hangs_together(as_owner: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeded_images, "GROUNDS", ("#24451f",))
-    call_command("seed_observations", "205", runs=3, verbosity=0)
-    call_command("seed_observations", "20", verbosity=0)
+    monkeypatch.setattr(images, "GROUNDS", ("#24451f",))
+    main(["observations", "205", "--runs", "3"])
+    main(["observations", "20"])
     assert (Run.objects.count(), Observation.objects.count()) == (4, 225)
     run = Run.objects.order_by("pk")[1]
     assert run.observation_count == run.observations.count()
@@ -38,12 +40,13 @@ def test_everything_hangs_together(as_owner: Client, monkeypatch: pytest.MonkeyP
 
 def test_it_refuses_a_database_with_real_runs(owner: User) -> None:
     make_run(owner)
-    with pytest.raises(CommandError, match=r"holds real runs.*--force"):
-        call_command("seed_observations", "10", verbosity=0)
+    with pytest.raises(SystemExit, match=r"holds real runs.*--force"):
+        main(["observations", "10"])
     assert Observation.objects.count() == 0
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many"])
-def test_nonsense_is_refused(number: str) -> None:
-    with pytest.raises(CommandError, match=r"whole number of 1 or more|required"):
-        call_command("seed_observations", number)
+def test_nonsense_is_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["observations", number])
+    assert re.search("whole number of 1 or more|required", capsys.readouterr().err)
