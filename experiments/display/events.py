@@ -23,7 +23,6 @@ from experiments.display import cited_figures, image_cards, log_entries, rounds,
 from experiments.display.image_cards import ImageCard, Pictures
 from experiments.display.plots import Plot, Scale, activation_plot
 from experiments.models import Event, Run
-from experiments.runs.forks import relatives
 from workers import registry
 from workers.record import tasks
 from workers.record.decoding import encode
@@ -216,7 +215,7 @@ def side(run: Run, names: Names | None = None) -> SafeString:
         "run": run,
         "hypotheses": run.hypotheses.filter(round=latest),
         "chart": chart_of(run),
-        "relatives": relatives.relatives(run, names or Names(None)),
+        "names": names or Names(None),
         "agent": run.versions.get("agent") or agent_of(run),
         "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
         "task": tasks.label(run.task),
@@ -227,7 +226,8 @@ def side(run: Run, names: Names | None = None) -> SafeString:
 
 def agent_of(run: Run) -> str:
     """The agent as it was asked for."""
-    return relatives.agent(run)
+    label = registry.label(registry.BACKBONES, run.backbone)
+    return f"{label}, {run.backbone_model}" if run.backbone_model else label
 
 
 def chart_of(run: Run) -> Plot | None:

@@ -78,7 +78,7 @@ def test_a_run_goes_on_after_its_worker_was_killed(site: Installation) -> None:
 
 STEER = """
 from django.contrib.auth.models import User
-from experiments.runs.forks import relatives as forks
+from experiments.runs.forks import lineage as forks
 from experiments.runs.steering import actions as steering
 from experiments.runs.forks.form import ForkForm
 from experiments.models import Run
@@ -88,7 +88,7 @@ by, run = Actor(User.objects.get()), Run.objects.get(pk={run})
 {do}
 """
 FORK = """
-print(ask(by, ForkForm(run, forks.cut(run, 1), {"note": "Look again."})).pk)
+print(ask(by, ForkForm(run, forks.find_fork_point(run, 1), {"note": "Look again."})).pk)
 """
 
 

@@ -18,7 +18,7 @@ from experiments.display import events
 from experiments.models import AuditEntry, Experiment, Observation, Run
 from experiments.runs.actions import ask
 from experiments.runs.comparing import comparison
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
 from tests.runs.test_steering import Meanwhile
@@ -52,7 +52,7 @@ def told(owner: User, *replies: str) -> Run:
 
 def forked(parent: Run, number: int, owner: User, **given: Any) -> Run:
     """A queued fork; raises ActionRefused."""
-    return ask(Actor(owner), ForkForm(parent, relatives.cut(parent, number), given), enqueue=False)
+    return ask(Actor(owner), ForkForm(parent, lineage.find_fork_point(parent, number), given), enqueue=False)
 
 
 def played(fork: Run, *replies: Any) -> tuple[Run, Seeing]:
@@ -127,8 +127,8 @@ def test_a_fork_of_a_fork_holds_one_line_of_descent(owner: User) -> None:
     ]  # fmt: skip
     heard = "\n".join(each.text for each in backbone.heard)
     assert heard.index("> First.") < heard.index("> Second.")
-    assert [each.run for each in relatives.relatives(child, Names(None))] == [parent, grandchild]
-    assert [each.run for each in relatives.relatives(parent, Names(None))] == [child]
+    assert [each.run for each in lineage.list_related(child, Names(None))] == [parent, grandchild]
+    assert [each.run for each in lineage.list_related(parent, Names(None))] == [child]
 
 
 @pytest.mark.usefixtures("ready")
@@ -154,22 +154,22 @@ def test_what_was_said_while_a_later_reply_was_written_is_left_behind(owner: Use
 def test_a_round_that_does_not_exist_is_told(owner: User) -> None:
     run = make_run(owner)
     with pytest.raises(ActionRefused, match="has no round yet"):
-        relatives.cut(run, 1)
+        lineage.find_fork_point(run, 1)
     transcript.append(run.pk, "started", started())
     transcript.append(run.pk, "reply", replied(code="tools.display('hello')"))
     run.refresh_from_db()
     with pytest.raises(ActionRefused, match=r"has no round 2\. It has round 1\."):
-        relatives.cut(run, 2)
+        lineage.find_fork_point(run, 2)
     with pytest.raises(ActionRefused, match="has no round 0"):
-        relatives.cut(run, 0)
+        lineage.find_fork_point(run, 0)
     with pytest.raises(ActionRefused, match="is not over"):
-        relatives.cut(run, 1)
+        lineage.find_fork_point(run, 1)
     transcript.append(run.pk, "experiment", experiment())
     transcript.append(run.pk, "cancelled", Ended("Stopped."))
     run.refresh_from_db()
     with pytest.raises(ActionRefused, match="is not over"):
-        relatives.cut(run, 1)
-    assert relatives.latest(run) == 0
+        lineage.find_fork_point(run, 1)
+    assert lineage.find_last_complete_round(run) == 0
 
 
 @pytest.mark.usefixtures("ready")
@@ -197,7 +197,7 @@ def test_a_fork_whose_parent_is_gone_before_it_began_says_so(owner: User) -> Non
 @pytest.mark.usefixtures("ready")
 def test_after_a_conclusion_only_a_note_has_the_agent_go_on(owner: User) -> None:
     parent = told(owner, LOOK, CONCLUSION)
-    silent = ForkForm(parent, relatives.cut(parent, 2), {"seed": "3"})
+    silent = ForkForm(parent, lineage.find_fork_point(parent, 2), {"seed": "3"})
     assert "concluded in round 2" in silent.errors["note"][0]
     fork, backbone = played(forked(parent, 2, owner, note="And on snow?"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds, backbone.asked) == (Status.CONCLUDED, 4, [3, 4])
@@ -208,7 +208,7 @@ def test_the_rounds_that_are_copied_count_and_the_parents_final_answer_do_not(ow
     limits = {"rounds": 2, "tokens": None, "cost": None, "seconds": None}
     parent = play(tiny_run(owner, Seeing(LOOK, LOOK, LOOK, LOOK, sentences=SEEN), limits=limits))
     assert (parent.status, parent.rounds) == (Status.LIMIT_REACHED, 4)
-    tight = ForkForm(parent, relatives.cut(parent, 2), {})
+    tight = ForkForm(parent, lineage.find_fork_point(parent, 2), {})
     assert "allow more" in tight.errors["rounds"][0]
     fork, _ = played(forked(parent, 2, owner, rounds="6"), "", "", LOOK, CONCLUSION)
     assert (fork.status, fork.rounds) == (Status.CONCLUDED, 4)

@@ -17,7 +17,7 @@ from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import Run
 from experiments.runs import actions
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
 from workers.errors import MaiaError
@@ -108,9 +108,9 @@ def forked(options: dict[str, Any]) -> Run:
     defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
     given = {name: options[name] for name, value in defaults.items() if options[name] != value}
     given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
-    number = relatives.latest(source) if options["round"] is None else options["round"]
+    number = lineage.find_last_complete_round(source) if options["round"] is None else options["round"]
     try:
-        form = ForkForm(source, relatives.cut(source, number), given | {"note": options["note"]})
+        form = ForkForm(source, lineage.find_fork_point(source, number), given | {"note": options["note"]})
         return actions.ask(Actor(welcome.owner()[0]), form, enqueue=False)
     except InvalidFields as error:
         raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error

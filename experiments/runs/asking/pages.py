@@ -22,7 +22,7 @@ from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.asking import form as forms
 from experiments.runs.asking.request_body import request_body
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from workers.record import tasks
 
 EARLIER = 3
@@ -87,7 +87,7 @@ def differing(values: Any, names: Names) -> dict[str, Any]:
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
-    pairs = ((relatives.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
+    pairs = ((lineage.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
     changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
     return {"parent": parent, "changed": changed}
 

@@ -16,7 +16,7 @@ from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
 from experiments.runs.asking.api import Limits, Text, made
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import QUESTION_CHARS
@@ -42,7 +42,7 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = allow(request, Role.RESEARCHER, Scope.RUN)
     source = find(Run.objects.all(), pk=pk)
-    form = ForkForm(source, relatives.cut(source, wanted.round), given(wanted))
+    form = ForkForm(source, lineage.find_fork_point(source, wanted.round), given(wanted))
     return made(request, response, lambda: actions.ask(Actor.behind(request, owner), form))
 
 

@@ -12,7 +12,7 @@ from experiments.core.display_name import person
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.runs.asking.form import QueryForm, like
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import USUAL
 
@@ -33,7 +33,7 @@ class ForkForm(QueryForm):
         },
     )
 
-    def __init__(self, parent: Run, at: relatives.Cut, given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, parent: Run, at: lineage.ForkPoint, given: Mapping[str, Any] | None = None) -> None:
         self.source, self.at = parent, at
         same = like(parent)
         if given is None:
@@ -76,7 +76,7 @@ class ForkForm(QueryForm):
             **{name: getattr(parent, name) for name in kept},
             **{name: data[name] for name in MAY_CHANGE if name not in {*USUAL, "unpriced"}},
         )
-        run.fork_plan = relatives.planned(
-            person(owner), self.at, data["note"], relatives.changes(parent, run, Names(owner))
+        run.fork_plan = lineage.plan_fork(
+            person(owner), self.at, data["note"], lineage.list_changes(parent, run, Names(owner))
         )
         return run

@@ -17,7 +17,7 @@ from experiments.display import window
 from experiments.models import Backbone, Run
 from experiments.models.member import Role
 from experiments.runs import actions
-from experiments.runs.forks import relatives
+from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 
 SHOWN = 40
@@ -28,13 +28,13 @@ SHOWN = 40
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """The form; a good one becomes a run. Without a round in the address it is the last one that is over."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    number = window.number(request.GET, "round") if "round" in request.GET else relatives.latest(run)
+    number = window.number(request.GET, "round") if "round" in request.GET else lineage.find_last_complete_round(run)
     if not number and "round" not in request.GET:
         return redirect(f"{reverse('query')}?from={run.pk}")
     try:
-        at = relatives.cut(run, number or 0)
+        at = lineage.find_fork_point(run, number or 0)
     except StateConflict as refused:
-        there = relatives.latest(run)
+        there = lineage.find_last_complete_round(run)
         return render(
             request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404
         )
@@ -45,7 +45,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "runs/steering/fork.html", around(run, at, form), status=422 if form.is_bound else 200)
 
 
-def around(run: Run, at: relatives.Cut, form: ForkForm) -> dict[str, Any]:
+def around(run: Run, at: lineage.ForkPoint, form: ForkForm) -> dict[str, Any]:
     """What the page shows beside the form."""
     values = form.data if form.is_bound else form.initial
     return {
