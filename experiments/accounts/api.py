@@ -319,4 +319,4 @@ def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query
     if found.problems:
         errors = [FieldError(field=name, message=message) for name, message in found.problems.items()]
         raise Refusal("invalid", "The filters make no sense: see errors.", errors)
-    return page(request, found.entries, ["-time", "-pk"], paging, audit_out)
+    return page(request, found.entries, ["-pk"], paging, audit_out)

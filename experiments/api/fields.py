@@ -52,3 +52,9 @@ def find(rows: QuerySet[Row], **which: Any) -> Row:
         noun, told = rows.model._meta.verbose_name, ", ".join(str(value) for value in which.values())
         raise Refusal("missing", f"There is no {noun} {told}.")
     return row
+
+
+def binary(*media_types: str) -> dict[str, Any]:
+    """What the document says of an answer that is a file."""
+    schema = {"schema": {"type": "string", "format": "binary"}}
+    return {"responses": {200: {"content": dict.fromkeys(media_types, schema)}}}

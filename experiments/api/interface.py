@@ -36,8 +36,7 @@ OPERATIONS = (
     *("accounts.api", "comments.notifications_api", "comments.api"),
     *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
-    *("gallery.experiments_api", "gallery.observations_api", "gallery.images_api"),
-    *("installation.api", "units.api", "search.api"),
+    *("gallery.api", "installation.api", "units.api", "search.api"),
     *("reviews.api", "reviews.agreement.api", "pairwise.api"),
     *("exchange.export_api", "exchange.import_api"),
 )

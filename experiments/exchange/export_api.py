@@ -14,12 +14,11 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.fields import NO_NUL, Body, Id, binary, find
 from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.core.notify import reported
 from experiments.exchange import export_pages as files
-from experiments.gallery.images_api import binary
 from experiments.installation.api import Progress
 from experiments.models import Export
 from experiments.models.api_token import Scope

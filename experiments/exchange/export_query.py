@@ -17,20 +17,19 @@ from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange import review_tables
 from experiments.exchange.safe_zip import Refused
-from experiments.gallery.lists import OF_EXPERIMENTS, OF_IMAGES
+from experiments.gallery.lists import OF_FILES, OWN, Filters
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.exchange import What
 from experiments.runs import lists
 from experiments.search import finding
-from workers.record.origins import Origin
 
 OF_RUNS = frozenset(lists.FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
 KNOWN: Mapping[What, frozenset[str]] = {
     What.BUNDLE: OF_RUNS,
     What.RUNS: OF_RUNS,
-    What.EXPERIMENTS: OF_EXPERIMENTS,
-    What.OBSERVATIONS: OF_IMAGES,
+    What.EXPERIMENTS: OF_FILES,
+    What.OBSERVATIONS: OF_FILES,
     What.LABELS: OF_LABELS,
     What.REVIEWS: OF_RUNS | {"queue"},
     What.VERDICTS: OF_RUNS | {"queue"},
@@ -108,33 +107,26 @@ def of_runs(given: Mapping[str, str], viewer: User | None, leave: tuple[str, ...
 
 
 def logged(given: Mapping[str, str]) -> Q:
-    """Experiments by the highest activation, by tag, and by words in the titles and prompts of what they logged."""
-    asked = ranged("best_activation", given)
-    if tag := given.get("tag"):
-        asked &= tagging.programs(tag)
-    if "q" not in given:
-        return asked
-    named = Observation.objects.filter(pk__in=titled(given["q"])).order_by().values("experiment")
-    return asked & Q(pk__in=named)
+    """Experiments by what they logged."""
+    return filters_in(given).on_experiments(titled(given["q"]) if "q" in given else None)
 
 
 def observed(given: Mapping[str, str]) -> Q:
-    """By origin, activation, tag, and words in the title or the prompt."""
-    asked = ranged("activation", given)
-    if origin := given.get("origin"):
-        if origin not in set(Origin):
-            raise Refused(f"There is no origin “{origin[:40]}”. Choose one of: {', '.join(Origin)}.")
-        asked &= Q(origin=origin)
-    if tag := given.get("tag"):
+    """Images by origin, activation, tag, and words in the title or the prompt."""
+    filters = filters_in(given)
+    asked = filters.on_images()
+    if tag := filters.get("tag"):
         asked &= tagging.images(tag)
-    if "differs" in given:
-        asked &= Q(differs=True)
     return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
 
 
-def ranged(column: str, given: Mapping[str, str]) -> Q:
-    bounds = {"low": "gte", "high": "lte"}
-    return Q(**{f"{column}__{bound}": figure(name, given[name]) for name, bound in bounds.items() if name in given})
+def filters_in(given: Mapping[str, str]) -> Filters:
+    """What the filter says of images themselves. Raises Refused with the sentence that the page would show."""
+    filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
+    if not filters.is_valid():
+        name, messages = next(iter(filters.errors.items()))
+        raise Refused(f"{name}: {messages[0]}")
+    return filters
 
 
 def titled(typed: str) -> QuerySet[Any, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from experiments.core import tagging
 from experiments.core.paging import Page, count
 from experiments.display.plots import Scale
 from experiments.gallery import observations
@@ -31,17 +30,11 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
 
 def chosen(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     """The experiments in order; by words and origin, those that logged such an image."""
-    columns = {"low": "best_activation__gte", "high": "best_activation__lte"}
-    given = {column: filters.get(name) for name, column in columns.items() if filters.get(name) is not None}
-    rows, common = Experiment.objects.filter(**given), False
+    keys, common = observations.titled(filters) if filters.terms else (None, False)
+    rows = Experiment.objects.filter(filters.on_experiments(keys))
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
     if sort == "strongest":
         rows = rows.filter(best_activation__isnull=False)
-    if filters.terms:
-        keys, common = observations.titled(filters)
-        rows = rows.filter(observations__in=keys).distinct()
-    if tag := filters.get("tag"):
-        rows = rows.filter(tagging.programs(tag))
     if (runs := filters.runs()) is not None:
         rows = rows.filter(run__in=runs.values("pk"))
     return rows.order_by(*ORDERS[sort]), common

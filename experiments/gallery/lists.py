@@ -1,4 +1,4 @@
-"""What the address of the Experiments page asks for, and what is wrong with it."""
+"""The one form by which experiments and observations are chosen: on the page, by the API, for a file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from experiments.core import tagging
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
-from experiments.models import Layer, Run, Tag, VisionModelRow
+from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists as run_lists
 from workers.record.origins import Origin
 
-OF_EXPERIMENTS = frozenset(run_lists.FILTERS) | {"low", "high"}
-OF_IMAGES = OF_EXPERIMENTS | {"origin", "differs"}
-"""Words of an address that choose experiments, and images."""
+OWN = frozenset({"q", "origin", "low", "high", "tag", "differs"})
+"""Filters on what was logged itself; the others are on its run."""
+OF_FILES = OWN | frozenset(run_lists.FILTERS)
+"""Words of an address that choose experiments and images for a file."""
 
 SORTS = {
     "recent": "Newest first",
@@ -120,6 +122,32 @@ class Filters(forms.Form):
         if given.keys() & {"model", "layer", "unit"}:
             found = found.exclude(self.names.are_hidden())
         return found if given else None
+
+    def on_experiments(self, titled: Any = None) -> Q:
+        """The filters on experiments themselves: by the highest activation and by tag; by origin, a claim that differs
+        and words, those that logged such an image. `titled`: keys of the images with the words, None for no words."""
+        asked = self._in_range("best_activation")
+        if tag := self.get("tag"):
+            asked &= tagging.programs(tag)
+        if self.get("origin") or self.get("differs") or titled is not None:
+            logged = self._logged() if titled is None else self._logged() & Q(pk__in=titled)
+            asked &= Q(pk__in=Observation.objects.filter(logged).order_by().values("experiment"))
+        return asked
+
+    def on_images(self) -> Q:
+        """The filters on observations themselves, but for words and tag."""
+        return self._in_range("activation") & self._logged()
+
+    def _in_range(self, column: str) -> Q:
+        bounds = {f"{column}__gte": self.get("low"), f"{column}__lte": self.get("high")}
+        return Q(**{name: value for name, value in bounds.items() if value is not None})
+
+    def _logged(self) -> Q:
+        """Observations of this origin, and whose claim is another number. Originals of edits were generated, or came
+        from outside: being edited is what happened to them."""
+        origin = self.get("origin")
+        asked = Q(is_original=True) if origin == Origin.ORIGINAL else Q(origin=origin) if origin else Q()
+        return asked & Q(differs=True) if self.get("differs") else asked
 
     def choices(self) -> dict[str, Any]:
         """What the lists of the form offer."""

@@ -94,15 +94,8 @@ def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
 
 def narrowed(filters: Filters) -> QuerySet[Observation]:
     """What the filters on observations themselves leave."""
-    columns = {"origin": "origin", "low": "activation__gte", "high": "activation__lte"}
-    given = {column: filters.get(name) for name, column in columns.items() if filters.get(name) not in (None, "")}
-    if filters.sorted_by in {"rise", "drop"}:
-        given["change__isnull"] = False
-    if filters.get("differs"):
-        given["differs"] = True
-    if given.get("origin") == "original":  # they were generated, or external: being edited is what happened to them
-        given = {name: value for name, value in given.items() if name != "origin"} | {"is_original": True}
-    return Observation.objects.filter(**given)
+    rows = Observation.objects.filter(filters.on_images())
+    return rows.filter(change__isnull=False) if filters.sorted_by in {"rise", "drop"} else rows
 
 
 def few_in_range(filters: Filters) -> bool:

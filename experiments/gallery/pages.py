@@ -1,4 +1,5 @@
-"""The Experiments page (a gallery of observations, or a list of experiments), and the page of one experiment."""
+"""The Experiments page (a gallery of observations, or a list of experiments), the page of one experiment, and images
+by key, with a page for each."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
 from experiments.display import events, log_entries
-from experiments.gallery import experiments, observations
-from experiments.gallery.lists import LIST_SORTS, OF_EXPERIMENTS, OF_IMAGES, SORTS, Filters
+from experiments.gallery import experiments, observations, usage
+from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
+from experiments.models import Image
 from experiments.models.exchange import What
 from workers.record.events import ExperimentEnded
 
@@ -60,32 +63,53 @@ def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
 def export(filters: Filters, view: str) -> str:
     """Where a file of all that passes the filters is asked for."""
     what = What.EXPERIMENTS if view == "list" else What.OBSERVATIONS
-    given = {
-        name: text
-        for name, text in filters.params().items()
-        if name in (OF_EXPERIMENTS if view == "list" else OF_IMAGES)
-    }
+    given = {name: text for name, text in filters.params().items() if name in OF_FILES}
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone
     return f"{reverse('exports')}?{urlencode({'what': what, **given})}"
 
 
 @require_safe
-def page(request: HttpRequest, pk: int, n: int) -> HttpResponse:
+def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
     """One experiment: its program, what it printed and called, its images, and what the agent said before it."""
     run = access.get_run(request, pk)
-    experiment = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
-    event = run.events.filter(seq=experiment.seq).first()
+    row = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
+    event = run.events.filter(seq=row.seq).first()
     result = event.content if event and isinstance(event.content, ExperimentEnded) else None
-    reply = run.events.filter(kind="reply", payload__round=experiment.round).order_by("-seq").first()
+    reply = run.events.filter(kind="reply", payload__round=row.round).order_by("-seq").first()
     context = {
         "run": run,
-        "experiment": experiment,
+        "experiment": row,
         "event": event,
         "result": result,
         "reply": reply and reply.content,
         "entries": log_entries.entries(result, log_entries.originals(run, [result])) if result else [],
         "scale": events.scale_of(run),
-        **experiments.neighbours(experiment),
+        **experiments.neighbours(row),
     }
     return render(request, "gallery/page.html", context)
+
+
+# --- images ---
+
+
+@require_safe
+def image(request: HttpRequest, key: str) -> HttpResponse:
+    """The PNG."""
+    access.require(request)
+    return serve_image(request, key)
+
+
+@require_safe
+def thumbnail(request: HttpRequest, key: str, size: int) -> HttpResponse:
+    """A small WebP; until a worker has made it, the whole image."""
+    access.require(request)
+    return serve_thumbnail(request, key, size)
+
+
+@require_safe
+def image_page(request: HttpRequest, key: str) -> HttpResponse:
+    """What is known of an image, and every place it was used in."""
+    names = Names(access.require(request))
+    found = get_object_or_404(Image, pk=key)
+    return render(request, "gallery/image_page.html", {"image": found, **usage.read(found, request.GET, names)})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.gallery import image_pages, pages
+from experiments.gallery import pages
 
 urlpatterns: list[URLPattern] = [
     path("experiments/", pages.index, name="experiments"),
-    path("runs/<int:pk>/experiments/<int:n>/", pages.page, name="experiment"),
-    path("images/<image_key:key>.png", image_pages.image, name="image"),
-    path("images/<image_key:key>/", image_pages.page, name="image-page"),
-    path("images/<image_key:key>/thumb-<int:size>.webp", image_pages.thumbnail, name="thumbnail"),
+    path("runs/<int:pk>/experiments/<int:n>/", pages.experiment, name="experiment"),
+    path("images/<image_key:key>.png", pages.image, name="image"),
+    path("images/<image_key:key>/", pages.image_page, name="image-page"),
+    path("images/<image_key:key>/thumb-<int:size>.webp", pages.thumbnail, name="thumbnail"),
 ]

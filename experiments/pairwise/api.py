@@ -13,13 +13,12 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, RowNumber, find
+from experiments.api.fields import NO_NUL, Body, Id, RowNumber, binary, find
 from experiments.api.once import once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import StateConflict
-from experiments.gallery.images_api import binary
 from experiments.models import Judge, PairwiseTrial
 from experiments.models.api_token import Scope
 from experiments.models.member import Role

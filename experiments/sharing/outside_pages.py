@@ -15,9 +15,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from experiments.core.thumbnails import SIZES
-from experiments.gallery.image_pages import served
-from experiments.models import Image, Share
+from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.models import Share
 from experiments.sharing import shared_run
 
 POLICY = (
@@ -68,22 +67,17 @@ def page(request: HttpRequest, share: Share) -> HttpResponse:
 @shared
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
     """The PNG, if the run logged it. Raises Http404 otherwise."""
-    return stored(request, share, key, Image.path_of(key), "image/png")
+    _require_logged(share, key)
+    return serve_image(request, key, "no-store")
 
 
 @shared
 def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
     """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
-    if size not in SIZES:
-        raise Http404
-    try:
-        return stored(request, share, key, Image.thumbnail_of(key, size), "image/webp")
-    except Http404:
-        return stored(request, share, key, Image.path_of(key), "image/png")
+    _require_logged(share, key)
+    return serve_thumbnail(request, key, size, "no-store")
 
 
-def stored(request: HttpRequest, share: Share, key: str, path: str, kind: str) -> HttpResponse:
-    found = served(request, path, kind, key, "no-store") if shared_run.holds(share, key) else None
-    if found is None:
+def _require_logged(share: Share, key: str) -> None:
+    if not shared_run.holds(share, key):
         raise Http404
-    return found

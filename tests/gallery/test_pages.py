@@ -190,7 +190,7 @@ def test_the_list_shows_experiments_with_their_strongest_images(as_owner: Client
         ("?q=RED&owner=owner", 1),
         ("?layer=layer3&model=toybox", 1),
         ("?view=list", 2),
-        ("?view=list&q=car&origin=edited", 1),
+        ("?view=list&q=car", 1),
         ("?view=list&low=20&sort=strongest", 1),
     ],
 )

@@ -1,0 +1,233 @@
+"""Experiments and what they logged: programs, observations, images by the key of their pixels."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import Field, Query, Router, Schema
+
+from experiments.api.cursors import Page, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Finite, Id, ImageKey, Number, RowNumber, UnitNumber, Words, binary, find
+from experiments.api.problems import FieldError, Refusal
+from experiments.core.system_names import Names
+from experiments.gallery import experiments, observations
+from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.gallery.lists import Filters
+from experiments.models import Experiment, Image, Observation
+from workers.record.origins import Origin
+
+router = Router(tags=["Experiments"])
+
+
+class GalleryFilters(Schema):
+    """As on the page Experiments; of experiments, those that logged such an image."""
+
+    q: Words | None = Field(None, description="words of title or prompt")
+    origin: Origin | None = None
+    low: Finite | None = Field(None, description="lowest activation")
+    high: Finite | None = Field(None, description="highest activation")
+    model: Words | None = None
+    layer: Words | None = None
+    unit: UnitNumber | None = None
+    run: RowNumber | None = None
+    owner: Words | None = None
+    tag: Words | None = None
+    differs: bool = Field(False, description="true: only those whose claim is another number")
+
+
+def checked(asked: GalleryFilters, names: Names) -> Filters:
+    """The filters as the page reads them. Raises Refusal for what makes no sense."""
+    given = asked.model_dump(exclude_none=True, exclude={"status", "order"}, mode="json")
+    filters = Filters({name: str(value) for name, value in given.items()}, names)
+    if not filters.is_valid():
+        errors = [FieldError(field=name, message=str(each)) for name, found in filters.errors.items() for each in found]
+        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+    return filters
+
+
+# --- experiments ---
+
+
+class ExperimentOut(Schema):
+    """One program, and what came of it."""
+
+    id: int
+    run: int
+    number: int
+    round: int
+    status: str
+    code: str
+    output: str
+    error: str
+    seconds: float
+    tool_seconds: float
+
+
+class ExperimentDetail(ExperimentOut):
+    calls: list[dict[str, Any]] = Field(description="of the tools, with arguments, seeds and seconds")
+
+
+class ExperimentFilters(GalleryFilters):
+    """Those of the page, and how the program ended."""
+
+    status: Words | None = None
+    order: Literal["newest", "oldest"] = "newest"
+
+
+SAME_OF_EXPERIMENTS = ["id", "number", "round", "status", "code", "output", "error", "seconds", "tool_seconds"]
+
+
+def experiment_out(row: Experiment) -> ExperimentOut:
+    return ExperimentOut(run=row.run_id, **{name: getattr(row, name) for name in SAME_OF_EXPERIMENTS})
+
+
+@router.get("/experiments", response=Page[ExperimentOut], summary="List experiments")
+def list_experiments(
+    request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
+) -> Page[ExperimentOut]:
+    """Of all runs or one, the newest first."""
+    names = Names(allow(request))
+    rows, _ = experiments.chosen(checked(filters, names))
+    if filters.status:
+        rows = rows.filter(status=filters.status)
+    order = ["-pk"] if filters.order == "newest" else ["pk"]
+    return page(request, rows.defer("state", "calls"), order, paging, experiment_out)
+
+
+@router.get("/runs/{pk}/experiments/{number}", response=ExperimentDetail, summary="Read an experiment")
+def read_experiment(request: HttpRequest, pk: Id, number: Number) -> ExperimentDetail:
+    """By its number in the run, with the calls it made."""
+    allow(request)
+    row = Experiment.objects.filter(run_id=pk, number=number).defer("state").first()
+    if row is None:
+        raise Refusal("missing", f"Run {pk} has no experiment {number}, or there is no such run.")
+    return ExperimentDetail(calls=row.calls, **experiment_out(row).model_dump())
+
+
+# --- observations ---
+
+OBSERVATIONS = ["Observations"]
+
+
+class ObservationOut(Schema):
+    """One logged image."""
+
+    id: int
+    run: int
+    experiment: int = Field(description="its number in the run")
+    position: int
+    model: str
+    layer: str
+    unit: int | None = Field(description="null, and the others empty, while you are to judge a synthetic neuron unseen")
+    title: str
+    activation: float = Field(description="what the system returned; what the program claimed if nobody measured it")
+    claimed: float | None = Field(description="what the program logged; null if it named no number")
+    measured: bool = Field(description="whether the system returned `activation`")
+    differs: bool = Field(description="whether the claim is another number, beyond rounding")
+    change: float | None = Field(description="what the edit did to the activation; null for all but edits")
+    origin: str
+    prompt: str
+    seed: int | None
+    image: str
+    masked: str | None
+    original: str | None = Field(description="key of the image that this one was edited from")
+
+
+class ObservationFilters(GalleryFilters):
+    """Those of the page."""
+
+    sort: Literal["recent", "strongest", "weakest", "rise", "drop"] = "recent"
+
+
+SAME_OF_OBSERVATIONS = (
+    *("id", "position", "title", "activation", "claimed", "measured", "differs", "change"),
+    *("origin", "prompt", "seed"),
+)
+
+
+def observation_out(names: Names, row: Observation) -> ObservationOut:
+    return ObservationOut(
+        run=row.run_id,
+        experiment=row.experiment.number,
+        **names.place(row.run),
+        image=row.image_id,
+        masked=row.masked_id,
+        original=row.original or None,
+        **{name: getattr(row, name) for name in SAME_OF_OBSERVATIONS},
+    )
+
+
+@router.get("/observations", response=Page[ObservationOut], summary="List observations", tags=OBSERVATIONS)
+def list_observations(
+    request: HttpRequest, filters: Query[ObservationFilters], paging: Query[Paging]
+) -> Page[ObservationOut]:
+    """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
+    names = Names(allow(request))
+    rows = observations.chosen(checked(filters, names))[0].select_related("run", "experiment")
+    shown = rows.only(*observations.SHOWN, "position")
+    return page(request, shown, observations.ORDERS[filters.sort], paging, partial(observation_out, names))
+
+
+# --- images ---
+
+IMAGES = ["Images"]
+
+
+class ImageOut(Schema):
+    """What the laboratory remembers of an image."""
+
+    key: str
+    width: int
+    height: int
+    created: datetime
+    origin: str
+    prompt: str
+    seed: int | None
+    scene: dict[str, Any] | None
+    raw: str | None
+    original: str | None
+
+
+@router.get("/images/{key}", response=ImageOut, summary="Read what is known of an image", tags=IMAGES)
+def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
+    """`raw` is the unmasked image of one that is masked, `original` what it was edited from."""
+    allow(request)
+    row = find(Image.objects.all(), key=key)
+    names = ("key", "width", "height", "created", "origin", "prompt", "seed", "scene")
+    known = {name: getattr(row, name) for name in names}
+    return ImageOut(raw=row.raw or None, original=row.original or None, **known)
+
+
+@router.get(
+    "/images/{key}/file",
+    response=None,
+    openapi_extra=binary("image/png"),
+    summary="Fetch an image",
+    tags=IMAGES,
+)
+def fetch_image(request: HttpRequest, key: ImageKey) -> HttpResponseBase:
+    """The PNG. Its bytes never change."""
+    allow(request)
+    return serve_image(request, find(Image.objects.all(), key=key).key)
+
+
+class Size(Schema):
+    size: Literal[160, 320] = Field(160, description="pixels")
+
+
+@router.get(
+    "/images/{key}/thumbnail",
+    response=None,
+    openapi_extra=binary("image/webp", "image/png"),
+    summary="Fetch a small version of an image",
+    tags=IMAGES,
+)
+def fetch_thumbnail(request: HttpRequest, key: ImageKey, asked: Query[Size]) -> HttpResponseBase:
+    """A WebP; until a worker has made it, the whole image."""
+    allow(request)
+    return serve_thumbnail(request, find(Image.objects.all(), key=key).key, asked.size)

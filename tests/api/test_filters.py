@@ -1,0 +1,80 @@
+"""The page, the API and the file of a list are filtered by the same words: what one takes and the others do not is a
+filter that somebody misses."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.accounts import audit_query
+from experiments.accounts.api import AuditFilters
+from experiments.exchange.export_query import KNOWN
+from experiments.gallery.api import ExperimentFilters, ObservationFilters
+from experiments.gallery.lists import Filters
+from experiments.models import AuditEntry, Observation
+from experiments.models.exchange import What
+from tests.conftest import member
+from tests.support.api_world import Script, fill
+
+LOOKS = {"sort", "order"}
+"""What says how a list is ordered, rather than what is in it."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "more"), [(ObservationFilters, set()), (ExperimentFilters, {"status"})], ids=["images", "experiments"]
+)
+def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more: set[str]) -> None:
+    assert schema.model_fields.keys() - LOOKS == (Filters.base_fields.keys() - LOOKS) | more
+
+
+@pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
+def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: What) -> None:
+    assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
+
+
+def test_the_api_of_the_audit_takes_the_filters_of_its_page() -> None:
+    assert AuditFilters.model_fields.keys() == audit_query.FILTERS.keys()
+
+
+@pytest.mark.parametrize("query", ["origin=edited", "tag=unused", "low=100", "origin=original", "differs=true"])
+def test_the_page_and_the_api_find_as_many(owner: User, query: str) -> None:
+    world = fill(owner)
+    Observation.objects.update(is_original=False, origin="generated", differs=False)
+    script, browser = Script(owner), Client()
+    browser.force_login(owner)
+    assert len(script.get("/experiments?run=" + str(world.run.pk)).json()["items"]) == 1
+    for path, view in (("/observations", ""), ("/experiments", "list")):
+        assert script.get(f"{path}?{query}").json()["items"] == []
+        page = browser.get(f"/experiments/?view={view}&{query}")
+        assert page.context["page"].count.rows == 0
+    changes = {"origin": query.partition("=")[2]} if query == "origin=edited" else {}
+    changes |= {"is_original": True} if query == "origin=original" else {}
+    changes |= {"differs": True} if query == "differs=true" else {}
+    if not changes:
+        return
+    Observation.objects.update(**changes)
+    for path, view in (("/observations", ""), ("/experiments", "list")):
+        found = len(script.get(f"{path}?{query}").json()["items"])
+        assert found == browser.get(f"/experiments/?view={view}&{query}").context["page"].count.rows > 0
+
+
+def test_days_that_are_swapped_are_told_on_the_page_and_by_the_api(db: None) -> None:
+    admin = member("admin", "ADMIN")
+    browser = Client()
+    browser.force_login(admin)
+    query = "since=2026-02-01&until=2026-01-01"
+    assert "swap the two" in browser.get(f"/settings/audit/?{query}").content.decode()
+    problem = Script(admin).get(f"/audit?{query}")
+    assert problem.status_code == 422
+    assert problem.json()["errors"][0]["field"] == "until"
+
+
+def test_the_audit_is_read_page_by_page(db: None) -> None:
+    admin = member("admin", "ADMIN")
+    AuditEntry.objects.bulk_create(AuditEntry(name="admin", verb=verb) for verb in ("run.stopped", "run.paused") * 3)
+    script = Script(admin)
+    first = script.get("/audit?verb=run.stopped&limit=2").json()
+    rest = script.get(f"/audit?verb=run.stopped&limit=2&cursor={first['next']}").json()
+    assert [each["verb"] for each in first["items"] + rest["items"]] == ["run.stopped"] * 3
+    assert rest["next"] is None
