@@ -33,7 +33,7 @@ DESCRIPTION = (
     "problems (RFC 9457)."
 )
 OPERATIONS = (
-    *("accounts.api", "comments.notifications_api", "comments.api"),
+    *("accounts.api", "comments.api"),
     *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
     *("gallery.api", "installation.api", "units.api", "search.api"),

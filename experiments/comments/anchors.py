@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.html import strip_tags
 
+from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line, parse_number
 from experiments.display import events as rendering
 from experiments.models import Event, Experiment, Observation, Run, Thread
@@ -21,10 +22,6 @@ from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
 LARGEST = 2**31 - 1
 PROGRAMS = frozenset({"experiment", "result"})
 """Kinds of events that are drawn as the card of an experiment."""
-
-
-class Nowhere(ValueError):
-    """Raised when there is nothing of the kind in the run; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -61,62 +58,62 @@ class Anchor:
 
 
 def read(run: Run, params: Mapping[str, str]) -> Anchor:
-    """The place that a form or an address names. Raises Nowhere."""
+    """The place that a form or an address names. Raises InvalidInput."""
     on = params.get("on", "") or On.RUN
     if on == On.RUN:
         return Anchor(run)
     if on in {On.EXPERIMENT, On.IMAGE}:
-        experiment = experiment_of(run, params.get("experiment", ""))
+        experiment = _experiment_of(run, params.get("experiment", ""))
         if on == On.EXPERIMENT:
             return Anchor(run, on, experiment=experiment)
-        observation = observation_of(experiment, params.get("image", ""))
+        observation = _observation_of(experiment, params.get("image", ""))
         return Anchor(run, on, experiment=observation.experiment, observation=observation)
     if on in {On.EVENT, On.WORDS}:
-        event = event_of(run, params.get("seq", ""))
-        return Anchor(run, on, seq=event.seq) if on == On.EVENT else words_of(run, event, params)
-    raise Nowhere(f"Nothing can hang on “{on[:40]}”.")
+        event = _event_of(run, params.get("seq", ""))
+        return Anchor(run, on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
+    raise InvalidInput(f"Nothing can hang on “{on[:40]}”.")
 
 
-def number_of(text: str, noun: str) -> int:
+def _number_of(text: str, noun: str) -> int:
     number = parse_number(text, digits=10) or 0
     if not 0 < number <= LARGEST:
-        raise Nowhere(f"“{text[:40]}” is no number of an {noun}.")
+        raise InvalidInput(f"“{text[:40]}” is no number of an {noun}.")
     return number
 
 
-def event_of(run: Run, text: str) -> Event:
-    number = number_of(text, "event")
+def _event_of(run: Run, text: str) -> Event:
+    number = _number_of(text, "event")
     event = run.events.filter(seq=number).first()
     if event is None:
-        raise Nowhere(f"Run {run.pk} has no event {number}.")
+        raise InvalidInput(f"Run {run.pk} has no event {number}.")
     return event
 
 
-def experiment_of(run: Run, text: str) -> Experiment:
-    number = number_of(text, "experiment")
+def _experiment_of(run: Run, text: str) -> Experiment:
+    number = _number_of(text, "experiment")
     experiment = run.experiments.filter(number=number).first()
     if experiment is None:
-        raise Nowhere(f"Run {run.pk} has no experiment {number}.")
+        raise InvalidInput(f"Run {run.pk} has no experiment {number}.")
     return experiment
 
 
-def observation_of(experiment: Experiment, key: str) -> Observation:
+def _observation_of(experiment: Experiment, key: str) -> Observation:
     """The image as this experiment logged it; the original of an edit may have been logged by one before."""
     logged = Observation.objects.filter(run=experiment.run_id, image=key).select_related("experiment")
     found = list(logged.order_by("experiment__number", "position")[:100])
     if not found:
-        raise Nowhere(f"Run {experiment.run_id} logged no image {key[:12]}.")
+        raise InvalidInput(f"Run {experiment.run_id} logged no image {key[:12]}.")
     return next((row for row in found if row.experiment_id == experiment.pk), found[0])
 
 
-def words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
+def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
     quote = clean_line(params.get("quote", ""))
     if not quote:
-        raise Nowhere("No words are chosen: select some in the transcript.")
+        raise InvalidInput("No words are chosen: select some in the transcript.")
     if len(quote) > QUOTE_CHARS:
-        raise Nowhere(f"{len(quote)} characters are chosen, and a comment hangs on at most {QUOTE_CHARS}.")
-    if not stands_in(quote, text_of(run, [event])[event.seq]):
-        raise Nowhere(f"The words chosen do not stand in event {event.seq}.")
+        raise InvalidInput(f"{len(quote)} characters are chosen, and a comment hangs on at most {QUOTE_CHARS}.")
+    if not _stands_in(quote, _text_of(run, [event])[event.seq]):
+        raise InvalidInput(f"The words chosen do not stand in event {event.seq}.")
     place = params.get("place", "0")
     return Anchor(
         run,
@@ -129,6 +126,16 @@ def words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
     )
 
 
+def spot_of(thread: Thread, numbers: Mapping[int, int] = {}) -> tuple[str, int | None]:
+    """The id of the element of the transcript that a thread belongs to, and the event that this is drawn for; `numbers`
+    are those of the experiments whose cards stand for events."""
+    if thread.experiment is not None:
+        return f"experiment-{thread.experiment.number}", thread.experiment.seq
+    if thread.seq is None:
+        return "", None
+    return (f"experiment-{numbers[thread.seq]}" if thread.seq in numbers else f"e{thread.seq}"), thread.seq
+
+
 # --- quotes ------------------------------------------------------------------------------------------
 
 
@@ -137,19 +144,15 @@ def gone(run: Run, threads: Iterable[Thread]) -> set[int]:
     quoting = [thread for thread in threads if thread.on == On.WORDS]
     if not quoting:
         return set()
-    texts = text_of(run, list(run.events.filter(seq__in={thread.seq for thread in quoting})))
-    return {thread.pk for thread in quoting if not stands_in(thread.quote, texts.get(thread.seq or 0, ""))}
+    texts = _text_of(run, list(run.events.filter(seq__in={thread.seq for thread in quoting})))
+    return {thread.pk for thread in quoting if not _stands_in(thread.quote, texts.get(thread.seq or 0, ""))}
 
 
-def text_of(run: Run, events: list[Event]) -> dict[int, str]:
+def _text_of(run: Run, events: list[Event]) -> dict[int, str]:
     """The words of events as a page shows them; of the start of an experiment, those of its card."""
     drawn = rendering.render_events(run, events, folded=False)
     return {event.seq: html.unescape(strip_tags(each)) for event, each in drawn}
 
 
-def stands_in(quote: str, text: str) -> bool:
-    return bare(quote) in bare(text)
-
-
-def bare(text: str) -> str:
-    return "".join(text.split())
+def _stands_in(quote: str, text: str) -> bool:
+    return "".join(quote.split()) in "".join(text.split())

@@ -1,11 +1,10 @@
-"""Threads of comments on runs, and what the person who asks was told of."""
+"""Threads of comments on runs, what came with imported ones, and what the person who asks was told of."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -16,13 +15,13 @@ from experiments.api.cursors import Page, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, UnitNumber, find
 from experiments.api.once import once
-from experiments.api.problems import FieldError, Refusal
 from experiments.api.versions import must_match
-from experiments.comments import anchors, reading, writing
-from experiments.comments.anchors import Nowhere
+from experiments.comments import actions, anchors, lists
 from experiments.comments.imported import opinions_of
-from experiments.comments.writing import Unfit
-from experiments.models import Comment, Run, Thread
+from experiments.core import notifications
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
+from experiments.models import Comment, Notification, Run, Thread
 from experiments.models.api_token import Scope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 from experiments.models.member import Role
@@ -43,8 +42,7 @@ def read_opinions(request: HttpRequest, pk: Id) -> OpinionsOut:
     """Comments and reviews as they stand in the bundle; empty lists for a run of this place."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
-    if reading.hides(user, run):
-        raise PermissionDenied(reading.HIDDEN)
+    actions.require_sight(user, run)
     found = opinions_of(run)
     names = ("threads", "reviews", "finals")
     return OpinionsOut(**{name: getattr(found, name) if found else [] for name in names})
@@ -114,11 +112,11 @@ class ThreadOut(Schema):
     comments: list[CommentOut]
 
 
-class SaidOut(Schema):
-    """What was written. `told` says whom it did not reach, "" for nobody."""
+class WrittenOut(Schema):
+    """What was written. `notice` says whom it did not reach, "" for nobody."""
 
     comment: CommentOut
-    told: str
+    notice: str
 
 
 def comment_out(row: Comment) -> CommentOut:
@@ -159,34 +157,34 @@ def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[Th
     """Its threads, the newest first, each with all that was said in it."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
-    writing.see(user, run)
-    return page(request, reading.threads(run), ["-pk"], paging, thread_out)
+    actions.require_sight(user, run)
+    return page(request, lists.threads(run), ["-pk"], paging, thread_out)
 
 
-@router.post("/runs/{pk}/threads", response={201: SaidOut}, summary="Comment on a run, or on something in it")
+@router.post("/runs/{pk}/threads", response={201: WrittenOut}, summary="Comment on a run, or on something in it")
 def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new thread. What it hangs on has to be there."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     run = find(Run.objects.all(), pk=pk)
     params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
-
-    def make() -> tuple[SaidOut, str]:
-        try:
-            anchor = anchors.read(run, params)
-        except Nowhere as problem:
-            error = FieldError(field=said.on, message=str(problem))
-            raise Refusal("invalid", "There is nothing there to hang a comment on.", [error]) from None
-        return written(writing.start(request, user, anchor, said.text))
-
-    return Status(201, once(request, response, user, make))
+    by = Actor.behind(request, user)
+    return Status(
+        201,
+        once(
+            request,
+            response,
+            user,
+            lambda: written(actions.start_thread(by, anchors.read(run, params), said.text)),
+        ),
+    )
 
 
 @router.get("/threads/{pk}", response=ThreadOut, summary="Read a thread")
 def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
     user = allow(request)
     row = find(Thread.objects.select_related("run"), pk=pk)
-    writing.see(user, row.run)
-    return thread_out(find(reading.threads(row.run), pk=pk))
+    actions.require_sight(user, row.run)
+    return thread_out(find(lists.threads(row.run), pk=pk))
 
 
 @router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
@@ -195,17 +193,18 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
         row = find(Thread.objects.select_for_update(), pk=pk)
-        must_match(request, thread_out(find(reading.threads(row.run), pk=pk)))
-        writing.resolve(request, user, row, wanted.resolved)
-    return thread_out(find(reading.threads(row.run), pk=pk))
+        must_match(request, thread_out(find(lists.threads(row.run), pk=pk)))
+        actions.resolve(Actor.behind(request, user), row, wanted.resolved)
+    return thread_out(find(lists.threads(row.run), pk=pk))
 
 
-@router.post("/threads/{pk}/comments", response={201: SaidOut}, summary="Reply in a thread")
+@router.post("/threads/{pk}/comments", response={201: WrittenOut}, summary="Reply in a thread")
 def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
     """A resolved thread is open again then."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     row = find(Thread.objects.select_related("run"), pk=pk)
-    return Status(201, once(request, response, user, lambda: written(writing.reply(request, user, row, said.text))))
+    by = Actor.behind(request, user)
+    return Status(201, once(request, response, user, lambda: written(actions.reply(by, row, said.text))))
 
 
 # --- comments ----------------------------------------------------------------------------------------
@@ -217,20 +216,16 @@ COMMENTS = Comment.objects.select_related("author", "thread__run").prefetch_rela
 def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
     user = allow(request)
     row = find(COMMENTS.all(), pk=pk)
-    writing.see(user, row.thread.run)
+    actions.require_sight(user, row.thread.run)
     return comment_out(row)
 
 
-@router.patch("/comments/{pk}", response=SaidOut, summary="Edit a comment of yours")
-def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> SaidOut:
+@router.patch("/comments/{pk}", response=WrittenOut, summary="Edit a comment of yours")
+def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
     """Needs the ETag of the comment in If-Match. What it said before stays readable."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
-        row = held(request, pk)
-        try:
-            return written(writing.edit(request, user, row, said.text))[0]
-        except Unfit as problem:
-            raise Refusal("conflict", str(problem)) from None
+        return written(actions.edit(Actor.behind(request, user), held(request, pk), said.text))[0]
 
 
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
@@ -238,11 +233,7 @@ def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     """Needs its ETag too. Its words are gone then; that there was one stays."""
     user = allow(request, Role.RESEARCHER, Scope.WRITE)
     with transaction.atomic():
-        row = held(request, pk)
-        try:
-            writing.delete(request, user, row)
-        except Unfit as problem:
-            raise Refusal("conflict", str(problem)) from None
+        actions.delete(Actor.behind(request, user), held(request, pk))
     return comment_out(find(COMMENTS.all(), pk=pk))
 
 
@@ -254,6 +245,61 @@ def held(request: HttpRequest, pk: int) -> Comment:
     return row
 
 
-def written(said: writing.Said) -> tuple[SaidOut, str]:
-    row = find(COMMENTS.all(), pk=said.comment.pk)
-    return SaidOut(comment=comment_out(row), told=said.told), reverse("api:read_comment", args=[row.pk])
+def written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
+    row = find(COMMENTS.all(), pk=done.comment.pk)
+    return WrittenOut(comment=comment_out(row), notice=done.notice), reverse("api:read_comment", args=[row.pk])
+
+
+# --- notifications -----------------------------------------------------------------------------------
+
+
+class NotificationOut(Schema):
+    """A few words, and the page that they lead to."""
+
+    id: int
+    kind: str
+    words: str
+    url: str
+    created: datetime
+    read: datetime | None
+
+
+class NotificationFilters(Schema):
+    unread: bool = Field(False, description="only those that were not read yet")
+
+
+class ReadIn(Body):
+    """Some by number, or all."""
+
+    ids: list[RowNumber] = Field([], max_length=200)
+    all: bool = False
+
+
+class UnreadOut(Schema):
+    unread: int
+
+
+def notification_out(row: Notification) -> NotificationOut:
+    return NotificationOut(id=row.pk, kind=row.kind, words=row.words, url=row.url, created=row.created, read=row.read)
+
+
+@router.get("/notifications", response=Page[NotificationOut], tags=["You"], summary="List what you were told of")
+def list_notifications(
+    request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
+) -> Page[NotificationOut]:
+    """The newest first."""
+    user = allow(request)
+    rows = notifications.unread(user) if filters.unread else notifications.of(user)
+    return page(request, rows, ["-pk"], paging, notification_out)
+
+
+@router.post("/notifications/read", response=UnreadOut, tags=["You"], summary="Mark what you were told of as read")
+def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
+    """How many are unread then. Numbers that are not yours are left out."""
+    user = allow(request, Role.VIEWER, Scope.WRITE)
+    if which.all == bool(which.ids):
+        raise InvalidInput("Name some, or say all: one of the two.", "ids")
+    rows = notifications.of(user)
+    with transaction.atomic():
+        notifications.read(rows if which.all else rows.filter(pk__in=which.ids), user)
+    return UnreadOut(unread=notifications.unread(user).count())

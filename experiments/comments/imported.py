@@ -11,15 +11,15 @@ from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 
-from experiments.comments import anchors, reading
+from experiments.comments import anchors
 from experiments.models import Experiment, ImportedOpinions, Observation, Run, Thread
 
 
 @dataclass(frozen=True)
-class Place:
+class ImportedThread:
     """A thread as it came, what it hangs on in words, where that stands here ("" if nowhere), and its image."""
 
-    told: Any
+    said: Any
     where: str
     link: str
     observation: Observation | None
@@ -33,51 +33,51 @@ def opinions_of(run: Run) -> ImportedOpinions | None:
         return None
 
 
-def places(run: Run, opinions: ImportedOpinions | None) -> list[Place]:
+def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
     """The threads that came with the run. The number of queries does not depend on how many they are."""
     told = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
     if not told:
         return []
-    experiments = {row.number: row for row in named(run, told)}
-    images = {(row.experiment_id, row.position): row for row in pictured(run, told)}
-    seqs = numbers_of(told, "seq")
+    experiments = {row.number: row for row in _named(run, told)}
+    images = {(row.experiment_id, row.position): row for row in _pictured(run, told)}
+    seqs = _numbers_of(told, "seq")
     programs = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS).values_list("seq", "payload__number")
     numbers = dict(programs) if seqs else {}
-    return [place(each, run, experiments, images, numbers) for each in told]
+    return [_locate(each, run, experiments, images, numbers) for each in told]
 
 
-def named(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Experiment]:
-    numbers = numbers_of(told, "experiment")
+def _named(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Experiment]:
+    numbers = _numbers_of(told, "experiment")
     return list(run.experiments.filter(number__in=numbers).defer("state", "code", "output")) if numbers else []
 
 
-def pictured(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Observation]:
+def _pictured(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Observation]:
     """All images at any of the places named: more than are meant, no more than a few of each experiment."""
-    numbers = numbers_of([each for each in told if number_of(each, "position")], "experiment")
-    positions = numbers_of(told, "position")
+    numbers = _numbers_of([each for each in told if _number_of(each, "position")], "experiment")
+    positions = _numbers_of(told, "position")
     if not numbers or not positions:
         return []
     return list(run.observations.filter(experiment__number__in=numbers, position__in=positions))
 
 
-def place(
+def _locate(
     told: Mapping[str, Any],
     run: Run,
     experiments: Mapping[int, Experiment],
     images: Mapping[tuple[int, int], Observation],
     numbers: Mapping[int, int],
-) -> Place:
+) -> ImportedThread:
     """Where one thread stands, as a thread of this place would."""
-    number, position, seq = (number_of(told, name) for name in ("experiment", "position", "seq"))
+    number, position, seq = (_number_of(told, name) for name in ("experiment", "position", "seq"))
     experiment = experiments.get(number or 0)
     observation = images.get((experiment.pk, position)) if experiment and position else None
     here = seq if seq and seq <= run.last_seq else None
-    spot, at = reading.spot_of(Thread(run=run, seq=here, experiment=experiment), numbers)
+    spot, at = anchors.spot_of(Thread(run=run, seq=here, experiment=experiment), numbers)
     link = f"{run.get_absolute_url()}?at={at}#{spot}" if at is not None and (experiment or not number) else ""
-    return Place(told, in_words(number, position, seq, observation), link, observation)
+    return ImportedThread(told, _in_words(number, position, seq, observation), link, observation)
 
 
-def in_words(number: int | None, position: int | None, seq: int | None, observation: Observation | None) -> str:
+def _in_words(number: int | None, position: int | None, seq: int | None, observation: Observation | None) -> str:
     if observation:
         return f"Image “{observation.title or 'untitled'}” of experiment {number}"
     if number:
@@ -85,11 +85,11 @@ def in_words(number: int | None, position: int | None, seq: int | None, observat
     return f"Event {seq}" if seq else "The run"
 
 
-def numbers_of(told: Iterable[Mapping[str, Any]], name: str) -> set[int]:
-    return {number for each in told if (number := number_of(each, name)) is not None}
+def _numbers_of(told: Iterable[Mapping[str, Any]], name: str) -> set[int]:
+    return {number for each in told if (number := _number_of(each, name)) is not None}
 
 
-def number_of(told: Mapping[str, Any], name: str) -> int | None:
+def _number_of(told: Mapping[str, Any], name: str) -> int | None:
     """A number that a row can have; None for anything else."""
     found = told.get(name)
     return found if type(found) is int and 0 < found <= anchors.LARGEST else None

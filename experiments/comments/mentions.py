@@ -21,7 +21,7 @@ class Mentions:
     unknown: list[str]
 
     @property
-    def told(self) -> str:
+    def notice(self) -> str:
         """What its writer should know; "" where everybody mentioned is told."""
         if not self.unknown:
             return ""

@@ -1,4 +1,5 @@
-"""Comments on a run: fragments that its page shows, forms that write, permanent links."""
+"""Comments on a run and tags beside them: fragments that its page shows, forms that write, permanent links; and what
+one was told of: the page, the bell of the frame."""
 
 from __future__ import annotations
 
@@ -12,15 +13,19 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments.comments import anchors, listing, marks, mentions, reading, writing
-from experiments.comments.anchors import Nowhere
-from experiments.comments.writing import Said, Unfit
-from experiments.core import access
+from experiments.comments import actions, anchors, lists, mentions
+from experiments.comments.actions import WrittenComment
+from experiments.core import access, notifications, paging, tagging
 from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
 from experiments.core.display_name import person
+from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.display import window
 from experiments.models import Comment, Event, Run, Thread
 from experiments.models.member import Role
+
+PER_PAGE = 40
+"""Notifications of a page."""
 
 
 @require_safe
@@ -29,23 +34,23 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     run = access.get_run(request, pk)
     if not request.htmx:
         return redirect(f"{run.get_absolute_url()}?{urlencode({**request.GET.dict(), 'tab': 'comments'})}")
-    return listed(request, run, request.GET.dict())
+    return _panel(request, run, request.GET.dict())
 
 
 @require_safe
 def at(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
     """The threads on one event and what it shows, with a form for another; on words or an image if they are named."""
     run = access.get_run(request, pk)
-    return spot(request, run, get_object_or_404(run.events, seq=seq), request.GET.dict())
+    return _event_panel(request, run, get_object_or_404(run.events, seq=seq), request.GET.dict())
 
 
 @require_safe
 def marked(request: HttpRequest, pk: int) -> HttpResponse:
     """How many comments stand where, for the browser to mark the transcript with."""
     run = access.get_run(request, pk)
-    user = person_of(request)
-    shown = None if reading.hides(user, run) else marks.of(run)
-    return render(request, "comments/marks.html", {"run": run, "marks": shown, **listing.standing(user)})
+    user = _viewer(request)
+    shown = None if lists.hides(user, run) else lists.comment_marks(run)
+    return render(request, "comments/marks.html", {"run": run, "marks": shown, **lists.viewer_context(user)})
 
 
 @require_safe
@@ -70,71 +75,72 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def start(request: HtmxRequest, pk: int) -> HttpResponse:
     """A new thread on what the form names."""
-    run = access.get_run(request, pk, Role.RESEARCHER)
-    return written(
-        request, run, lambda: writing.start(request, person_of(request), anchors.read(run, request.POST), text(request))
-    )
+    actor = Actor.of(request, Role.RESEARCHER)
+    run = access.get_run(request, pk)
+    return _written(request, run, lambda: actions.start_thread(actor, anchors.read(run, request.POST), _text(request)))
 
 
 @require_POST
 def reply(request: HtmxRequest, pk: int) -> HttpResponse:
     """One more comment in a thread."""
-    access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
-    return written(request, thread.run, lambda: writing.reply(request, person_of(request), thread, text(request)))
+    return _written(request, thread.run, lambda: actions.reply(actor, thread, _text(request)))
 
 
 @require_POST
 def edit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Other words for one's own comment."""
-    access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
-    return written(request, row.thread.run, lambda: writing.edit(request, person_of(request), row, text(request)))
+    return _written(request, row.thread.run, lambda: actions.edit(actor, row, _text(request)))
 
 
 @require_POST
 def delete(request: HtmxRequest, pk: int) -> HttpResponse:
     """Take one's own comment back."""
-    access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
-    return written(request, row.thread.run, lambda: writing.delete(request, person_of(request), row))
+    return _written(request, row.thread.run, lambda: actions.delete(actor, row))
 
 
 @require_POST
 def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
     """Resolve a thread, or open it again."""
-    access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
     resolved = request.POST.get("resolved") == "yes"
-    return written(request, thread.run, lambda: writing.resolve(request, person_of(request), thread, resolved))
+    return _written(request, thread.run, lambda: actions.resolve(actor, thread, resolved))
 
 
-def person_of(request: HttpRequest) -> User:
+def _viewer(request: HttpRequest) -> User:
     """Who asks; access was asked before."""
     assert isinstance(request.user, User)
     return request.user
 
 
-def text(request: HttpRequest) -> str:
+def _text(request: HttpRequest) -> str:
     return str(request.POST.get("text", ""))
 
 
-def written(request: HtmxRequest, run: Run, write: Callable[[], Said | Comment | Thread]) -> HttpResponse:
+def _written(request: HtmxRequest, run: Run, write: Callable[[], WrittenComment | Comment | Thread]) -> HttpResponse:
     """The part of the page that the form stood in, as it is now; or why nothing was written, and the form stays."""
     try:
         done = write()
-    except (Unfit, Nowhere) as problem:
-        return told(request, run, HttpResponse(status=204), str(problem), "error")
-    words = done.told if isinstance(done, Said) else ""
+    except ActionRefused as problem:
+        return _toasted(request, run, HttpResponse(status=204), str(problem), "error")
+    words = done.notice if isinstance(done, WrittenComment) else ""
     seq = window.number(request.POST, "in")
     event = run.events.filter(seq=seq).first() if seq is not None else None
     if not request.htmx:
-        return told(request, run, HttpResponse(), words, "warning")
-    shown = spot(request, run, event, {}) if event else listed(request, run, {"show": request.POST.get("show", "")})
-    return told(request, run, shown, words, "warning")
+        return _toasted(request, run, HttpResponse(), words, "warning")
+    shown = (
+        _event_panel(request, run, event, {}) if event else _panel(request, run, {"show": request.POST.get("show", "")})
+    )
+    return _toasted(request, run, shown, words, "warning")
 
 
-def told(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
+def _toasted(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
     """The answer with words for who asked; a browser without scripts is sent to the Comments tab with them."""
     if not request.htmx:
         if words:
@@ -148,9 +154,91 @@ def told(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kin
 # --- parts of the page -------------------------------------------------------------------------------
 
 
-def listed(request: HttpRequest, run: Run, params: Mapping[str, str]) -> HttpResponse:
-    return render(request, "comments/list.html", listing.read(run, person_of(request), {**params, "tab": "comments"}))
+def _panel(request: HttpRequest, run: Run, params: Mapping[str, str]) -> HttpResponse:
+    return render(request, "comments/list.html", lists.run_panel(run, _viewer(request), {**params, "tab": "comments"}))
 
 
-def spot(request: HttpRequest, run: Run, event: Event, params: Mapping[str, str]) -> HttpResponse:
-    return render(request, "comments/spot.html", listing.at(run, person_of(request), event, params))
+def _event_panel(request: HttpRequest, run: Run, event: Event, params: Mapping[str, str]) -> HttpResponse:
+    return render(request, "comments/spot.html", lists.event_panel(run, _viewer(request), event, params))
+
+
+# --- tags -----------------------------------------------------------------------------------------------------
+
+
+@require_POST
+def tag(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Put a tag on what the form names, or take it off; the part of the page that the form stood in, as it is now."""
+    actor = Actor.of(request, Role.RESEARCHER)
+    run = access.get_run(request, pk)
+    try:
+        anchor = anchors.read(run, request.POST)
+        row = anchor.observation or anchor.experiment
+        if row is None:
+            raise InvalidInput("Only experiments and images have tags here; a run has them on the Runs page.", "on")
+        change = tagging.untag if request.POST.get("verb") == "remove" else tagging.tag
+        change(actor, row, request.POST.get("tag", ""))
+    except InvalidInput as problem:
+        return _toasted(request, run, HttpResponse(status=204), str(problem), "error")
+    if not request.htmx:
+        messages.success(request, f"Changed the tags of {row}.")
+        return redirect(run)
+    event = get_object_or_404(run.events, seq=window.number(request.POST, "in"))
+    about = {name: request.POST[name] for name in ("on", "experiment", "image") if request.POST.get(name)}
+    return _event_panel(request, run, event, about)
+
+
+# --- notifications --------------------------------------------------------------------------------------------
+
+
+@require_safe
+def notification_list(request: HtmxRequest) -> HttpResponse:
+    """All of them, or those that are unread; htmx is sent the list alone."""
+    user = access.require(request)
+    only = request.GET.get("show") == "unread"
+    rows = notifications.unread(user) if only else notifications.of(user)
+    number = paging.number_of(request.GET.get("page", "")) or 1
+    shown = paging.Page(number, PER_PAGE, paging.count(rows), {"show": "unread"} if only else {})
+    context = {
+        "page": shown,
+        "rows": rows[shown.start : shown.end],
+        "only_unread": only,
+        "unread": notifications.unread(user).count(),
+        "query": request.GET.urlencode(),
+    }
+    alone = request.htmx and not request.htmx.history_restore_request
+    return render(request, "comments/notifications/list.html" if alone else "comments/notifications/page.html", context)
+
+
+@require_safe
+def bell(request: HttpRequest) -> HttpResponse:
+    """How many are unread. With `after`, the number of the newest that the page knows, what is newer is said aloud."""
+    user = access.require(request)
+    unread = notifications.unread(user)
+    newest = unread.first()
+    known = window.number(request.GET, "after")
+    context = {"unread": unread[: notifications.SHOWN + 1].count(), "newest": newest.pk if newest else known or 0}
+    response = render(request, "comments/notifications/bell.html", context)
+    if newest is not None and known is not None and newest.pk > known:
+        response["HX-Trigger"] = json.dumps({"toast": {"value": newest.words, "kind": ""}})
+    return response
+
+
+@require_safe
+def follow(request: HttpRequest, pk: int) -> HttpResponse:
+    """To where one leads; from then on it is read."""
+    user = access.require(request)
+    row = get_object_or_404(notifications.of(user), pk=pk)
+    notifications.read(notifications.of(user).filter(pk=pk), user)
+    return redirect(row.url or "notifications")
+
+
+@require_POST
+def read_notifications(request: HtmxRequest) -> HttpResponse:
+    """One is read, or all are."""
+    user = access.require(request)
+    rows, key = notifications.of(user), window.number(request.POST, "notification")
+    if key is None and "all" not in request.POST:
+        return HttpResponse(status=400)
+    notifications.read(rows if key is None else rows.filter(pk=key), user)
+    # For htmx the bell rings, and the page asks for its list.
+    return HttpResponse(status=204) if request.htmx else redirect("notifications")

@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from experiments.comments import listing, reading
+from experiments.comments import lists
 from experiments.comments.anchors import Anchor
 from experiments.core.thumbnails import Addresses
 from experiments.display import prose
@@ -22,7 +22,7 @@ def discussion(context: dict[str, Any], run: Run) -> dict[str, Any]:
     """The threads of a run as who asks may see them, by the address of the page."""
     request = context["request"]
     return {
-        **listing.read(run, request.user, request.GET.dict()),
+        **lists.run_panel(run, request.user, request.GET.dict()),
         "request": request,
         "csrf_token": context.get("csrf_token"),
     }
@@ -33,13 +33,13 @@ def talks_at(context: dict[str, Any], run: Run, event: Event) -> dict[str, Any]:
     """The threads on one event, as who asks may see them."""
     request = context["request"]
     known = {"request": request, "csrf_token": context.get("csrf_token")}
-    return {**listing.at(run, request.user, event, {}), **known}
+    return {**lists.event_panel(run, request.user, event, {}), **known}
 
 
 @register.inclusion_tag("comments/of_image.html", takes_context=True)
 def talks_of_image(context: dict[str, Any], image: Image) -> dict[str, Any]:
     """The newest threads on an image, in whatever runs, as who asks may see them; to be read alone."""
-    return {"talks": reading.of_image(context["request"].user, image.pk), "may_comment": False}
+    return {"threads": lists.threads_on_image(context["request"].user, image.pk), "may_comment": False}
 
 
 @register.filter

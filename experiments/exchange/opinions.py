@@ -15,7 +15,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.comments import reading
+from experiments.comments import lists as comment_lists
 from experiments.comments.imported import opinions_of
 from experiments.core import blindness
 from experiments.core.display_name import person
@@ -58,9 +58,9 @@ class Said:
 
 def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     """All that this person may see of it; of nobody in particular, what no review under way hides."""
-    hidden = reading.hides(viewer, run) if viewer else blindness.is_under_review(run.pk)
+    hidden = comment_lists.hides(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else opinions_of(run)
-    threads = [] if hidden else [thread_json(thread) for thread in reading.threads(run)]
+    threads = [] if hidden else [thread_json(thread) for thread in comment_lists.threads(run)]
     finals = [final_json(each) for each in finals_of(run, viewer)]
     return {
         "threads": [*(brought.threads if brought else []), *threads],

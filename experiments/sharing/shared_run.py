@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from experiments.comments import reading
+from experiments.comments import lists as comment_lists
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
@@ -107,7 +107,7 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
     """What was said, by the event that it is about; None for the run as a whole."""
     names: dict[int, str] = {}
     found: dict[int | None, list[SharedThread]] = {}
-    for talk in reading.talks(run, reading.threads(run)):
+    for talk in comment_lists.thread_views(run, comment_lists.threads(run)):
         comments = [share_comment(each, names, show_names) for each in talk.comments if each.deleted is None]
         if comments:
             thread = SharedThread(where(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
@@ -115,7 +115,7 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
     return found
 
 
-def where(talk: reading.Talk) -> str:
+def where(talk: comment_lists.ThreadView) -> str:
     """What was commented on, for readers who see no numbers of events."""
     if talk.seq is None:
         return "Comments on the run"

@@ -47,7 +47,7 @@ def problem(response: Any, kind: str) -> str:
 def test_a_comment_hangs_on_what_is_there(script: Script, world: World, place: dict[str, Any]) -> None:
     made = script.post(f"/runs/{world.run.pk}/threads", {"text": "Why `so`?", **place})
     assert made.status_code == 201, made.content
-    assert made.json()["told"] == ""
+    assert made.json()["notice"] == ""
     comment = script.get(made["Location"].removeprefix("/api/v1")).json()
     assert comment == made.json()["comment"]
     thread = script.get(f"/threads/{comment['thread']}").json()
@@ -84,7 +84,7 @@ def test_an_edit_wants_the_comment_as_it_is_now(script: Script, world: World) ->
     seen = tag(script, path)
     edited = script.send("PATCH", path, {"text": "Far too few, @nobody"}, if_match=seen).json()
     assert edited["comment"]["earlier"][0]["text"] == "Too few."
-    assert "@nobody is not on this team" in edited["told"]
+    assert "@nobody is not on this team" in edited["notice"]
     problem(script.send("PATCH", path, {"text": "Late."}, if_match=seen), "changed")
     gone = script.send("DELETE", path, if_match=tag(script, path)).json()
     assert (gone["text"], gone["earlier"]) == ("", [])

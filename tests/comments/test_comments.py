@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.comments import anchors, reading
+from experiments.comments import anchors, lists
 from experiments.core import transcript
 from experiments.models import AuditEntry, Comment, Event, Notification, ReviewQueue, Run, Thread
 from experiments.models.comment import QUOTE_CHARS, TEXT_CHARS
@@ -300,7 +300,7 @@ def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
     queue.items.create(run=run, position=1)
     reviewer = Client()
     reviewer.force_login(colleague)
-    assert reading.hides(colleague, run)
+    assert lists.hides(colleague, run)
     for address in ("?tab=comments", "comments/at/2/", "comments/marks/"):
         page = reviewer.get(f"/runs/{run.pk}/{address}").content.decode()
         assert "fluke" not in page

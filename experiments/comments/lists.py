@@ -1,0 +1,230 @@
+"""Threads with all that pages and the API show of them: those of a run page by page, of one event, of an image, and how
+many stand where. Those who still review a run blind are shown none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet
+
+from experiments.comments import anchors, imported
+from experiments.comments.anchors import Anchor
+from experiments.core import access, blindness
+from experiments.core.errors import InvalidInput
+from experiments.display import window
+from experiments.display.tab_pages import Page
+from experiments.models import Comment, Event, ImportedOpinions, Run, Tag, Thread
+from experiments.models.comment import On
+from experiments.models.member import Role
+
+OF_AN_IMAGE = 20
+"""Threads that the page of an image shows."""
+HIDDEN = "Comments on this run are hidden from you until you have submitted your review of it."
+PER_PAGE = 30
+SHOWS = {"open": "Open", "resolved": "Resolved", "all": "All"}
+CONDITIONS = {"open": Q(resolved=None), "resolved": Q(resolved__isnull=False)}
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """A thread as it is shown. `spot` is the id of the element of the transcript that it belongs to, "" for none."""
+
+    thread: Thread
+    comments: Sequence[Comment]
+    spot: str
+    seq: int | None
+    gone: bool
+
+    @property
+    def where(self) -> str:
+        """What it hangs on, in words."""
+        thread = self.thread
+        if thread.on == On.IMAGE and thread.observation and thread.experiment:
+            return f"Image “{thread.observation.title or 'untitled'}” of experiment {thread.experiment.number}"
+        if thread.experiment:
+            return f"Experiment {thread.experiment.number}"
+        return {On.RUN: "The run"}.get(On(thread.on), f"Event {thread.seq}")
+
+    @property
+    def link(self) -> str:
+        """Where that stands in the transcript; "" for the run as a whole."""
+        if self.seq is None:
+            return ""
+        query = urlencode({"at": self.seq, "talk": self.thread.pk})
+        return f"{self.thread.run.get_absolute_url()}?{query}#{self.spot}"
+
+    @property
+    def count(self) -> int:
+        return sum(comment.deleted is None for comment in self.comments)
+
+
+def hides(user: User, run: Run) -> bool:
+    """Whether this person is to see no comment on the run, and to write none."""
+    return blindness.is_blind(user, run.pk)
+
+
+def threads(run: Run) -> QuerySet[Thread]:
+    """The threads of a run, with everything that is shown of them."""
+    return _with_everything(Thread.objects.filter(run=run))
+
+
+def _with_everything(rows: QuerySet[Thread]) -> QuerySet[Thread]:
+    """With all that a thread is shown with. The number of queries does not depend on how many they are."""
+    rows = rows.select_related("run", "experiment", "observation__image", "resolved_by")
+    return rows.prefetch_related("comments__author", "comments__mentions", "comments__wordings").order_by("pk")
+
+
+def threads_on_image(user: User, key: str) -> list[ThreadView]:
+    """The newest threads on an image as the experiments of any run logged it."""
+    seen = Thread.objects.filter(observation__image=key).exclude(run__in=blindness.blinded_runs(user))
+    listed = list(_with_everything(seen).order_by("-pk")[:OF_AN_IMAGE])
+    return [ThreadView(each, list(each.comments.all()), *anchors.spot_of(each), gone=False) for each in listed]
+
+
+def thread_views(run: Run, rows: Iterable[Thread]) -> list[ThreadView]:
+    """Threads of `threads`, each with its place and whether its words are still there."""
+    listed = list(rows)
+    spots = _spots_of(run, listed)
+    gone = anchors.gone(run, listed)
+    return [
+        ThreadView(thread, list(thread.comments.all()), *spots[thread.pk], thread.pk in gone)  # by primary key
+        for thread in listed
+    ]
+
+
+def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | None]]:
+    """Key of a thread -> the id of its element in the transcript, and the event that this is drawn for."""
+    seqs = {thread.seq for thread in rows if thread.seq is not None}
+    events = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS) if seqs else Event.objects.none()
+    numbers = {event.seq: event.number for event in events}
+    return {thread.pk: anchors.spot_of(thread, numbers) for thread in rows}
+
+
+def _at_event(run: Run, event: Event) -> QuerySet[Thread]:
+    """The threads on what the element of this event shows: on it, its words, its experiment and the images of that."""
+    here = Q(seq=event.seq)
+    if event.kind in anchors.PROGRAMS:
+        number = event.number
+        seqs = run.events.filter(kind__in=anchors.PROGRAMS, payload__number=number).values_list("seq", flat=True)
+        here = Q(seq__in=list(seqs)) | Q(experiment__number=number)
+    return threads(run).filter(here)
+
+
+# --- one run --------------------------------------------------------------------------------------------------
+
+
+def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
+    """A page of threads, the newest first; with `comment` in the address the page that holds this one."""
+    if hides(user, run):
+        due = run.review_items.filter(complete=False, queue__blind=True, queue__closed=None).first()
+        return {"run": run, "hidden": HIDDEN, "review_it": due.get_absolute_url() if due else ""}
+    totals = {name: run.threads.filter(condition).count() for name, condition in CONDITIONS.items()}
+    totals["all"] = sum(totals.values())
+    show, place = _chosen(run, params)
+    page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
+    came = ImportedOpinions.objects.filter(run=run).first() if page.number == 1 else None
+    rows = threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
+    return {
+        "run": run,
+        "page": page,
+        "show": show,
+        "shows": [(name, label, totals[name]) for name, label in SHOWS.items()],
+        "threads": thread_views(run, rows),
+        "imported": came,
+        "imported_threads": imported.imported_threads(run, came),
+        **viewer_context(user),
+    }
+
+
+def _chosen(run: Run, params: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Which threads are shown, and the page if the address asks for a comment."""
+    key = window.number(params, "comment")
+    thread = run.threads.filter(comments=key).first() if key is not None else None
+    if thread is not None:
+        newer = run.threads.filter(pk__gt=thread.pk).count()
+        return "all", {"page": str(newer // PER_PAGE + 1)}
+    return (params.get("show", "") if params.get("show") in SHOWS else "open"), {}
+
+
+def viewer_context(user: User) -> dict[str, Any]:
+    """Who looks, and whether they may write."""
+    role = access.role_of(user)
+    return {"me": user, "may_comment": role is not None and role >= Role.RESEARCHER}
+
+
+# --- one event ---------------------------------------------------------------------------------------
+
+
+def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -> dict[str, Any]:
+    """The threads on what an event shows, and what a new one would hang on."""
+    context: dict[str, Any] = {"run": run, "event": event, "query": urlencode(params), **viewer_context(user)}
+    if hides(user, run):
+        return context | {"hidden": HIDDEN}
+    anchor, problem = _anchor_of(run, event, params)
+    views = thread_views(run, _at_event(run, event))
+    return context | {"threads": views, "anchor": anchor, "problem": problem, "tags": _tags_of(anchor)}
+
+
+def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Anchor, str]:
+    """What the address names, else the event, or the experiment that it shows; and what is wrong with the address."""
+    number = str(event.number) if event.kind in anchors.PROGRAMS else ""
+    usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
+    if not params.get("on"):
+        return anchors.read(run, usual), ""
+    try:
+        return anchors.read(run, {**usual, "seq": str(event.seq), **params}), ""
+    except InvalidInput as problem:
+        return anchors.read(run, usual), str(problem)
+
+
+def _tags_of(anchor: Anchor) -> list[Tag] | None:
+    """The tags of an experiment or an image; None for what has none."""
+    row = anchor.observation or anchor.experiment
+    return list(row.tags.all()) if row is not None else None
+
+
+# --- how many stand where -------------------------------------------------------------------------------------
+
+
+@dataclass
+class SpotMark:
+    """What an element of the transcript is marked with: comments, and how many threads are not resolved."""
+
+    spot: str
+    comments: int = 0
+    open: int = 0
+    images: dict[str, int] = field(default_factory=dict)
+    """Key of an image -> comments on it."""
+
+
+@dataclass(frozen=True)
+class CommentMarks:
+    spots: Sequence[SpotMark]
+    quotes: Sequence[tuple[str, Thread]]
+    """Where unresolved threads on words stand: the id of the element, and the thread with its quote."""
+    open: int
+    """Threads of the run that are not resolved, whatever they hang on."""
+
+
+def comment_marks(run: Run) -> CommentMarks:
+    """All of a run. Three queries at most."""
+    counted = Count("comments", filter=Q(comments__deleted=None))
+    rows = list(run.threads.select_related("experiment", "observation").annotate(said=counted).order_by("pk"))
+    spots = _spots_of(run, rows)
+    marks: dict[str, SpotMark] = {}
+    for row in rows:
+        spot = spots[row.pk][0]
+        if not spot:
+            continue
+        mark = marks.setdefault(spot, SpotMark(spot))
+        mark.comments += row.said
+        mark.open += row.resolved is None
+        if row.observation is not None:
+            key = row.observation.image_id
+            mark.images[key] = mark.images.get(key, 0) + row.said
+    quotes = [(spots[row.pk][0], row) for row in rows if row.on == On.WORDS and row.resolved is None]
+    return CommentMarks(list(marks.values()), quotes, sum(row.resolved is None for row in rows))
