@@ -15,8 +15,8 @@ from experiments.comments import anchors, imported
 from experiments.comments.anchors import Anchor
 from experiments.core import access, blindness
 from experiments.core.errors import InvalidInput
+from experiments.core.paging import Page
 from experiments.display import window
-from experiments.display.tab_pages import Page
 from experiments.models import Comment, Event, ImportedOpinions, Run, Tag, Thread
 from experiments.models.comment import On
 from experiments.models.member import Role

@@ -47,6 +47,14 @@ class Page:
     count: Count
     params: Mapping[str, str]
 
+    @classmethod
+    def of(cls, params: Mapping[str, str], rows: int, size: int, *keep: str) -> Page:
+        """The page that an address asks for; the last one stands in for those past the end. `keep` names what else of
+        the address stays in its links."""
+        last = max(1, -(-rows // size))
+        asked = number_of(params.get("page", "")) or 1
+        return cls(min(asked, last), size, Count(rows), {name: params[name] for name in keep if params.get(name)})
+
     @property
     def start(self) -> int:
         return (self.number - 1) * self.size

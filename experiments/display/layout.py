@@ -6,14 +6,15 @@ A context processor; strangers and anonymous visitors get an empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.db.models import Count
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
+from django.utils.encoding import escape_uri_path
 from django.utils.functional import SimpleLazyObject
 
 from experiments.core import review_rights, sandbox_report
@@ -25,7 +26,7 @@ from workers.record.statuses import ACTIVE, Status
 
 
 @dataclass(frozen=True)
-class Place:
+class MenuEntry:
     """An entry of the rail: the name of its address, and the key that leads there after g. It is also the place of
     the pages under the addresses in `also`. The palette finds it by its label and by `words`, and offers it to those
     who have at least the role `least`."""
@@ -46,33 +47,33 @@ class Place:
         return path == self.url if self.url == "/" else path.startswith((self.url, *self.also))
 
 
-PLACES = (
-    Place("overview", "Overview", "o"),
-    Place("runs", "Runs", "r"),
-    Place("experiments", "Experiments", "e", ("/images/",)),
-    Place("units", "Units", "u"),
-    Place("compare", "Compare", "c", words="runs side by side"),
-    Place("evaluations", "Evaluations", "v"),
-    Place("review", "Review", "w", ("/pairwise/",)),
-    Place("settings", "Settings", "s"),
+MENU = (
+    MenuEntry("overview", "Overview", "o"),
+    MenuEntry("runs", "Runs", "r"),
+    MenuEntry("experiments", "Experiments", "e", ("/images/",)),
+    MenuEntry("units", "Units", "u"),
+    MenuEntry("compare", "Compare", "c", words="runs side by side"),
+    MenuEntry("evaluations", "Evaluations", "v"),
+    MenuEntry("review", "Review", "w", ("/pairwise/",)),
+    MenuEntry("settings", "Settings", "s"),
 )
 ELSEWHERE = (
-    Place("search", "Search", ""),
-    Place("notifications", "Notifications", ""),
-    Place("exports", "Exports", ""),
-    Place("imports", "Imports", "", least=Role.RESEARCHER),
-    Place("review-new", "New queue for review", "", least=Role.RESEARCHER),
-    Place("pairwise", "Pairwise trials", "", words="votes, labels side by side"),
-    Place("pairwise-new", "New trial", "", words="pairwise trial of labels", least=Role.ADMIN),
-    Place("settings-models", "Models", "", words="settings"),
-    Place("settings-datasets", "Datasets", "", words="settings datasets"),
-    Place("settings-workers", "Workers", "", words="settings"),
-    Place("settings-shares", "Shares", "", words="settings links", least=Role.ADMIN),
-    Place("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),
-    Place("settings-people", "People", "", words="settings invite roles", least=Role.ADMIN),
-    Place("settings-tokens", "Tokens for the API", "", words="settings"),
-    Place("settings-you", "Your account", "", words="settings you password sessions"),
-    Place("api:docs", "API reference", "", words="docs documentation"),
+    MenuEntry("search", "Search", ""),
+    MenuEntry("notifications", "Notifications", ""),
+    MenuEntry("exports", "Exports", ""),
+    MenuEntry("imports", "Imports", "", least=Role.RESEARCHER),
+    MenuEntry("review-new", "New queue for review", "", least=Role.RESEARCHER),
+    MenuEntry("pairwise", "Pairwise trials", "", words="votes, labels side by side"),
+    MenuEntry("pairwise-new", "New trial", "", words="pairwise trial of labels", least=Role.ADMIN),
+    MenuEntry("settings-models", "Models", "", words="settings"),
+    MenuEntry("settings-datasets", "Datasets", "", words="settings datasets"),
+    MenuEntry("settings-workers", "Workers", "", words="settings"),
+    MenuEntry("settings-shares", "Shares", "", words="settings links", least=Role.ADMIN),
+    MenuEntry("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),
+    MenuEntry("settings-people", "People", "", words="settings invite roles", least=Role.ADMIN),
+    MenuEntry("settings-tokens", "Tokens for the API", "", words="settings"),
+    MenuEntry("settings-you", "Your account", "", words="settings you password sessions"),
+    MenuEntry("api:docs", "API reference", "", words="docs documentation"),
 )
 """Pages that the palette offers beside those of the rail."""
 COUNTED = 99
@@ -101,7 +102,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
     role = role_of(getattr(request, "user", None)) if hasattr(request, "user") else None
     if role is None:
         return {"role": None, "may_ask": False, "places": [], "counts": {}}
-    places = [place for place in PLACES if place.url]
+    places = [place for place in MENU if place.url]
     return {
         "role": role.label,
         "may_ask": role >= Role.RESEARCHER,
@@ -131,3 +132,68 @@ def to_review(user: Any) -> str:
     """How many items wait for this person's review; "" for none. Beyond some the number does not matter."""
     count = review_rights.waiting(user)[: COUNTED + 1].count()
     return f"{COUNTED}+" if count > COUNTED else str(count or "")
+
+
+# --- breadcrumbs -----------------------------------------------------------------------------------
+
+CRUMBS = {
+    "overview": "Overview",
+    "query": "New query",
+    "root": "API",
+    "run": "Run {pk}",
+    "run-shares": "Shares",
+    "run-fork": "Fork",
+    "run-reply": "Your round",
+    "run-hand-over": "Hand over",
+    "run-limits": "Limits",
+    "run-note": "Note",
+    "settings-datasets": "Datasets",
+    "run-review": "Put up for review",
+    "experiment": "Experiment {n}",
+    "image-page": "Image {key:.8}",
+    "unit": "Unit {number}",
+}
+"""Name of an address -> what its crumb says; others say the last part of the address."""
+DEEPEST = 12
+"""Parts of an address beyond which nothing is looked up."""
+
+
+@dataclass(frozen=True)
+class Breadcrumb:
+    words: str
+    url: str
+
+
+def breadcrumbs(path: str) -> list[Breadcrumb]:
+    """The pages on the way to `path`, itself included. The start page alone needs no way."""
+    found = [
+        Breadcrumb(_crumb_words(match, way), escape_uri_path(way)) for way in _ways(path) if (match := _page_at(way))
+    ]
+    return found if len(found) > 1 else []
+
+
+def _ways(path: str) -> Iterator[str]:
+    """Every beginning of a path that may be a page's address."""
+    parts = path.strip("/").split("/")[:DEEPEST]
+    yield "/"
+    yield from (f"/{'/'.join(parts[:end])}/" for end in range(1, len(parts) + (path.endswith("/") and path != "/")))
+    if not path.endswith("/"):
+        yield path
+
+
+def _page_at(path: str) -> ResolverMatch | None:
+    try:
+        return resolve(path)
+    except Resolver404:
+        return None
+
+
+def _crumb_words(match: ResolverMatch, path: str) -> str:
+    """What a crumb says."""
+    if template := CRUMBS.get(match.url_name or ""):
+        try:
+            return template.format(**match.kwargs)
+        except (KeyError, ValueError):  # the page calls its parts otherwise
+            pass
+    last = path.rstrip("/").rpartition("/")[2]
+    return last if match.kwargs else last.replace("-", " ").capitalize()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from pygments import highlight as paint
@@ -19,6 +19,12 @@ from pygments.lexers import PythonLexer
 
 LONGEST = 100_000
 """Characters beyond which text is shown as it is: nobody reads it formatted."""
+OPTIONS = r"(?: +--[\w-]+(?: +(?:\"[^\"\n]*\"|'[^'\n]*'))?)*"
+COMMAND = re.compile(
+    r"`(?P<quoted>[^`\n]+)`|\b(?P<bare>hf download [\w./-]+" + OPTIONS + r"|hf auth login"
+    r"|(?:python )?manage\.py [^\n;)]+|pip install [^\n;)]+)"
+)
+"""What stands between backquotes, or begins like a command."""
 
 
 def prose(text: str) -> SafeString:
@@ -97,3 +103,30 @@ def piece(match: re.Match[str], names: Collection[str]) -> str:
 def spellings(name: str) -> list[str]:
     """What was written after the @, and what is left of it without the full stop of a sentence."""
     return [name, name.rstrip(AFTER_A_NAME)]
+
+
+# --- what is missing, with commands to copy ---------------------------------------------------------
+
+
+def split_commands(text: str) -> list[tuple[bool, str]]:
+    """The text in order: (whether it is a command, its words)."""
+    found: list[tuple[bool, str]] = []
+    end = 0
+    for match in COMMAND.finditer(text):
+        bare = match["bare"] or ""
+        command = match["quoted"] or bare.rstrip(" .,:")
+        found += [(False, text[end : match.start()]), (True, command)]
+        end = match.end() - (len(bare) - len(command) if bare else 0)
+    return [(is_command, words) for is_command, words in [*found, (False, text[end:])] if words]
+
+
+def split_lines(text: str) -> list[tuple[bool, str]]:
+    """The same where each piece stands on a line of its own: no line begins with what ends the sentence before it."""
+    found = [(command, words if command else words.lstrip(" .,;")) for command, words in split_commands(text)]
+    return [(command, words) for command, words in found if words]
+
+
+def set_commands(text: str) -> SafeString:
+    """The sentence with its commands set as code; whatever else is in it is plain text."""
+    parts = [format_html("<code>{}</code>" if command else "{}", words) for command, words in split_commands(text)]
+    return mark_safe("".join(parts))  # noqa: S308 - each part is escaped

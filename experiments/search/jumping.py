@@ -71,8 +71,8 @@ def plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
 
 def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
     """Those that this role opens and whose names hold the words."""
-    ask = layout.Place("query", "New query", "n", least=Role.RESEARCHER)
-    for place in [ask, *layout.PLACES, *layout.ELSEWHERE]:
+    ask = layout.MenuEntry("query", "New query", "n", least=Role.RESEARCHER)
+    for place in [ask, *layout.MENU, *layout.ELSEWHERE]:
         if place.url and role >= place.least and holds(f"{place.label} {place.words}", terms):
             yield Option(plain(place.label, terms), place.url)
 

@@ -13,11 +13,11 @@ from django.utils.safestring import SafeString
 from experiments.comments import lists as comment_lists
 from experiments.core import blindness
 from experiments.core.display_name import person
+from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import SIZES
 from experiments.display.events import render_events
 from experiments.display.prose import MENTION
-from experiments.display.tab_pages import Page
 from experiments.exchange import run_html
 from experiments.models import Comment, Event, Run, Share
 from experiments.sharing.redaction import redact

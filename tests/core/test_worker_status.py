@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import notify, worker_status
-from experiments.display.tags.maia import size
+from experiments.display.number_format import size
 from tests.support.builders import make_run
 from workers.jobs import heartbeat as told
 from workers.jobs import worker

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import path
 from django.views.generic import TemplateView
 
-from experiments.display import breadcrumbs, layout
-from experiments.display.breadcrumbs import Crumb
+from experiments.display import layout
+from experiments.display.layout import Breadcrumb
 from maia_web.urls import urlpatterns as known
 from tests import ROOT
 from tests.support.builders import make_run
@@ -50,7 +50,7 @@ def entries(text: str, which: str = "") -> list[str]:
 
 def test_the_rail_names_the_places_there_are(as_owner: Client) -> None:
     text = page(as_owner)
-    assert entries(text) == [place.url for place in layout.PLACES if place.url]
+    assert entries(text) == [place.url for place in layout.MENU if place.url]
     assert {"/", "/runs/", "/settings/"} <= set(entries(text))
     assert "" not in entries(text)
 
@@ -84,7 +84,7 @@ def test_every_key_of_the_rail_leads_to_one_place(as_owner: Client) -> None:
     keys = re.findall(r'data-key="([^"]+)"', page(as_owner))
     assert {"g o", "g r", "g s", "g n", "/", "t", "?"} <= set(keys)
     assert len(keys) == len(set(keys))
-    letters = [place.key for place in layout.PLACES]
+    letters = [place.key for place in layout.MENU]
     assert len(letters) == len(set(letters))
 
 
@@ -104,13 +104,13 @@ def test_a_viewer_is_offered_no_query(client: Client, teammate: User) -> None:
 
 def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
-    assert breadcrumbs.crumbs("/") == []
-    assert breadcrumbs.crumbs("/runs/") == [Crumb("Overview", "/"), Crumb("Runs", "/runs/")]
-    assert breadcrumbs.crumbs("/settings/datasets/")[1:] == [
-        Crumb("Settings", "/settings/"),
-        Crumb("Datasets", "/settings/datasets/"),
+    assert layout.breadcrumbs("/") == []
+    assert layout.breadcrumbs("/runs/") == [Breadcrumb("Overview", "/"), Breadcrumb("Runs", "/runs/")]
+    assert layout.breadcrumbs("/settings/datasets/")[1:] == [
+        Breadcrumb("Settings", "/settings/"),
+        Breadcrumb("Datasets", "/settings/datasets/"),
     ]
-    assert breadcrumbs.crumbs("/query/")[-1].words == "New query"
+    assert layout.breadcrumbs("/query/")[-1].words == "New query"
     text = page(as_owner, f"/runs/{run.pk}/")
     way = text.partition('<nav class="crumbs"')[2].partition("</nav>")[0]
     links = re.findall(r'href="([^"]+)"', way)
@@ -123,13 +123,13 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
 
 @pytest.mark.usefixtures("more_pages")
 def test_breadcrumbs_of_odd_addresses_lead_back_to_them() -> None:
-    assert breadcrumbs.crumbs("/things/hf:a/b c?/7/")[1:] == [
-        Crumb("Things", "/things/"),
-        Crumb("7", "/things/hf:a/b%20c%3F/7/"),
+    assert layout.breadcrumbs("/things/hf:a/b c?/7/")[1:] == [
+        Breadcrumb("Things", "/things/"),
+        Breadcrumb("7", "/things/hf:a/b%20c%3F/7/"),
     ]
-    assert breadcrumbs.crumbs("/tidy-things/<b>")[-1] == Crumb("<b>", "/tidy-things/%3Cb%3E")
-    assert len(breadcrumbs.crumbs("/" + "things/" * 5000)) <= breadcrumbs.DEEPEST
-    assert breadcrumbs.crumbs("//")[1:] == []
+    assert layout.breadcrumbs("/tidy-things/<b>")[-1] == Breadcrumb("<b>", "/tidy-things/%3Cb%3E")
+    assert len(layout.breadcrumbs("/" + "things/" * 5000)) <= layout.DEEPEST
+    assert layout.breadcrumbs("//")[1:] == []
 
 
 def test_a_view_may_name_the_way_itself(rf, as_owner: Client) -> None:

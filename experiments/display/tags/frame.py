@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from experiments.display import breadcrumbs as way
+from experiments.display.layout import Breadcrumb, breadcrumbs
 
 register = template.Library()
 
@@ -16,9 +16,9 @@ def crumbs(context: template.Context) -> dict[str, Any]:
     """The way to this page. A view that knows better puts `crumbs` into its context: pairs of words and address."""
     given = context.get("crumbs")
     if given is not None:
-        return {"crumbs": [way.Crumb("Overview", "/"), *(way.Crumb(words, url) for words, url in given)]}
+        return {"crumbs": [Breadcrumb("Overview", "/"), *(Breadcrumb(words, url) for words, url in given)]}
     request = context.get("request")
-    return {"crumbs": way.crumbs(request.path) if request else []}
+    return {"crumbs": breadcrumbs(request.path) if request else []}
 
 
 @register.filter

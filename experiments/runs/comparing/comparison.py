@@ -18,8 +18,8 @@ from experiments.core.system_names import Names
 from experiments.display import events, verdicts
 from experiments.display import rounds as run_rounds
 from experiments.display.image_cards import ImageCard
+from experiments.display.number_format import compact, dollars, took
 from experiments.display.plots import Scale
-from experiments.display.tags.maia import compact, dollars, took
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.runs.page.experiments import Listed, listed
 from workers import registry

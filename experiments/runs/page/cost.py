@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from experiments.display.number_format import clock, compact, dollars, took
 from experiments.display.plots import HALF, Plot
 from experiments.display.rounds import Step, steps
-from experiments.display.tags.maia import clock, compact, dollars, took
 from experiments.models import Run
 
 Taken = Sequence[float]

@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
+from experiments.core.paging import Page
 from experiments.display import events
 from experiments.display.image_cards import ImageCard
-from experiments.display.tab_pages import Page
 from experiments.models import Experiment, Observation, Run
 
 PER_PAGE = 30

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 
+from experiments.core.paging import Page
 from experiments.display import events
 from experiments.display.image_cards import LoggedImage
-from experiments.display.tab_pages import Page
 from experiments.models import Observation, Run
 from workers.record.origins import Origin
 

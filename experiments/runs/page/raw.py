@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.display import window
-from experiments.display.tab_pages import Page
 from experiments.models import Event, Run
 
 PER_PAGE = 40

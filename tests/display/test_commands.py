@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.display.help_text import as_html, paragraphs, pieces
+from experiments.display.prose import set_commands, split_commands, split_lines
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from experiments.display.help_text import as_html, paragraphs, pieces
     ],
 )  # fmt: skip
 def test_commands_are_found_and_no_word_is_lost(text: str, commands: list[str]) -> None:
-    found = pieces(text)
+    found = split_commands(text)
     assert [words for is_command, words in found if is_command] == commands
     assert "".join(words for _, words in found) == text.replace("`", "")
 
 
 def test_no_line_beneath_a_command_begins_with_a_full_stop() -> None:
-    assert paragraphs("Get it: hf download a/b. Or add it: manage.py models a:/b.") == [
+    assert split_lines("Get it: hf download a/b. Or add it: manage.py models a:/b.") == [
         (False, "Get it: "),
         (True, "hf download a/b"),
         (False, "Or add it: "),
@@ -38,6 +38,6 @@ def test_no_line_beneath_a_command_begins_with_a_full_stop() -> None:
 
 
 def test_a_hostile_name_stays_text() -> None:
-    assert as_html("<script>x</script> hf download a/<b>") == (
+    assert set_commands("<script>x</script> hf download a/<b>") == (
         "&lt;script&gt;x&lt;/script&gt; <code>hf download a/</code>&lt;b&gt;"
     )
