@@ -242,7 +242,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "experiments.core.security.ContentSecurityPolicy",
-    "experiments.core.bodies.Refusal",
+    "experiments.core.bodies.BodyMiddleware",
     "experiments.core.security.WithoutNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.models import ApiToken, Invitation, LoginLink, Member
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 
 MOST_TOKENS = 50
@@ -158,7 +158,7 @@ def end_sessions(actor: Actor, but: str | None = None) -> int:
 
 
 @transaction.atomic
-def make_token(actor: Actor, name: str, scope: Scope, days: int) -> tuple[ApiToken, str]:
+def make_token(actor: Actor, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
     """A new token, and its text, which is told once. Raises StateConflict for who has too many."""
     if sum(each.is_good for each in ApiToken.objects.filter(user=actor.person)) >= MOST_TOKENS:
         raise StateConflict(f"You have {MOST_TOKENS} tokens that are good. Revoke one that you do not need.")

@@ -13,7 +13,7 @@ from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
 from experiments.accounts import actions, audit_query, lists, names
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Words, find
 from experiments.api.problems import FieldError, Refusal
@@ -21,7 +21,7 @@ from experiments.core import access, sessions
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.models import ApiToken, AuditEntry, Invitation
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.invitation import NOTE_CHARS
 from experiments.models.member import Role
 
@@ -63,7 +63,7 @@ def read_me(request: HttpRequest) -> Me:
     role, token = access.role_of(user), getattr(request, "auth", None)
     shown = None
     if isinstance(token, ApiToken):
-        shown = TokenOut(name=token.name, scope=Scope(token.scope).label, expires=token.expires)
+        shown = TokenOut(name=token.name, scope=TokenScope(token.scope).label, expires=token.expires)
     return Me(username=user.get_username(), role=role.label if role else "", token=shown)
 
 
@@ -76,7 +76,7 @@ class NameIn(Body):
 @router.patch("/me", response=Me, summary="Rename yourself")
 def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
     """The user name stays."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.rename(actor, names.plain(wanted.name))
     return read_me(request)
 
@@ -103,7 +103,7 @@ def list_sessions(request: HttpRequest) -> list[SessionOut]:
 @router.delete("/me/sessions", response={204: None}, summary="Sign out everywhere")
 def end_sessions(request: HttpRequest) -> Status[None]:
     """In every browser but the one that asks; your tokens stay good."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.end_sessions(actor, but=request.session.session_key)
     return Status(204, None)
 
@@ -120,11 +120,11 @@ class TokenRow(TokenOut):
 
 def token_row(row: ApiToken) -> TokenRow:
     same = ("id", "name", "start", "created", "expires", "last_used", "revoked")
-    return TokenRow(scope=Scope(row.scope).label, **{name: getattr(row, name) for name in same})
+    return TokenRow(scope=TokenScope(row.scope).label, **{name: getattr(row, name) for name in same})
 
 
-@router.get("/me/tokens", response=Page[TokenRow], summary="List your tokens")
-def list_tokens(request: HttpRequest, paging: Query[Paging]) -> Page[TokenRow]:
+@router.get("/me/tokens", response=ListPage[TokenRow], summary="List your tokens")
+def list_tokens(request: HttpRequest, paging: Query[Paging]) -> ListPage[TokenRow]:
     """The newest first. They are made on the page Settings, Tokens: one that leaked must not make others."""
     user = allow(request)
     return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, token_row)
@@ -133,7 +133,7 @@ def list_tokens(request: HttpRequest, paging: Query[Paging]) -> Page[TokenRow]:
 @router.delete("/me/tokens/{pk}", response={204: None}, summary="Revoke a token of yours")
 def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
     """From now on it opens nothing; also the one that you came with."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.revoke_token(actor, find(ApiToken.objects.filter(user=actor.person), pk=pk))
     return Status(204, None)
 
@@ -177,8 +177,8 @@ def person_out(user: User) -> PersonOut:
     )
 
 
-@router.get("/people", response=Page[PersonOut], summary="List people", tags=TEAM)
-def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> Page[PersonOut]:
+@router.get("/people", response=ListPage[PersonOut], summary="List people", tags=TEAM)
+def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> ListPage[PersonOut]:
     """Members, and those without a role, by user name."""
     allow(request, Role.ADMIN)
     return page(request, lists.find_users(filters.q), ["username"], paging, person_out)
@@ -192,7 +192,7 @@ def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
 @router.put("/people/{pk}/role", response=PersonOut, summary="Give somebody a role", tags=TEAM)
 def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
     """Another role for a member, or the first for somebody without. There is always an admin."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     role, was = role_of(wanted.role), str(int(role_of(wanted.was))) if wanted.was else ""
     return _change_person(pk, lambda user: actions.set_role(actor, user, role, was))
 
@@ -200,21 +200,21 @@ def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
 @router.post("/people/{pk}/deactivate", response=PersonOut, summary="Close an account", tags=TEAM)
 def deactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """They are signed out everywhere and cannot sign in."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.deactivate(actor, user))
 
 
 @router.post("/people/{pk}/reactivate", response=PersonOut, summary="Open an account again", tags=TEAM)
 def reactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """They sign in anew."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.reactivate(actor, user))
 
 
 @router.delete("/people/{pk}", response={204: None}, summary="Remove somebody from the team", tags=TEAM)
 def remove_person(request: HttpRequest, pk: Id) -> Status[None]:
     """They can sign in and see nothing; what they did stays theirs."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(User.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -251,8 +251,8 @@ def invitation_out(row: Invitation) -> InvitationOut:
     )
 
 
-@router.get("/invitations", response=Page[InvitationOut], summary="List invitations", tags=TEAM)
-def list_invitations(request: HttpRequest, paging: Query[Paging]) -> Page[InvitationOut]:
+@router.get("/invitations", response=ListPage[InvitationOut], summary="List invitations", tags=TEAM)
+def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[InvitationOut]:
     """The newest first, without the links themselves: only a hash of each is kept."""
     allow(request, Role.ADMIN)
     rows = Invitation.objects.select_related("made_by", "taken_by")
@@ -263,7 +263,7 @@ def list_invitations(request: HttpRequest, paging: Query[Paging]) -> Page[Invita
 def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[InvitationMade]:
     """Whoever opens the link first joins. An Idempotency-Key is not regarded: to answer the same again, the link would
     have to be kept."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     row, token = actions.invite(actor, role_of(wanted.role), names.plain(wanted.note))
     address = request.build_absolute_uri(reverse("join", args=[token]))
     return Status(201, InvitationMade(address=address, **invitation_out(row).dict()))
@@ -272,7 +272,7 @@ def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[Invi
 @router.delete("/invitations/{pk}", response={204: None}, summary="Revoke an invitation", tags=TEAM)
 def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
     """From now on its link is of no use. Twice is once."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.revoke_invitation(actor, find(Invitation.objects.all(), pk=pk))
     return Status(204, None)
 
@@ -311,8 +311,8 @@ def audit_out(row: AuditEntry) -> AuditOut:
     return AuditOut(id=row.pk, **audit_query.describe(row))
 
 
-@router.get("/audit", response=Page[AuditOut], summary="Read the audit", tags=AUDIT)
-def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> Page[AuditOut]:
+@router.get("/audit", response=ListPage[AuditOut], summary="Read the audit", tags=AUDIT)
+def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> ListPage[AuditOut]:
     """Who did what, the newest first."""
     allow(request, Role.ADMIN)
     found = audit_query.AuditQuery.read(filters.model_dump())

@@ -7,7 +7,7 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 
 from experiments.accounts import names
-from experiments.models.api_token import DAYS, MOST_DAYS, Scope
+from experiments.models.api_token import DAYS, MOST_DAYS, TokenScope
 from experiments.models.invitation import NOTE_CHARS
 from experiments.models.member import Role
 
@@ -75,7 +75,9 @@ class TokenForm(forms.Form):
             "max_length": "This name has %(show_value)d characters; at most %(limit_value)d are taken.",
         },
     )
-    scope = forms.TypedChoiceField(choices=Scope.choices, coerce=lambda value: Scope(int(value)), initial=Scope.READ)
+    scope = forms.TypedChoiceField(
+        choices=TokenScope.choices, coerce=lambda value: TokenScope(int(value)), initial=TokenScope.READ
+    )
     days = forms.IntegerField(
         min_value=1,
         max_value=MOST_DAYS,

@@ -34,7 +34,7 @@ from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
 from experiments.models import ApiToken, Invitation
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 
 AFTER_A_LINK = 3600
@@ -47,9 +47,9 @@ MAY = {
 }
 """What each role may do beyond the one before."""
 EXPLAINED = {
-    Scope.READ: "Runs, events, experiments, images, units, labels: to look at.",
-    Scope.RUN: "And to start, stop and retry runs.",
-    Scope.WRITE: "And to write labels, and to ask workers for models, datasets and indexes.",
+    TokenScope.READ: "Runs, events, experiments, images, units, labels: to look at.",
+    TokenScope.RUN: "And to start, stop and retry runs.",
+    TokenScope.WRITE: "And to write labels, and to ask workers for models, datasets and indexes.",
 }
 
 
@@ -164,8 +164,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
         "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MOST_TOKENS]),
         "form": form if made is None else TokenForm(),
         "made": made,
-        "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in Scope],
-        "chosen": str(form["scope"].value() if made is None else int(Scope.READ)),
+        "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in TokenScope],
+        "chosen": str(form["scope"].value() if made is None else int(TokenScope.READ)),
         "address": request.build_absolute_uri("/api/v1/me"),
     }
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)

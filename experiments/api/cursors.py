@@ -30,7 +30,7 @@ class Paging(Schema):
     limit: int = Field(USUAL, ge=1, le=MOST, description="items of a page")
 
 
-class Page(Schema, Generic[Item]):
+class ListPage(Schema, Generic[Item]):
     """A part of a list."""
 
     items: list[Item]
@@ -43,7 +43,7 @@ def page(
     order: Sequence[str],
     asked: Paging,
     shape: Callable[[Row], Item],
-) -> Page[Item]:
+) -> ListPage[Item]:
     """The rows after the cursor, in an order whose last field is unique. No field may be null.
 
     Rows that come ordered by expressions stay so: whoever did that keeps the database from a wrong index.
@@ -58,7 +58,9 @@ def page(
     found = list(rows.order_by(*by)[: asked.limit + 1])
     shown = found[: asked.limit]
     more = len(found) > asked.limit
-    return Page(items=[shape(row) for row in shown], next=sealed(request, place(shown[-1], order)) if more else None)
+    return ListPage(
+        items=[shape(row) for row in shown], next=sealed(request, place(shown[-1], order)) if more else None
+    )
 
 
 def place(row: Model, order: Sequence[str]) -> list[Any]:

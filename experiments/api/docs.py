@@ -14,10 +14,10 @@ from django.views.decorators.http import require_safe
 from experiments.api import document, problems
 from experiments.api.example import curl
 from experiments.core import access
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 
 Json = Mapping[str, Any]
-SCOPES = [scope.label for scope in Scope]
+SCOPES = [scope.label for scope in TokenScope]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentedOperation:
     """An operation as the page shows it."""
 
     name: str
@@ -58,7 +58,7 @@ def page(request: HttpRequest) -> HttpResponse:
     from experiments.api.interface import api  # which names this page among its addresses
 
     schema = api.get_openapi_schema()
-    groups: dict[str, list[Shown]] = {}
+    groups: dict[str, list[DocumentedOperation]] = {}
     for path, method, operation in document.operations(schema):
         shown = described(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
         groups.setdefault(operation["tags"][0], []).append(shown)
@@ -72,10 +72,10 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", context)
 
 
-def described(schema: Json, path: str, method: str, operation: Json, site: str) -> Shown:
+def described(schema: Json, path: str, method: str, operation: Json, site: str) -> DocumentedOperation:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
-    return Shown(
+    return DocumentedOperation(
         name=operation["operationId"],
         method=method.upper(),
         path=path,

@@ -11,7 +11,7 @@ from ninja.security import APIKeyCookie, HttpBearer
 
 from experiments.core import access
 from experiments.models import ApiToken
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 
 
@@ -26,7 +26,7 @@ class Token(HttpBearer):
         return found
 
 
-class Session(APIKeyCookie):
+class SessionAuth(APIKeyCookie):
     """Somebody who is signed in; what changes something needs the CSRF token too."""
 
     param_name = settings.SESSION_COOKIE_NAME
@@ -36,7 +36,7 @@ class Session(APIKeyCookie):
         return user if isinstance(user, User) and user.is_active else None
 
 
-def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: Scope = Scope.READ) -> User:
+def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = TokenScope.READ) -> User:
     """The first line of every operation: the member who asks, in at least this role and with at least this scope.
 
     Raises Http404 for strangers, PermissionDenied for others.
@@ -44,7 +44,7 @@ def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: Scope = Scope.R
     user = access.require(request, role)
     token = getattr(request, "auth", None)
     if isinstance(token, ApiToken) and token.scope < scope:
-        held = Scope(token.scope).label
+        held = TokenScope(token.scope).label
         raise PermissionDenied(
             f"This needs a token with the scope “{scope.label}”; “{token.name}” has “{held}”. "
             "Make another on the page Settings, Tokens."

@@ -20,7 +20,7 @@ from ninja import NinjaAPI
 from ninja.operation import Operation
 
 from experiments.api import docs, document, parameters, problems, rates
-from experiments.api.entry import Session, Token, allow
+from experiments.api.entry import SessionAuth, Token, allow
 from experiments.api.versions import tag
 from experiments.core import bodies
 from experiments.core.bodies import UPLOAD
@@ -60,7 +60,7 @@ api = Interface(
     version="1.0.0",
     description=DESCRIPTION,
     urls_namespace="api",
-    auth=[Token(), Session()],
+    auth=[Token(), SessionAuth()],
     throttle=[rates.Rates()],
     parser=parameters.OnceEach(),
     openapi_url=None,

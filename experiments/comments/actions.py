@@ -21,7 +21,7 @@ from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_text
 from experiments.models import Comment, Run, Thread
 from experiments.models.comment import TEXT_CHARS
-from experiments.models.notification import Kind
+from experiments.models.notification import NotificationKind
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,18 @@ def _notify(comment: Comment, mentioned: list[User], replied: bool = True) -> No
     for member in mentioned:
         if member.pk != author.pk:
             notifications.tell(
-                member, Kind.MENTION, f"{person(author)} mentioned you on {where}.", comment.get_absolute_url()
+                member,
+                NotificationKind.MENTION,
+                f"{person(author)} mentioned you on {where}.",
+                comment.get_absolute_url(),
             )
     if not replied:
         return
     others = mentions.members().filter(comments__thread=thread).exclude(pk__in=known).distinct()
     for member in others:
         notifications.tell(
-            member, Kind.REPLY, f"{person(author)} replied in a thread of yours on {where}.", comment.get_absolute_url()
+            member,
+            NotificationKind.REPLY,
+            f"{person(author)} replied in a thread of yours on {where}.",
+            comment.get_absolute_url(),
         )

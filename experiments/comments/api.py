@@ -11,7 +11,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, UnitNumber, find
 from experiments.api.once import once
@@ -22,7 +22,7 @@ from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.models import Comment, Notification, Run, Thread
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 from experiments.models.member import Role
 
@@ -152,8 +152,8 @@ def thread_out(row: Thread) -> ThreadOut:
 # --- threads -----------------------------------------------------------------------------------------
 
 
-@router.get("/runs/{pk}/threads", response=Page[ThreadOut], summary="List the comments on a run")
-def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ThreadOut]:
+@router.get("/runs/{pk}/threads", response=ListPage[ThreadOut], summary="List the comments on a run")
+def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ThreadOut]:
     """Its threads, the newest first, each with all that was said in it."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
@@ -164,7 +164,7 @@ def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[Th
 @router.post("/runs/{pk}/threads", response={201: WrittenOut}, summary="Comment on a run, or on something in it")
 def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new thread. What it hangs on has to be there."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     run = find(Run.objects.all(), pk=pk)
     params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
     by = Actor.behind(request, user)
@@ -190,7 +190,7 @@ def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
 @router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
 def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOut:
     """Needs the ETag of the thread in If-Match: somebody may have replied since."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         row = find(Thread.objects.select_for_update(), pk=pk)
         must_match(request, thread_out(find(lists.threads(row.run), pk=pk)))
@@ -201,7 +201,7 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
 @router.post("/threads/{pk}/comments", response={201: WrittenOut}, summary="Reply in a thread")
 def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
     """A resolved thread is open again then."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(Thread.objects.select_related("run"), pk=pk)
     by = Actor.behind(request, user)
     return Status(201, once(request, response, user, lambda: written(actions.reply(by, row, said.text))))
@@ -223,7 +223,7 @@ def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
 @router.patch("/comments/{pk}", response=WrittenOut, summary="Edit a comment of yours")
 def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
     """Needs the ETag of the comment in If-Match. What it said before stays readable."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         return written(actions.edit(Actor.behind(request, user), held(request, pk), said.text))[0]
 
@@ -231,7 +231,7 @@ def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
 def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     """Needs its ETag too. Its words are gone then; that there was one stays."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         actions.delete(Actor.behind(request, user), held(request, pk))
     return comment_out(find(COMMENTS.all(), pk=pk))
@@ -283,10 +283,10 @@ def notification_out(row: Notification) -> NotificationOut:
     return NotificationOut(id=row.pk, kind=row.kind, words=row.words, url=row.url, created=row.created, read=row.read)
 
 
-@router.get("/notifications", response=Page[NotificationOut], tags=["You"], summary="List what you were told of")
+@router.get("/notifications", response=ListPage[NotificationOut], tags=["You"], summary="List what you were told of")
 def list_notifications(
     request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
-) -> Page[NotificationOut]:
+) -> ListPage[NotificationOut]:
     """The newest first."""
     user = allow(request)
     rows = notifications.unread(user) if filters.unread else notifications.of(user)
@@ -296,7 +296,7 @@ def list_notifications(
 @router.post("/notifications/read", response=UnreadOut, tags=["You"], summary="Mark what you were told of as read")
 def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
     """How many are unread then. Numbers that are not yours are left out."""
-    user = allow(request, Role.VIEWER, Scope.WRITE)
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
     if which.all == bool(which.ids):
         raise InvalidInput("Name some, or say all: one of the two.", "ids")
     rows = notifications.of(user)

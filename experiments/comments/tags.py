@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from experiments.comments import lists
 from experiments.comments.anchors import Anchor
-from experiments.core.thumbnails import Addresses
+from experiments.core.thumbnails import ImageUrls
 from experiments.display import prose
 from experiments.models import Comment, Event, Image, Observation, Run, Thread
 
@@ -62,4 +62,4 @@ def draft_key(place: Anchor | Thread | Comment) -> str:
 @register.inclusion_tag("comments/thumb.html")
 def thumb_of(row: Observation) -> dict[str, Any]:
     """A small image with its title and activation, beside what is said of it."""
-    return {"row": row, "masked": Addresses.of(row.masked_id or row.image_id), "raw": Addresses.of(row.image_id)}
+    return {"row": row, "masked": ImageUrls.of(row.masked_id or row.image_id), "raw": ImageUrls.of(row.image_id)}

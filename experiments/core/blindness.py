@@ -20,17 +20,17 @@ from experiments.core.access import role_of
 from experiments.core.review_rights import UNDO, queues_of
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 
 
 def visible(user: User) -> QuerySet[Review]:
     """The submitted reviews that this person may read: their own always."""
     mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
-    own = Exists(mine.filter(state=State.SUBMITTED))
-    over = Q(item__complete=True) & ~Exists(mine.filter(state=State.DRAFT))
+    own = Exists(mine.filter(state=ReviewState.SUBMITTED))
+    over = Q(item__complete=True) & ~Exists(mine.filter(state=ReviewState.DRAFT))
     allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
     others = allowed & ~Q(item__run__in=blinded_runs(user))
-    return Review.objects.filter(Q(reviewer=user) | others, state=State.SUBMITTED)
+    return Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED)
 
 
 def hears(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:
@@ -42,16 +42,16 @@ def hears(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> 
         return False
     if not item.queue.blind or item.queue.closed:
         return True
-    return mine.state == State.SUBMITTED if mine and mine.state != State.DECLINED else item.complete
+    return mine.state == ReviewState.SUBMITTED if mine and mine.state != ReviewState.DECLINED else item.complete
 
 
 def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
     """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
     comments too, is not for their eyes."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
-    due = Q(complete=False) & ~Exists(mine.exclude(state=State.DRAFT))
+    due = Q(complete=False) & ~Exists(mine.exclude(state=ReviewState.DRAFT))
     blind = ReviewItem.objects.filter(queue__in=queues_of(user).filter(blind=True))
-    return blind.filter(due | Exists(mine.filter(state=State.DRAFT))).order_by().values_list("run_id", flat=True)
+    return blind.filter(due | Exists(mine.filter(state=ReviewState.DRAFT))).order_by().values_list("run_id", flat=True)
 
 
 def is_blind(user: User, run: int) -> bool:
@@ -68,7 +68,7 @@ def note_shown(user: User, items: Iterable[int]) -> None:
     """Keep that this person was shown what others say of the runs of these items: whatever they have submitted of them
     unseen, here or in another queue, stands."""
     runs = ReviewItem.objects.filter(pk__in=items).order_by().values("run")
-    mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=State.SUBMITTED, opinions_shown=None)
+    mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=ReviewState.SUBMITTED, opinions_shown=None)
     others = _of_the_same_run().exclude(reviewer=user)
     new = mine.filter(Exists(others), item__queue__blind=True).order_by()
     if keys := list(new.values_list("pk", flat=True)):
@@ -77,14 +77,14 @@ def note_shown(user: User, items: Iterable[int]) -> None:
 
 def _of_the_same_run() -> QuerySet[Review]:
     """What was submitted of the run that an outer review is of."""
-    return Review.objects.filter(item__run=OuterRef("item__run"), state=State.SUBMITTED).order_by()
+    return Review.objects.filter(item__run=OuterRef("item__run"), state=ReviewState.SUBMITTED).order_by()
 
 
 def has_hidden_verdict(user: User | None) -> Q:
     """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
     back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
     blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
-    recent = Review.objects.filter(item__in=blind, state=State.SUBMITTED)
+    recent = Review.objects.filter(item__in=blind, state=ReviewState.SUBMITTED)
     recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - UNDO).order_by()
     others = _of_the_same_run().exclude(reviewer=OuterRef("reviewer"))
     recent = recent.filter(Q(item__queue__reviewers_per_item__gt=1) | Exists(others))
@@ -98,5 +98,5 @@ def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
     """Whether this person may see now how far the reviewers of a queue agree: figures tell of opinions too."""
     if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
         return True
-    mine = Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED)
+    mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)
     return mine.exists() and not blinded_runs(user).filter(queue=queue).exists()

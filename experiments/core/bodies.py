@@ -22,7 +22,7 @@ from django.shortcuts import render
 from experiments.core import access
 from experiments.core.sessions import SessionStore
 from experiments.models import ApiToken
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 
 Message = dict[str, Any]
@@ -112,7 +112,7 @@ def may_import(scope: Message) -> bool:
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() == "bearer":
         found = ApiToken.find(token.strip())
-        return found is not None and found.scope > Scope.READ and _is_researcher(found.user)
+        return found is not None and found.scope > TokenScope.READ and _is_researcher(found.user)
     request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     return _is_researcher(get_user(request))
 
@@ -121,7 +121,7 @@ def _is_researcher(user: Any) -> bool:
     return (access.role_of(user) or 0) >= Role.RESEARCHER
 
 
-class Refusal:
+class BodyMiddleware:
     """Middleware that answers for a body which was not read. The API says so in its own language."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

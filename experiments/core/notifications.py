@@ -17,7 +17,7 @@ from django.utils import timezone
 from experiments.core import notify
 from experiments.core.display_name import person
 from experiments.models import Event, Notification, Run
-from experiments.models.notification import URL_CHARS, WORDS_CHARS, Kind
+from experiments.models.notification import URL_CHARS, WORDS_CHARS, NotificationKind
 
 SHOWN = 99
 """The bell counts no further."""
@@ -34,7 +34,7 @@ NEWS = {
 
 
 def tell(user: User, kind: str, words: str, url: str) -> None:
-    """Have a person know of something; `kind` is one of `Kind`. The same again is told once until it is read."""
+    """Have a person know of something, of a `NotificationKind`. The same again is told once until it is read."""
     known = {"kind": kind, "words": shortened(words, WORDS_CHARS), "url": url[:URL_CHARS]}
     if not Notification.objects.filter(user=user, read=None, **known).exists():
         Notification.objects.create(user=user, **known)
@@ -83,9 +83,9 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
         return
     words = f"Your {about(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
-    if instance.kind == "waiting_for_person" and of(run.owner).filter(kind=Kind.RUN, words=words).exists():
+    if instance.kind == "waiting_for_person" and of(run.owner).filter(kind=NotificationKind.RUN, words=words).exists():
         return
-    tell(run.owner, Kind.RUN, words, url)
+    tell(run.owner, NotificationKind.RUN, words, url)
 
 
 def is_own(run: Run, reason: str) -> bool:

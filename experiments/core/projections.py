@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from experiments.core.row_writers import Rows
+from experiments.core.row_writers import RowWriter
 from experiments.core.search_index import texts
 from experiments.models import Event, Experiment, Hypothesis, Observation, Run
 from workers.record import events as record
@@ -21,7 +21,7 @@ from workers.record.limits import Usage
 from workers.record.origins import Origin
 
 
-def keep(run: Run, event: Event, state: bytes, rows: Rows) -> None:
+def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
     """Bring the rows in step with one new event."""
     if event.row.status is not None:
         run.status, run.pause_requested = event.row.status, ""
@@ -46,22 +46,22 @@ def _keep_usage(run: Run, usage: Usage) -> None:
     run.unpriced = run.unpriced or not usage.priced
 
 
-def _keep_start(run: Run, start: record.Started, _: Rows) -> None:
+def _keep_start(run: Run, start: record.Started, _: RowWriter) -> None:
     run.started = timezone.now()
     run.versions = dict(start.versions)
 
 
-def _keep_reply(run: Run, reply: record.Replied, rows: Rows) -> None:
+def _keep_reply(run: Run, reply: record.Replied, rows: RowWriter) -> None:
     run.rounds = max(run.rounds, reply.round)
     rows.add_hypotheses([Hypothesis(run=run, round=reply.round, **encode(each)) for each in reply.hypotheses])
 
 
-def _keep_experiment(run: Run, begun: record.ExperimentStarted, rows: Rows) -> None:
+def _keep_experiment(run: Run, begun: record.ExperimentStarted, rows: RowWriter) -> None:
     rows.add_experiment(Experiment(run=run, seq=run.last_seq, number=begun.number, round=begun.round, code=begun.code))
     run.experiment_count += 1
 
 
-def _keep_result(run: Run, result: record.ExperimentEnded, rows: Rows) -> None:
+def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> None:
     experiment, logged = rows.experiment(result.number), result.observations
     for field in ("status", "output", "error", "seconds", "tool_seconds"):
         setattr(experiment, field, getattr(result, field))
@@ -84,7 +84,7 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: Rows) -> None:
     run.best_activation = max([*reached, *known], default=None)
 
 
-def _activations_before(edited: Collection[str], logged: Sequence[Logged], rows: Rows) -> dict[str, float]:
+def _activations_before(edited: Collection[str], logged: Sequence[Logged], rows: RowWriter) -> dict[str, float]:
     """What the originals of edits reached: in the same experiment, else when the run first logged them."""
     if not edited:
         return {}
@@ -115,37 +115,37 @@ def observation_row(experiment: Experiment, position: int, logged: Logged, befor
     )
 
 
-def _keep_block(run: Run, blocked: record.Blocked, _: Rows) -> None:
+def _keep_block(run: Run, blocked: record.Blocked, _: RowWriter) -> None:
     run.reason = blocked.reason
 
 
-def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: Rows) -> None:
+def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: RowWriter) -> None:
     run.reason = f"Round {waiting.round} is a person's to write."
 
 
-def _keep_resumption(run: Run, _: record.Resumed, __: Rows) -> None:
+def _keep_resumption(run: Run, _: record.Resumed, __: RowWriter) -> None:
     run.reason, run.cancel_requested = "", False
     run.ended, run.conclusion = None, {}
 
 
-def _keep_limits(run: Run, changed: record.LimitsChanged, _: Rows) -> None:
+def _keep_limits(run: Run, changed: record.LimitsChanged, _: RowWriter) -> None:
     run.limits = encode(changed.limits)
 
 
-def _keep_handover(run: Run, handover: record.HandedOver, _: Rows) -> None:
+def _keep_handover(run: Run, handover: record.HandedOver, _: RowWriter) -> None:
     run.backbone, run.backbone_model = handover.backbone, handover.backbone_model
     if run.versions:
         run.versions = {**run.versions, "agent": handover.label or handover.backbone}
 
 
-def _keep_end(run: Run, end: record.Ended, rows: Rows) -> None:
+def _keep_end(run: Run, end: record.Ended, rows: RowWriter) -> None:
     run.reason = end.reason
     run.conclusion = encode(end.conclusion)
     run.ended = timezone.now()
     rows.add_labels(end.conclusion.labels)
 
 
-PROJECTIONS: Mapping[type[record.Payload], Callable[[Run, Any, Rows], None]] = {
+PROJECTIONS: Mapping[type[record.Payload], Callable[[Run, Any, RowWriter], None]] = {
     record.Started: _keep_start,
     record.Replied: _keep_reply,
     record.ExperimentStarted: _keep_experiment,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.models import Member, Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 
 MAKES_QUEUES = Role.RESEARCHER
 """Who may make queues and put runs into theirs."""
@@ -31,8 +31,8 @@ def queues_of(user: User) -> QuerySet[ReviewQueue]:
 def waiting(user: User, now: datetime | None = None) -> QuerySet[ReviewItem]:
     """Items with a slot for this person, who has neither submitted nor declined them."""
     reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
-    done = reviews.filter(reviewer=user).exclude(state=State.DRAFT)
-    live = Q(state=State.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
+    done = reviews.filter(reviewer=user).exclude(state=ReviewState.DRAFT)
+    live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
     taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
     counted = taken.values("item").annotate(count=Count("pk")).values("count")
     rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))

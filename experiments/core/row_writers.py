@@ -13,13 +13,13 @@ from experiments.core.search_index import texts
 from experiments.core.search_index.texts import Text
 from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, SearchText, Unit
 from experiments.models.insertion import Prepared
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 
 AT_ONCE = 500
 """Rows that are written by one statement, at most."""
 
 
-class Rows(texts.Passages, Protocol):
+class RowWriter(texts.Passages, Protocol):
     """The rows of one run."""
 
     def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None: ...
@@ -147,7 +147,7 @@ class Bulk:
     def titles(self, number: int) -> list[Text]:
         """Until they are saved, observations are named by their place."""
         rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
-        return [(Kind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
+        return [(TextKind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
 
     def add_passages(self, rows: Sequence[SearchText]) -> None:
         self.passages += rows

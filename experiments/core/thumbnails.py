@@ -21,7 +21,7 @@ def page_of_any() -> str:
 
 
 @dataclass(frozen=True)
-class Addresses:
+class ImageUrls:
     """Of the page of an image, its file, and its small versions."""
 
     page: str
@@ -30,7 +30,7 @@ class Addresses:
     fine: str
 
     @classmethod
-    def of(cls, key: str) -> Addresses:
+    def of(cls, key: str) -> ImageUrls:
         page = page_of_any().replace(ANY, key)
         small, fine = (f"{page}thumb-{size}.webp" for size in SIZES)
         return cls(page, f"{page.removesuffix('/')}.png", small, fine)

@@ -27,7 +27,7 @@ _RESUMABLE = REOPENABLE | {Status.WAITING}
 
 
 @dataclass(frozen=True)
-class Step:
+class ImportedEvent:
     """An event of a run that took place elsewhere. `state` is what an experiment left to the next."""
 
     kind: str
@@ -77,7 +77,7 @@ def append(
     return event
 
 
-def replay(run: Run, steps: Iterable[Step]) -> Callable[[], None]:
+def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
     """Go through the transcript of a run that took place elsewhere; what is returned writes it, with the run.
 
     Going through writes nothing and may take its time; writing is all or nothing in the caller's transaction, which

@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, image_cards, log_entries, rounds, window
-from experiments.display.image_cards import ImageCard, Pictures
+from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.plots import Plot, Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
@@ -54,7 +54,7 @@ class Surroundings:
     names: Names = field(default_factory=lambda: Names(None))
     """What systems are called before who looks."""
     audience: Audience = Audience.TEAM
-    pictures: Pictures | None = None
+    pictures: ImageSource | None = None
     """Where those who are not of the team find the images."""
 
 
@@ -68,7 +68,7 @@ def render_events(
     events: Iterable[Event],
     names: Names | None = None,
     audience: Audience = Audience.TEAM,
-    pictures: Pictures | None = None,
+    pictures: ImageSource | None = None,
     *,
     folded: bool = True,
 ) -> list[tuple[Event, SafeString]]:

@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from experiments.core.thumbnails import Addresses
+from experiments.core.thumbnails import ImageUrls
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
 from workers.record.experiments import Observation as Logged
@@ -130,7 +130,7 @@ class LoggedImage:
         return cls(ImageCard.from_row(row), row.experiment.run_id, row.experiment.number, row.experiment.round)
 
 
-class Pictures(Protocol):
+class ImageSource(Protocol):
     """Where those who may not enter the site find its images."""
 
     def small(self, key: str) -> str: ...
@@ -182,12 +182,12 @@ def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:
 # --- as HTML ----------------------------------------------------------------------------------------
 
 
-def draw_card(card: ImageCard, scale: Scale, pictures: Pictures | None = None) -> SafeString:
+def draw_card(card: ImageCard, scale: Scale, pictures: ImageSource | None = None) -> SafeString:
     """One image with its title, activation and bar; with `pictures` of their own for those who may not enter."""
     if pictures:
         return _draw_outside(card, scale, pictures)
-    raw = Addresses.of(card.image)
-    masked = raw if card.masked == card.image else Addresses.of(card.masked)
+    raw = ImageUrls.of(card.image)
+    masked = raw if card.masked == card.image else ImageUrls.of(card.masked)
     return format_html(
         CARD,
         raw=raw.file,
@@ -208,7 +208,7 @@ def draw_card(card: ImageCard, scale: Scale, pictures: Pictures | None = None) -
     )
 
 
-def _draw_outside(card: ImageCard, scale: Scale, pictures: Pictures) -> SafeString:
+def _draw_outside(card: ImageCard, scale: Scale, pictures: ImageSource) -> SafeString:
     """The same without a way into the site; the image itself appears where somebody points at its masked one."""
     alt, raw = card.title or "untitled image", NOTHING
     small = format_html(PICTURE, "", pictures.small(card.masked), alt) if pictures.small(card.masked) else UNSEEN
@@ -228,7 +228,7 @@ def _draw_outside(card: ImageCard, scale: Scale, pictures: Pictures) -> SafeStri
     )
 
 
-def draw_pair(before: ImageCard, after: ImageCard, scale: Scale, pictures: Pictures | None = None) -> SafeString:
+def draw_pair(before: ImageCard, after: ImageCard, scale: Scale, pictures: ImageSource | None = None) -> SafeString:
     """An edit beside its original, with what it did to the activation."""
     return format_html(
         PAIR,

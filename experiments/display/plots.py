@@ -87,7 +87,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     x1: float
     x2: float
     y1: float
@@ -161,8 +161,8 @@ class Plot:
     x: Axis
     y: Axis
     label: str
-    grid: list[Line] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    grid: list[PlotLine] = field(default_factory=list)
+    lines: list[PlotLine] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
@@ -202,9 +202,9 @@ class Plot:
     def add_threshold(self, value: float) -> None:
         self.lines.append(self._across(value, "threshold"))
 
-    def _across(self, value: float, kind: str) -> Line:
+    def _across(self, value: float, kind: str) -> PlotLine:
         y = self.y.at(value)
-        return Line(self.shape.left, self.shape.edge, y, y, kind)
+        return PlotLine(self.shape.left, self.shape.edge, y, y, kind)
 
     def add_below(self, value: float, words: str) -> None:
         self.texts.append(Text(self.x.at(value), self.shape.floor + 14, words))
@@ -212,7 +212,7 @@ class Plot:
     def add_upright(self, value: float, words: str, row: int, kind: str) -> None:
         """A line at one value of `x`, its words beside its head; those of another row never cover them."""
         x, y = self.x.at(value), 8 + 13 * row
-        self.lines.append(Line(x, x, y - 5, self.shape.floor, kind))
+        self.lines.append(PlotLine(x, x, y - 5, self.shape.floor, kind))
         is_right = x > self.shape.width * 0.62
         self.texts.append(Text(x - 5 if is_right else x + 5, y, words, "end" if is_right else "start", "note"))
 

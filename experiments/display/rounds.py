@@ -24,7 +24,7 @@ EN_DASH = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
-class Step:
+class RoundRange:
     """One round, or several in a row."""
 
     first: int
@@ -49,16 +49,16 @@ def step_size(count: int, most: int = MOST) -> int:
     )
 
 
-def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, Step]:
+def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:
     """The step that each of these rounds belongs to, in order."""
     known = sorted(set(rounds))
     if not known:
         return {}
     size = step_size(known[-1] - known[0] + 1, most)
     if size == 1:
-        return {each: Step(each, each) for each in known}
+        return {each: RoundRange(each, each) for each in known}
     return {
-        each: Step(max(known[0], (each - 1) // size * size + 1), min(known[-1], ((each - 1) // size + 1) * size))
+        each: RoundRange(max(known[0], (each - 1) // size * size + 1), min(known[-1], ((each - 1) // size + 1) * size))
         for each in known
     }
 
@@ -70,7 +70,7 @@ def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, Step]:
 class OutlineLine:
     """A round, or a group of them. `best` is the highest activation of the round's images."""
 
-    rounds: Step
+    rounds: RoundRange
     words: str
     link: str
     best: float | None = None
@@ -84,7 +84,7 @@ def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
     grouped = run.rounds - NEWEST
     found: list[OutlineLine] = []
     for first in range(1, grouped + 1, size):
-        group = Step(first, min(first + size - 1, grouped))
+        group = RoundRange(first, min(first + size - 1, grouped))
         found.append(OutlineLine(group, f"Rounds {group}", f"?round={first}#round-{first}"))
         if around is not None and group.first <= around <= group.last:
             found[-1:] = _single_lines(run, first - 1, group.last)
@@ -99,7 +99,7 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
     best = dict(ran.values_list("round").annotate(Max("best_activation")))
     return [
         OutlineLine(
-            Step(number, number),
+            RoundRange(number, number),
             headline(reply.content),
             window.link(run, reply.seq, f"round-{number}"),
             best.get(number),

@@ -12,7 +12,7 @@ from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.review_rights import OPEN
 from experiments.models import Adjudication, Review, Run
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.models.run import Outcome
 
 REVIEWED, UNREVIEWED, FINAL = "reviewed", "none", "final"
@@ -88,7 +88,7 @@ def corrections(which: Q) -> list[Correction]:
     for row in Adjudication.objects.filter(which).select_related("adjudicator", "item").order_by("pk"):
         final[row.item.run_id] = row
     found = [Correction(run, row.corrected_label, row.adjudicator, is_final=True) for run, row in final.items()]
-    rows = Review.objects.filter(OPEN, which, state=State.SUBMITTED).exclude(corrected_label="")
+    rows = Review.objects.filter(OPEN, which, state=ReviewState.SUBMITTED).exclude(corrected_label="")
     found += [
         Correction(review.item.run_id, review.corrected_label, review.reviewer, is_final=False)
         for review in rows.select_related("reviewer", "item").order_by("-submitted", "-pk")

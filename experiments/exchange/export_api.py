@@ -12,7 +12,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, binary, find
 from experiments.api.once import once
@@ -21,7 +21,7 @@ from experiments.core.notify import reported
 from experiments.exchange import export_pages as files
 from experiments.installation.api import Progress
 from experiments.models import Export
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.exchange import Format
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
@@ -73,8 +73,8 @@ def own(user: User, pk: int) -> Export:
     return find(Export.objects.select_related("job").filter(job__asked_by=user), pk=pk)
 
 
-@router.get("/exports", response=Page[ExportOut], summary="List your exports")
-def list_exports(request: HttpRequest, paging: Query[Paging]) -> Page[ExportOut]:
+@router.get("/exports", response=ListPage[ExportOut], summary="List your exports")
+def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
     """The newest first."""
     user = allow(request)
     rows = Export.objects.filter(job__asked_by=user).select_related("job")
@@ -84,7 +84,7 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> Page[ExportOut]
 @router.post("/exports", response={202: ExportOut}, summary="Have a file written")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
-    user = allow(request, Role.VIEWER, Scope.WRITE)
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
     return Status(202, once(request, response, user, lambda: begun(request, user, asked)))
 
 
@@ -119,5 +119,5 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """One that is being written is stopped first."""
-    files.discard(request, own(allow(request, Role.VIEWER, Scope.WRITE), pk))
+    files.discard(request, own(allow(request, Role.VIEWER, TokenScope.WRITE), pk))
     return Status(204, None)

@@ -26,7 +26,7 @@ from experiments.exchange import export_query
 from experiments.exchange.safe_zip import Refused
 from experiments.installation.actions import start_job
 from experiments.models import Export, Job
-from experiments.models.exchange import NOUNS, Format, What
+from experiments.models.exchange import NOUNS, ExportSubject, Format
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 SHOWN = 50
@@ -44,28 +44,31 @@ def page(request: HtmxRequest) -> HttpResponse:
     if request.htmx.target == "export-list":
         return render(request, "exchange/exports/list.html", listed(user))
     asked = request.GET.copy()
-    what, form = asked.pop("what", [What.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]
+    what, form = asked.pop("what", [ExportSubject.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]
     return shown(request, user, str(what), str(form), asked.urlencode())
 
 
 def shown(request: HttpRequest, user: User, what: str, form: str, query: str, problem: str = "") -> HttpResponse:
     """The page with these choices, and how much they would hold."""
-    what = what if what in What.values else What.RUNS
+    what = what if what in ExportSubject.values else ExportSubject.RUNS
     form = form if form in Format.values and form != Format.ZIP else Format.CSV
     count = None
     try:
-        count = export_query.chosen(What(what), query, user).count()
+        count = export_query.chosen(ExportSubject(what), query, user).count()
     except Refused as error:
         problem = problem or str(error)
     context = {
         "what": what,
-        "whats": [(key, label, ", ".join(sorted(export_query.KNOWN[What(key)]))) for key, label in What.choices],
+        "whats": [
+            (key, label, ", ".join(sorted(export_query.KNOWN[ExportSubject(key)])))
+            for key, label in ExportSubject.choices
+        ],
         "form": form,
         "formats": [choice for choice in Format.choices if choice[0] != Format.ZIP],
         "query": query,
         "parts": [pair for pair in QueryDict(query[:LONGEST]).items() if pair[0] not in export_query.LOOKS and pair[1]],
         "count": count,
-        "noun": NOUNS[What(what)],
+        "noun": NOUNS[ExportSubject(what)],
         "problem": problem,
     }
     return render(request, "exchange/exports/page.html", context | listed(user), status=400 if problem else 200)
@@ -90,7 +93,7 @@ def make(request: HttpRequest) -> HttpResponse:
     what, form, query = (request.POST.get(name, "").strip() for name in ("what", "format", "query"))
     if problem := problem_with(user, what, form, query):
         return shown(request, user, what, form, query, problem)
-    form = Format.ZIP if what == What.BUNDLE else form
+    form = Format.ZIP if what == ExportSubject.BUNDLE else form
     begin(request, what, form, query)
     return redirect("exports")
 
@@ -98,15 +101,15 @@ def make(request: HttpRequest) -> HttpResponse:
 @transaction.atomic
 def begin(request: HttpRequest, what: str, form: str, query: str) -> Export:
     """An export of the person who asks, of which a worker is told."""
-    job = start_job(Actor.of(request), Job(kind=JobKind.EXPORT, subject=f"{What(what).label} as {form}"))
+    job = start_job(Actor.of(request), Job(kind=JobKind.EXPORT, subject=f"{ExportSubject(what).label} as {form}"))
     return Export.objects.create(job=job, what=what, format=form, query=query)
 
 
 def problem_with(user: User, what: str, form: str, query: str) -> str:
     """Why nothing is begun; "" if nothing is in the way."""
-    if what not in What.values:
+    if what not in ExportSubject.values:
         return "Choose what to export."
-    if what != What.BUNDLE and form not in set(Format.values) - {Format.ZIP}:
+    if what != ExportSubject.BUNDLE and form not in set(Format.values) - {Format.ZIP}:
         return "Choose a format: CSV, JSON Lines or Parquet."
     if len(query) > LONGEST:
         return f"The filter has {len(query):,} characters, at most {LONGEST:,} are possible."
@@ -114,7 +117,9 @@ def problem_with(user: User, what: str, form: str, query: str) -> str:
         return f"{AT_ONCE} exports of yours are under way: wait for one, or stop it."
     try:
         return (
-            "" if export_query.chosen(What(what), query, user).exists() else "Nothing matches: the file would be empty."
+            ""
+            if export_query.chosen(ExportSubject(what), query, user).exists()
+            else "Nothing matches: the file would be empty."
         )
     except Refused as error:
         return str(error)

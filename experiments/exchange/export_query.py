@@ -19,21 +19,21 @@ from experiments.exchange import review_tables
 from experiments.exchange.safe_zip import Refused
 from experiments.gallery.lists import OF_FILES, OWN, Filters
 from experiments.models import Experiment, Label, Observation, Run
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from experiments.runs import lists
 from experiments.search import finding
 
 OF_RUNS = frozenset(lists.FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
-KNOWN: Mapping[What, frozenset[str]] = {
-    What.BUNDLE: OF_RUNS,
-    What.RUNS: OF_RUNS,
-    What.EXPERIMENTS: OF_FILES,
-    What.OBSERVATIONS: OF_FILES,
-    What.LABELS: OF_LABELS,
-    What.REVIEWS: OF_RUNS | {"queue"},
-    What.VERDICTS: OF_RUNS | {"queue"},
-    What.AGREEMENT: frozenset({"queue"}),
+KNOWN: Mapping[ExportSubject, frozenset[str]] = {
+    ExportSubject.BUNDLE: OF_RUNS,
+    ExportSubject.RUNS: OF_RUNS,
+    ExportSubject.EXPERIMENTS: OF_FILES,
+    ExportSubject.OBSERVATIONS: OF_FILES,
+    ExportSubject.LABELS: OF_LABELS,
+    ExportSubject.REVIEWS: OF_RUNS | {"queue"},
+    ExportSubject.VERDICTS: OF_RUNS | {"queue"},
+    ExportSubject.AGREEMENT: frozenset({"queue"}),
 }
 """Words of a filter by what is exported."""
 NAMED = 10
@@ -42,29 +42,29 @@ LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 """What an address says of how a page looks, which is nothing to a file."""
 
 
-def chosen(what: What, query: str, viewer: User | None = None) -> Any:
+def chosen(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
     """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
     it. Raises Refused for what makes no sense."""
     given = read(what, query)
-    if what == What.BUNDLE:
+    if what == ExportSubject.BUNDLE:
         return told_whole(runs(given, viewer).order_by("pk"), viewer)
-    if what == What.RUNS:
+    if what == ExportSubject.RUNS:
         return runs(given, viewer).order_by("pk")
-    if what == What.EXPERIMENTS:
+    if what == ExportSubject.EXPERIMENTS:
         return Experiment.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & logged(given)).order_by("pk")
-    if what == What.OBSERVATIONS:
+    if what == ExportSubject.OBSERVATIONS:
         return Observation.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & observed(given)).order_by("pk")
-    if what in {What.REVIEWS, What.VERDICTS}:
+    if what in {ExportSubject.REVIEWS, ExportSubject.VERDICTS}:
         asked = {name: text for name, text in given.items() if name != "queue"}
-        rows: Any = (review_tables.reviews if what == What.REVIEWS else review_tables.verdicts)(given, viewer)
+        rows: Any = (review_tables.reviews if what == ExportSubject.REVIEWS else review_tables.verdicts)(given, viewer)
         rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
         return rows.order_by("pk")
-    if what == What.AGREEMENT:
+    if what == ExportSubject.AGREEMENT:
         return review_tables.agreement(given, viewer)
     return Label.objects.filter(labelled(given, viewer)).distinct().order_by("pk")
 
 
-def read(what: What, query: str) -> dict[str, str]:
+def read(what: ExportSubject, query: str) -> dict[str, str]:
     """Name -> text of what was filled in. Raises Refused for a name that is not known."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():

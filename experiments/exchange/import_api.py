@@ -12,7 +12,7 @@ from ninja import Field, File, Form, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Id, find
 from experiments.api.problems import Refusal
@@ -21,28 +21,28 @@ from experiments.exchange import form
 from experiments.exchange import import_pages as files
 from experiments.installation.api import Progress
 from experiments.models import Import
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.exchange import ImportKind
 from experiments.models.job import JobStatus
 from experiments.models.member import Role
 
 router = Router(tags=["Imports"])
 
-Told = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000, pattern=NO_NUL)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000, pattern=NO_NUL)]
 
 
 class About(Schema):
     """What the file is, and what has to be said beside it."""
 
     kind: Literal["bundle", "history", "labels"]
-    model: Told = Field("", description="of a history or labels")
-    layer: Told = Field("", description="of a history; of labels whose file names none")
-    unit: Told = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
-    question: Told = Field("", description="of a history; may be empty")
-    agent: Told = Field("", description="of a history; may be empty")
-    source: Told = Field("", description="of labels: the method they come from")
+    model: Text = Field("", description="of a history or labels")
+    layer: Text = Field("", description="of a history; of labels whose file names none")
+    unit: Text = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
+    question: Text = Field("", description="of a history; may be empty")
+    agent: Text = Field("", description="of a history; may be empty")
+    source: Text = Field("", description="of labels: the method they come from")
     units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
-    owner: Told = Field("", description="who owns the runs, said by an admin; else whoever brings them")
+    owner: Text = Field("", description="who owns the runs, said by an admin; else whoever brings them")
 
 
 class ImportOut(Schema):
@@ -93,8 +93,8 @@ def import_out(row: Import) -> ImportOut:
     )
 
 
-@router.get("/imports", response=Page[ImportOut], summary="List imports")
-def list_imports(request: HttpRequest, paging: Query[Paging]) -> Page[ImportOut]:
+@router.get("/imports", response=ListPage[ImportOut], summary="List imports")
+def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ImportOut]:
     """The team's, the newest first."""
     allow(request)
     return page(request, IMPORTS.all(), ["-pk"], paging, import_out)
@@ -105,7 +105,7 @@ def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
     """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
-    typed = checked(allow(request, Role.RESEARCHER, Scope.WRITE), about)
+    typed = checked(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
     if problem := form.problem_of(about.kind, file.name or "", file.size or 0, typed):
         raise Refusal("invalid", problem)
     row = files.keep(request, file, about.kind, typed)
@@ -118,7 +118,7 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
     holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
     """
-    typed = checked(allow(request, Role.RESEARCHER, Scope.WRITE), about)
+    typed = checked(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
     problem = files.problem_with_number(len(file))
     refused = {} if problem else files.refusals(about.kind, file, typed)
     if problem or len(refused) == len(file):

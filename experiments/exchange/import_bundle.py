@@ -23,10 +23,10 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from experiments.core import transcript
-from experiments.core.transcript import Step, storable
+from experiments.core.transcript import ImportedEvent, storable
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_labels, run_record
 from experiments.exchange.laboratory import Laboratory, Progress, silent
-from experiments.exchange.run_decoding import Told, moment, part, shown
+from experiments.exchange.run_decoding import RunDetails, moment, part, shown
 from experiments.exchange.safe_zip import Archive, Refused, opened
 from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
@@ -151,7 +151,7 @@ def external(keys: Sequence[str]) -> list[str]:
     return list(Image.objects.filter(key__in=keys, origin=Origin.EXTERNAL).values_list("key", flat=True))
 
 
-def gone_through(run: Run, events: Iterator[Step]) -> Callable[[], None]:
+def gone_through(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], None]:
     """What saves the run with all that follows from its events. Raises Refused naming the event that does not fit."""
     try:
         return transcript.replay(run, closed(run, events))
@@ -170,17 +170,17 @@ def save(run: Run, save_events: Callable[[], None]) -> None:
         raise Refused(f"What follows from its events does not fit the database: {error}") from None
 
 
-def closed(run: Run, events: Iterator[Step]) -> Iterator[Step]:
+def closed(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
     """The events, and an end where the run was still under way: it cannot go on here."""
     last = run.created
     for each in events:
         last = each.time
         yield each
     if not run.has_ended:
-        yield Step("cancelled", Ended("It had not ended when it was exported, and cannot go on here."), last)
+        yield ImportedEvent("cancelled", Ended("It had not ended when it was exported, and cannot go on here."), last)
 
 
-def finish(run: Run, said: Told) -> None:
+def finish(run: Run, said: RunDetails) -> None:
     """What the events do not tell: exact times, seconds of work, scores of labels, labels of others."""
     run.seconds = said.seconds
     run.started, run.ended = said.started or run.started, said.ended or run.ended
@@ -195,7 +195,7 @@ def tags_named(names: Sequence[str]) -> list[Tag]:
     return list(Tag.objects.filter(name__in=names))
 
 
-def arrive(run: Run, identity: str, said: Told, source: Source) -> None:
+def arrive(run: Run, identity: str, said: RunDetails, source: Source) -> None:
     """Note where the run comes from; its parent is found again if it is here."""
     ImportedRun.objects.create(
         run=run,

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import label_of
-from experiments.exchange.label_rows import Line, Rows
+from experiments.exchange.label_rows import LabelFile, LabelLine
 from experiments.exchange.laboratory import Progress, silent
 from experiments.exchange.safe_zip import Refused, check_size
 from experiments.models import Label, Layer, Unit, VisionModelRow
@@ -36,8 +36,8 @@ def take(path: Path, model: str, source: str, progress: Progress = silent, *, la
         raise Refused(f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan.")
     layers = layers_of(model)
     check_size(path)
-    found: dict[tuple[int, int], list[Line]] = {}
-    rows = Rows(path, layer.strip())
+    found: dict[tuple[int, int], list[LabelLine]] = {}
+    rows = LabelFile(path, layer.strip())
     for number, line in enumerate(rows, 1):
         place = layer_of(line, layers, model)
         if not 0 <= line.unit - first < place.units:
@@ -53,7 +53,7 @@ def take(path: Path, model: str, source: str, progress: Progress = silent, *, la
     return " ".join([*told, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
 
 
-def layer_of(line: Line, layers: Mapping[str, Layer], model: str) -> Layer:
+def layer_of(line: LabelLine, layers: Mapping[str, Layer], model: str) -> Layer:
     """Raises Refused, with what there is."""
     name = line.layer.casefold()
     if found := layers.get(name) or next((layers[each] for each in ALIASES.get(name, ()) if each in layers), None):
@@ -62,13 +62,13 @@ def layer_of(line: Line, layers: Mapping[str, Layer], model: str) -> Layer:
     raise Refused(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
 
 
-def out_of_range(line: Line, layer: Layer, first: int) -> str:
+def out_of_range(line: LabelLine, layer: Layer, first: int) -> str:
     last = layer.units - 1 + first
     counted = " If the file counts units from 1, say so." if not first and line.unit == layer.units else ""
     return f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}.{counted}"
 
 
-def hints(found: Mapping[tuple[int, int], Sequence[Line]], layers: Mapping[int, Layer], first: int) -> list[str]:
+def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int) -> list[str]:
     """That a file may count from 1: it names unit 1 and most others of a layer, and no unit 0."""
     units: dict[int, set[int]] = {}
     for layer, unit in found:
@@ -91,7 +91,7 @@ def layers_of(model: str) -> dict[str, Layer]:
 
 
 def save(
-    found: Mapping[tuple[int, int], Sequence[Line]], source: str, layers: Mapping[int, Layer], progress: Progress
+    found: Mapping[tuple[int, int], Sequence[LabelLine]], source: str, layers: Mapping[int, Layer], progress: Progress
 ) -> tuple[int, int]:
     """Save what is new, in the transaction under way. Returns how many are, and how many were here."""
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)

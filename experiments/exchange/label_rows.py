@@ -36,7 +36,7 @@ JSON_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Line:
+class LabelLine:
     """One label of the file, and where it stands: "Line 7"."""
 
     where: str
@@ -62,7 +62,7 @@ class Columns:
 
 
 @dataclass
-class Rows:
+class LabelFile:
     """A file of labels. `layer` is the one that its units are of, "" where the file says so itself."""
 
     path: Path
@@ -70,13 +70,13 @@ class Rows:
     left: set[str] = field(default_factory=set)
     """Columns that are left out, once the lines have been read."""
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[LabelLine]:
         """Raises Refused naming the line."""
         with self.path.open("rb") as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
         return self.of_json() if start[:1] in {b"{", b"["} else self.of_table()
 
-    def of_table(self) -> Iterator[Line]:
+    def of_table(self) -> Iterator[LabelLine]:
         texts = text_lines(self.path, LINE)
         header = next(texts, "")
         comma = max(",;\t|", key=header.count)
@@ -108,7 +108,7 @@ class Rows:
             raise missing(names, "description", "Call it description")
         return Columns(names, layer, unit, texts)
 
-    def of_row(self, columns: Columns, row: Sequence[str], number: int) -> Iterator[Line]:
+    def of_row(self, columns: Columns, row: Sequence[str], number: int) -> Iterator[LabelLine]:
         where = f"Line {number}"
         if number > ROWS:
             raise Refused(f"The file has over {ROWS:,} lines: split it.")
@@ -123,7 +123,7 @@ class Rows:
         for text, own in found:
             if len(text) > LONGEST or "\x00" in text:
                 raise Refused(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
-            yield Line(where, layer, unit, text, scores | own)
+            yield LabelLine(where, layer, unit, text, scores | own)
 
     def scores(self, columns: Columns, row: Sequence[str]) -> dict[str, float]:
         """The columns of numbers; those that hold words are noted as left out."""
@@ -137,7 +137,7 @@ class Rows:
                 self.left.add(name)
         return found
 
-    def of_json(self) -> Iterator[Line]:
+    def of_json(self) -> Iterator[LabelLine]:
         if self.path.stat().st_size > JSON_BYTES:
             raise Refused(f"A file of labels in JSON may have {JSON_BYTES >> 20} MB.")
         data = parsed(self.path.read_bytes(), "The file")
@@ -154,7 +154,7 @@ class Rows:
             for unit, told in units.items():
                 where = f"Unit {unit[:20]!r} of {layer[:40]!r}"
                 for text in texts_in(told, where):
-                    yield Line(where, layer, unit_in(unit, where), text)
+                    yield LabelLine(where, layer, unit_in(unit, where), text)
 
 
 def missing(names: Sequence[str], what: str, remedy: str) -> Refused:

@@ -20,7 +20,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.core.transcript import Step, storable
+from experiments.core.transcript import ImportedEvent, storable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Laboratory, Progress, silent
@@ -46,7 +46,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Turn:
+class HistoryMessage:
     """A message: texts and images (their keys) in reading order."""
 
     role: str
@@ -59,7 +59,7 @@ class Turn:
 
 
 @dataclass
-class Pictures:
+class HistoryImages:
     """Images of the file, each decoded once; they wait in a folder until the run is saved."""
 
     laboratory: Laboratory
@@ -95,7 +95,7 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return Taken(imported_run.run, known=True)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
-        pictures = Pictures(laboratory, Path(waiting))
+        pictures = HistoryImages(laboratory, Path(waiting))
         turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
         run = run_of(turns, source, options)
         steps = list(steps_of(turns, run, laboratory))
@@ -110,7 +110,7 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
     return Taken(run, known=False, left=left_out(turns, steps))
 
 
-def left_out(turns: Sequence[Turn], steps: Sequence[Step]) -> str:
+def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
     """What of the images of the file is not in the run, in words; "" if all are."""
     there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
     kept = sum(len(shown_in(step.payload)) for step in steps)
@@ -119,7 +119,7 @@ def left_out(turns: Sequence[Turn], steps: Sequence[Step]) -> str:
     return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
 
 
-def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn]:
+def turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator[HistoryMessage]:
     """The messages of a file. Raises Refused naming the message."""
     messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
     if not isinstance(messages, list) or not messages:
@@ -132,10 +132,10 @@ def turns_of(data: Any, pictures: Pictures, progress: Progress) -> Iterator[Turn
         where = f"Message {number}"
         if not isinstance(message, dict) or message.get("role") not in list(ROLES):
             raise Refused(f"{where} has no role such as user or assistant.")
-        yield Turn(message["role"], list(parts_of(message.get("content"), where, pictures)))
+        yield HistoryMessage(message["role"], list(parts_of(message.get("content"), where, pictures)))
 
 
-def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str, str]]:
+def parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tuple[str, str]]:
     if content is None or isinstance(content, str):
         yield "text", content or ""
         return
@@ -155,7 +155,7 @@ def parts_of(content: Any, where: str, pictures: Pictures) -> Iterator[tuple[str
             raise Refused(f"{where}: {shown(kind)} is no kind of part that is read: text and image_url are.")
 
 
-def run_of(turns: Sequence[Turn], source: Source, options: Json) -> Run:
+def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Run:
     """The row, not saved. Raises Refused for a system that makes no sense, or a transcript without a reply."""
     if not any(turn.role == "assistant" for turn in turns):
         raise Refused("No message is the assistant's: there is no run in this file.")
@@ -187,14 +187,14 @@ def kind_of(model: str, layer: str) -> str:
     return registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"
 
 
-def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterator[Step]:
+def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
     """The events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
     now, number, replies = run.created, 0, 0
     open_program, conclusion = False, None
 
-    def step(kind: str, **payload: Any) -> Step:
-        return Step(kind, decode(kind, payload), now)
+    def step(kind: str, **payload: Any) -> ImportedEvent:
+        return ImportedEvent(kind, decode(kind, payload), now)
 
     yield step("started", **started(turns[:first], run))
     for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
@@ -222,7 +222,7 @@ def steps_of(turns: Sequence[Turn], run: Run, laboratory: Laboratory) -> Iterato
         yield step("cancelled", reason=f"The transcript ends {why}.")
 
 
-def started(turns: Sequence[Turn], run: Run) -> dict[str, Any]:
+def started(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
     """What the agent was told before its first reply."""
     system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
     told = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
@@ -232,7 +232,7 @@ def started(turns: Sequence[Turn], run: Run) -> dict[str, Any]:
     return {**asked, **told, "limits": limits, "reference": "", "versions": {}}
 
 
-def result(turns: Sequence[Turn], round_number: int, number: int) -> dict[str, Any]:
+def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
     """What came of a program: the images that have an activation; the other words are its text."""
     found = paired([turn.parts for turn in turns])
     observations = [{"title": each.title, "activation": each.activation, "image": each.image} for each in found.shown]

@@ -10,7 +10,7 @@ from experiments.exchange.opinions import SCORES, Said, Tagged
 from experiments.exchange.run_decoding import every, shown, time_of, whole
 from experiments.exchange.safe_zip import Refused
 from experiments.models.comment import NEARBY_CHARS, NEEDS, QUOTE_CHARS, TEXT_CHARS
-from experiments.models.review import LABEL_CHARS, NOTE_CHARS, Verdict
+from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
 from experiments.reviews import rubric
 
 MOST_THREADS, MOST_COMMENTS, MOST_WORDINGS, MOST_MENTIONS = 2_000, 500, 100, 20
@@ -108,8 +108,8 @@ def final(given: Any) -> dict[str, Any]:
 
 def verdict(said: Json) -> str:
     found = said.get("verdict")
-    if not isinstance(found, str) or found not in Verdict.values:
-        raise Refused(f"people.json: a verdict is {shown(found)}: choose from {', '.join(Verdict.values)}.")
+    if not isinstance(found, str) or found not in ReviewVerdict.values:
+        raise Refused(f"people.json: a verdict is {shown(found)}: choose from {', '.join(ReviewVerdict.values)}.")
     return found
 
 

@@ -25,7 +25,7 @@ Part = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Shown:
+class PairedImage:
     """An image with what its words say."""
 
     title: str
@@ -37,7 +37,7 @@ class Shown:
 class Paired:
     """What the messages after a program show; `left` counts the images that are left out."""
 
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[PairedImage] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     left: int = 0
 
@@ -86,7 +86,7 @@ def read_message(row: Sequence[Block], found: Paired) -> None:
         alone = block.kind == "image" and len(block.said) == 1
         if alone and 0 <= other < len(row) and (named := named_by(row[other], step)):
             title, activation, rest = named
-            found.shown.append(Shown(title, activation, block.said[0]))
+            found.shown.append(PairedImage(title, activation, block.said[0]))
             found.texts.append(rest)
             taken |= {place, other}
     for place, block in enumerate(row):

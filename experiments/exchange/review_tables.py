@@ -18,7 +18,7 @@ from experiments.core.params import parse_number
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.reviews.agreement import lists as agreement_lists
-from experiments.reviews.agreement.lists import Measure, measures_of
+from experiments.reviews.agreement.lists import AgreementRow, measures_of
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
@@ -70,7 +70,7 @@ class Agreement:
     def exists(self) -> bool:
         return bool(self.queues)
 
-    def iterator(self, chunk_size: int = 0) -> Iterator[Measure]:
+    def iterator(self, chunk_size: int = 0) -> Iterator[AgreementRow]:
         del chunk_size  # a queue at a time
         for queue in self.queues:
             yield from measures_of(queue, self.viewer)

@@ -51,7 +51,7 @@ class Parent:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunDetails:
     """What run.json says beside the query."""
 
     owner: str
@@ -65,10 +65,10 @@ class Told:
     labels: Sequence[LabelTold]
 
 
-def decoded(data: Json) -> Told:
+def decoded(data: Json) -> RunDetails:
     """Raises Refused."""
     row = part(data, "run", dict)
-    return Told(
+    return RunDetails(
         owner=text(data, "owner", 150),
         number=number_of(data, "number"),
         parent=parent(data.get("parent") or {}),

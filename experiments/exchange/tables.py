@@ -20,7 +20,7 @@ from experiments.core.system_names import Names
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
 from experiments.models import Label, Run
-from experiments.models.exchange import Format, What
+from experiments.models.exchange import ExportSubject, Format
 
 AT_ONCE = 1_000
 Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]
@@ -28,7 +28,7 @@ Get = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     name: str
     kind: Kind
     get: Get
@@ -39,7 +39,7 @@ class Table:
     """`prepared` has the queryset fetch along what the columns ask for, in a constant number of queries a batch."""
 
     noun: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     prepared: Callable[[QuerySet[Any]], QuerySet[Any]]
     run: Callable[[Any], Run | None] = lambda _: None
     """The run whose system a row names."""
@@ -77,10 +77,10 @@ def path(dotted: str) -> Get:
     return get
 
 
-def columns(kind: Kind, *names: str) -> list[Column]:
+def columns(kind: Kind, *names: str) -> list[TableColumn]:
     """Columns of one kind; "agent=backbone" is called otherwise than what it shows."""
     parts = [name.partition("=") for name in names]
-    return [Column(name, kind, path(shown or name)) for name, _, shown in parts]
+    return [TableColumn(name, kind, path(shown or name)) for name, _, shown in parts]
 
 
 def source(run: Run) -> str:
@@ -94,7 +94,7 @@ def with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
     return runs.annotate(verdict_hidden=hidden)
 
 
-def of_system(run: str = "") -> list[Column]:
+def of_system(run: str = "") -> list[TableColumn]:
     return [*columns("text", f"model={run}model", f"layer={run}layer"), *columns("whole", f"unit={run}unit")]
 
 
@@ -110,14 +110,14 @@ RUNS = Table(
         *columns("whole", "prompt_tokens", "completion_tokens"),
         *columns("figure", "cost=known_cost", "seconds", "threshold", "best_activation"),
         *columns("texts", "labels"),
-        Column("description", "text", lambda run: run.conclusion.get("description", "")),
-        Column("bias", "text", lambda run: run.conclusion.get("bias", "")),
-        Column("reasoning", "text", lambda run: run.conclusion.get("reasoning", "")),
-        Column("verdict", "text", lambda run: "" if run.verdict_hidden else run.verdict),
-        Column("verdict_final", "whole", lambda run: 0 if run.verdict_hidden else int(run.verdict_final)),
-        Column("opinions", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
-        Column("opinions_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
-        Column("imported_from", "text", source),
+        TableColumn("description", "text", lambda run: run.conclusion.get("description", "")),
+        TableColumn("bias", "text", lambda run: run.conclusion.get("bias", "")),
+        TableColumn("reasoning", "text", lambda run: run.conclusion.get("reasoning", "")),
+        TableColumn("verdict", "text", lambda run: "" if run.verdict_hidden else run.verdict),
+        TableColumn("verdict_final", "whole", lambda run: 0 if run.verdict_hidden else int(run.verdict_final)),
+        TableColumn("opinions", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
+        TableColumn("opinions_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
+        TableColumn("imported_from", "text", source),
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
     ],
@@ -166,13 +166,13 @@ def first(get: Get) -> Get:
 LABELS = Table(
     "labels",
     [
-        Column("model", "text", first(lambda unit: unit.layer.model.name)),
-        Column("layer", "text", first(lambda unit: unit.layer.name)),
-        Column("unit", "whole", first(lambda unit: unit.number)),
+        TableColumn("model", "text", first(lambda unit: unit.layer.model.name)),
+        TableColumn("layer", "text", first(lambda unit: unit.layer.name)),
+        TableColumn("unit", "whole", first(lambda unit: unit.number)),
         *columns("text", "label=text", "source"),
         *columns("whole", "run=run_id", "position"),
         *columns("json", "scores"),
-        Column("units", "texts", units),
+        TableColumn("units", "texts", units),
     ],
     lambda rows: rows.select_related("run").prefetch_related("units__layer__model"),
     path("run"),
@@ -187,8 +187,8 @@ REVIEWS = Table(
     "reviews",
     [
         *OF_ITEM,
-        Column("reviewer", "text", lambda review: person(review.reviewer)),
-        Column("additional", "whole", lambda review: int(review.slot is None)),
+        TableColumn("reviewer", "text", lambda review: person(review.reviewer)),
+        TableColumn("additional", "whole", lambda review: int(review.slot is None)),
         *columns("whole", "supported", "specific", "complete", "confounds", "samples"),
         *columns("text", "verdict", "corrected_label", "note"),
         *columns("time", "submitted"),
@@ -201,7 +201,7 @@ VERDICTS = Table(
     [
         *OF_ITEM,
         *columns("text", "verdict", "corrected_label", "reason"),
-        Column("adjudicator", "text", lambda final: person(final.adjudicator)),
+        TableColumn("adjudicator", "text", lambda final: person(final.adjudicator)),
         *columns("time", "created"),
         *columns("flag", "stands"),
     ],
@@ -220,13 +220,13 @@ AGREEMENT = Table(
     lambda rows: rows,
 )
 TABLES = {
-    What.REVIEWS: REVIEWS,
-    What.VERDICTS: VERDICTS,
-    What.AGREEMENT: AGREEMENT,
-    What.RUNS: RUNS,
-    What.EXPERIMENTS: EXPERIMENTS,
-    What.OBSERVATIONS: OBSERVATIONS,
-    What.LABELS: LABELS,
+    ExportSubject.REVIEWS: REVIEWS,
+    ExportSubject.VERDICTS: VERDICTS,
+    ExportSubject.AGREEMENT: AGREEMENT,
+    ExportSubject.RUNS: RUNS,
+    ExportSubject.EXPERIMENTS: EXPERIMENTS,
+    ExportSubject.OBSERVATIONS: OBSERVATIONS,
+    ExportSubject.LABELS: LABELS,
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.core.transcript import Step, storable
+from experiments.core.transcript import ImportedEvent, storable
 from experiments.exchange.event_bounds import bound
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.run_decoding import shown, time_of
@@ -95,7 +95,7 @@ def look_at_events(archive: Archive, folder: str, keys: set[str], progress: Prog
         progress("Looking at events", number, number + 1)
 
 
-def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[Step]:
+def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEvent]:
     """The events of a run, each looked at. Raises Refused naming the line."""
     for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
         if told.get("seq") != number:
@@ -103,7 +103,7 @@ def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[Step]:
         yield step(told, where, keys)
 
 
-def step(told: Mapping[str, Any], where: str, keys: set[str]) -> Step:
+def step(told: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     kind = told.get("kind")
     try:
         payload = decode_payload(str(kind), told.get("payload"))
@@ -115,7 +115,7 @@ def step(told: Mapping[str, Any], where: str, keys: set[str]) -> Step:
         raise Refused(f"{where}: the state it leaves has over {STATE >> 20} MB.")
     if unknown := [key for key in shown_in(payload) if key not in keys]:
         raise Refused(f"{where} shows the image {shown(unknown[0])}, and that is not in the bundle.")
-    return Step(str(kind), payload, time_of(told.get("time"), f"{where}: time"), state)
+    return ImportedEvent(str(kind), payload, time_of(told.get("time"), f"{where}: time"), state)
 
 
 def shown_in(payload: Payload) -> list[str]:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Schema
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Finite, Id, ImageKey, Number, RowNumber, UnitNumber, Words, binary, find
 from experiments.api.problems import FieldError, Refusal
@@ -86,10 +86,10 @@ def experiment_out(row: Experiment) -> ExperimentOut:
     return ExperimentOut(run=row.run_id, **{name: getattr(row, name) for name in SAME_OF_EXPERIMENTS})
 
 
-@router.get("/experiments", response=Page[ExperimentOut], summary="List experiments")
+@router.get("/experiments", response=ListPage[ExperimentOut], summary="List experiments")
 def list_experiments(
     request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
-) -> Page[ExperimentOut]:
+) -> ListPage[ExperimentOut]:
     """Of all runs or one, the newest first."""
     names = Names(allow(request))
     rows, _ = experiments.chosen(checked(filters, names))
@@ -162,10 +162,10 @@ def observation_out(names: Names, row: Observation) -> ObservationOut:
     )
 
 
-@router.get("/observations", response=Page[ObservationOut], summary="List observations", tags=OBSERVATIONS)
+@router.get("/observations", response=ListPage[ObservationOut], summary="List observations", tags=OBSERVATIONS)
 def list_observations(
     request: HttpRequest, filters: Query[ObservationFilters], paging: Query[Paging]
-) -> Page[ObservationOut]:
+) -> ListPage[ObservationOut]:
     """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
     names = Names(allow(request))
     rows = observations.chosen(checked(filters, names))[0].select_related("run", "experiment")

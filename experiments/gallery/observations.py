@@ -21,7 +21,7 @@ from experiments.display.image_cards import CARD_FIELDS, ImageCard
 from experiments.display.plots import Scale
 from experiments.gallery.lists import Filters
 from experiments.models import Observation, SearchText
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import finding
 
 PER_PAGE = 48
@@ -114,7 +114,9 @@ def is_few(rows: QuerySet[Observation]) -> bool:
 def titled(filters: Filters) -> tuple[list[int], bool]:
     """Keys of the newest observations with these words in their titles and prompts, and whether there are more."""
     known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
-    scope = finding.Scope(kind=Kind.TITLE, **{name: value for name, value in known.items() if value is not None})
+    scope = finding.SearchScope(
+        kind=TextKind.TITLE, **{name: value for name, value in known.items() if value is not None}
+    )
     passages, _, whole = finding.newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
     keys = SearchText.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
     return [key for key in keys if key], len(passages) > FOUND or not whole

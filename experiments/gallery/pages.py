@@ -20,7 +20,7 @@ from experiments.gallery import experiments, observations, usage
 from experiments.gallery.image_files import serve_image, serve_thumbnail
 from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
 from experiments.models import Image
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from workers.record.events import ExperimentEnded
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
@@ -62,7 +62,7 @@ def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
 
 def export(filters: Filters, view: str) -> str:
     """Where a file of all that passes the filters is asked for."""
-    what = What.EXPERIMENTS if view == "list" else What.OBSERVATIONS
+    what = ExportSubject.EXPERIMENTS if view == "list" else ExportSubject.OBSERVATIONS
     given = {name: text for name, text in filters.params().items() if name in OF_FILES}
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone

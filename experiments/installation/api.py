@@ -13,7 +13,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Words, find
 from experiments.api.once import once
@@ -22,7 +22,7 @@ from experiments.core.actors import Actor
 from experiments.installation import actions
 from experiments.installation.lists import progress_of
 from experiments.models import Backbone, Dataset, Job, Layer, Toolset, VisionModelRow
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 
 router = Router(tags=["What there is"])
@@ -101,8 +101,8 @@ def dataset_out(row: Dataset) -> DatasetOut:
     return DatasetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
 
 
-@router.get("/models", response=Page[ModelOut], summary="List models")
-def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> Page[ModelOut]:
+@router.get("/models", response=ListPage[ModelOut], summary="List models")
+def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> ListPage[ModelOut]:
     """Networks of the registry and those that somebody added, by name."""
     allow(request)
     rows = VisionModelRow.objects.filter(**filters.model_dump(exclude_none=True))
@@ -120,13 +120,13 @@ def read_model(request: HttpRequest, pk: Id) -> ModelDetail:
 @router.delete("/models/{pk}", response={204: None}, summary="Remove a model")
 def delete_model(request: HttpRequest, pk: Id) -> Status[None]:
     """One that somebody added; its runs stay."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(VisionModelRow.objects.all(), pk=pk))
     return Status(204, None)
 
 
-@router.get("/models/{pk}/layers", response=Page[LayerOut], summary="List the layers of a model")
-def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[LayerOut]:
+@router.get("/models/{pk}/layers", response=ListPage[LayerOut], summary="List the layers of a model")
+def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[LayerOut]:
     """In the order of the network."""
     allow(request)
     model = find(VisionModelRow.objects.all(), pk=pk)
@@ -140,8 +140,8 @@ def read_layer(request: HttpRequest, pk: Id) -> LayerOut:
     return layer_out(find(Layer.objects.select_related("model").defer("names"), pk=pk))
 
 
-@router.get("/datasets", response=Page[DatasetOut], summary="List datasets")
-def list_datasets(request: HttpRequest, paging: Query[Paging]) -> Page[DatasetOut]:
+@router.get("/datasets", response=ListPage[DatasetOut], summary="List datasets")
+def list_datasets(request: HttpRequest, paging: Query[Paging]) -> ListPage[DatasetOut]:
     allow(request)
     return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, dataset_out)
 
@@ -149,20 +149,20 @@ def list_datasets(request: HttpRequest, paging: Query[Paging]) -> Page[DatasetOu
 @router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
 def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
     """One that somebody added; its images stay."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(Dataset.objects.all(), pk=pk))
     return Status(204, None)
 
 
-@router.get("/backbones", response=Page[PartOut], summary="List backbones")
-def list_backbones(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
+@router.get("/backbones", response=ListPage[PartOut], summary="List backbones")
+def list_backbones(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
     """What writes the agent's replies."""
     allow(request)
     return page(request, Backbone.objects.all(), ["pk"], paging, PartOut.from_orm)
 
 
-@router.get("/toolsets", response=Page[PartOut], summary="List toolsets")
-def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> Page[PartOut]:
+@router.get("/toolsets", response=ListPage[PartOut], summary="List toolsets")
+def list_toolsets(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
     """A generator, an editor and a describer that go together."""
     allow(request)
     return page(request, Toolset.objects.all(), ["pk"], paging, PartOut.from_orm)
@@ -232,8 +232,8 @@ def job_out(row: Job) -> JobOut:
     )
 
 
-@router.get("/jobs", response=Page[JobOut], summary="List work", tags=WORK)
-def list_jobs(request: HttpRequest, paging: Query[Paging]) -> Page[JobOut]:
+@router.get("/jobs", response=ListPage[JobOut], summary="List work", tags=WORK)
+def list_jobs(request: HttpRequest, paging: Query[Paging]) -> ListPage[JobOut]:
     """The newest first."""
     allow(request)
     return page(request, JOBS.all(), ["-pk"], paging, job_out)
@@ -258,21 +258,21 @@ def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: C
 @router.post("/models", response={202: JobOut}, summary="Add a model")
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
     """Have a worker load it once, to list its layers."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
 
 
 @router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
     """Have a worker look at a folder on its disks."""
-    actor = Actor.behind(request, allow(request, Role.ADMIN, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
 
 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
 def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> Status[Any]:
     """Have a worker measure all units of some layers over a dataset."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
     return _ask_once(request, response, actor, asked)
 
@@ -280,14 +280,14 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
 @router.post("/catalogue/refresh", response={202: None}, summary="Have workers look at what there is again", tags=WORK)
 def refresh_catalogue(request: HttpRequest) -> Status[None]:
     """At every plug-in, model and dataset, as after weights were fetched."""
-    actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE)))
+    actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE)))
     return Status(202, None)
 
 
 @router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop work", tags=WORK)
 def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     """What was done is kept. Work that has ended stays as it is."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.stop_job(actor, find(JOBS.all(), pk=pk))
     return job_out(find(JOBS.all(), pk=pk))
 
@@ -295,7 +295,7 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
 @router.post("/jobs/{pk}/resume", response=JobOut, summary="Have stopped work done after all", tags=WORK)
 def resume_job(request: HttpRequest, pk: Id) -> JobOut:
     """Work that was stopped, or failed."""
-    actor = Actor.behind(request, allow(request, Role.VIEWER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.resume_job(actor, find(JOBS.all(), pk=pk))
     return job_out(find(JOBS.all(), pk=pk))
 

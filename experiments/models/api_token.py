@@ -23,7 +23,7 @@ USED_EVERY = timedelta(minutes=1)
 """How exact `last_used` is: a token that is used all the time costs one write a minute."""
 
 
-class Scope(models.IntegerChoices):
+class TokenScope(models.IntegerChoices):
     """Each scope may do everything the ones before may; never more than the person's role."""
 
     READ = 1, "Read"
@@ -38,7 +38,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     hash = models.CharField(max_length=64, unique=True)
     start = models.CharField(max_length=SHOWN, help_text="its first characters")
-    scope = models.PositiveSmallIntegerField(choices=Scope.choices, default=Scope.READ)
+    scope = models.PositiveSmallIntegerField(choices=TokenScope.choices, default=TokenScope.READ)
     created = models.DateTimeField(default=timezone.now)
     expires = models.DateTimeField()
     last_used = models.DateTimeField(null=True)
@@ -55,7 +55,9 @@ class ApiToken(models.Model):
         return self.revoked is None and self.expires > timezone.now()
 
     @classmethod
-    def issue(cls, user: User, name: str, scope: Scope = Scope.READ, days: int = DAYS) -> tuple[ApiToken, str]:
+    def issue(
+        cls, user: User, name: str, scope: TokenScope = TokenScope.READ, days: int = DAYS
+    ) -> tuple[ApiToken, str]:
         """A new token and its text, which is told once."""
         text = PREFIX + secrets.token_urlsafe(32)
         expires = timezone.now() + timedelta(days=days)

@@ -15,7 +15,7 @@ KEPT = timedelta(days=7)
 """How long the file of an export can be downloaded."""
 
 
-class What(models.TextChoices):
+class ExportSubject(models.TextChoices):
     BUNDLE = "bundle", "Runs, whole"
     RUNS = "runs", "Runs"
     EXPERIMENTS = "experiments", "Experiments"
@@ -27,14 +27,14 @@ class What(models.TextChoices):
 
 
 NOUNS = {
-    What.BUNDLE: "run",
-    What.RUNS: "run",
-    What.EXPERIMENTS: "experiment",
-    What.OBSERVATIONS: "observation",
-    What.LABELS: "label",
-    What.REVIEWS: "review",
-    What.VERDICTS: "final verdict",
-    What.AGREEMENT: "measure",
+    ExportSubject.BUNDLE: "run",
+    ExportSubject.RUNS: "run",
+    ExportSubject.EXPERIMENTS: "experiment",
+    ExportSubject.OBSERVATIONS: "observation",
+    ExportSubject.LABELS: "label",
+    ExportSubject.REVIEWS: "review",
+    ExportSubject.VERDICTS: "final verdict",
+    ExportSubject.AGREEMENT: "measure",
 }
 
 
@@ -59,7 +59,7 @@ class Export(models.Model):
     """A file that a person asked for; it lies in the state folder until it expires."""
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="export")
-    what = models.CharField(max_length=12, choices=What.choices)
+    what = models.CharField(max_length=12, choices=ExportSubject.choices)
     format = models.CharField(max_length=8, choices=Format.choices)
     query = models.TextField(blank=True, help_text="which of them, as in the address of the page")
     count = models.PositiveBigIntegerField(null=True, help_text="what the file holds, in rows or runs")
@@ -80,7 +80,7 @@ class Export(models.Model):
     @property
     def file_name(self) -> str:
         """What a browser saves it as."""
-        return f"maia-{'runs' if self.what == What.BUNDLE else self.what}-{self.pk}.{self.format}"
+        return f"maia-{'runs' if self.what == ExportSubject.BUNDLE else self.what}-{self.pk}.{self.format}"
 
 
 class Import(models.Model):

@@ -15,7 +15,7 @@ WRITTEN = ("what", "hypotheses", "prose", "program", "description", "labels", "r
 """Fields that a person writes."""
 
 
-class What(models.TextChoices):
+class ReplyPurpose(models.TextChoices):
     """What a reply is for; only that part of it is sent."""
 
     EXPERIMENT = "experiment", "Experiment"
@@ -29,7 +29,7 @@ class HumanReply(models.Model):
     round = models.PositiveIntegerField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="human_replies")
 
-    what = models.CharField(max_length=10, choices=What.choices, default=What.EXPERIMENT)
+    what = models.CharField(max_length=10, choices=ReplyPurpose.choices, default=ReplyPurpose.EXPERIMENT)
     prose = models.TextField(blank=True)
     hypotheses = stored.ShapedJSONField(
         shape=list[stored.DraftHypothesis], default=list, blank=True, help_text="[{number, text, status, reason}, …]"

@@ -11,7 +11,7 @@ WORDS_CHARS = 300
 URL_CHARS = 400
 
 
-class Kind(models.TextChoices):
+class NotificationKind(models.TextChoices):
     MENTION = "mention", "Mentions"
     REPLY = "reply", "Replies"
     RUN = "run", "Runs of mine"
@@ -22,7 +22,7 @@ class Notification(models.Model):
     """Made by `notifications.tell`."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications", db_index=False)
-    kind = models.CharField(max_length=20, choices=Kind.choices)
+    kind = models.CharField(max_length=20, choices=NotificationKind.choices)
     words = models.CharField(max_length=WORDS_CHARS)
     url = models.CharField(max_length=URL_CHARS)
     created = models.DateTimeField(default=timezone.now)

@@ -13,13 +13,13 @@ LABEL_CHARS = 500
 NOTE_CHARS = 8_000
 
 
-class Verdict(models.TextChoices):
+class ReviewVerdict(models.TextChoices):
     ACCEPT = "accept", "Accept"
     REVISE = "revise", "Revise"
     REJECT = "reject", "Reject"
 
 
-class State(models.TextChoices):
+class ReviewState(models.TextChoices):
     DRAFT = "draft", "Draft"
     SUBMITTED = "submitted", "Submitted"
     DECLINED = "declined", "Declined"
@@ -90,14 +90,14 @@ class Review(models.Model):
     item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="reviews", db_index=False)
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="reviews", db_index=False)
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+    state = models.CharField(max_length=10, choices=ReviewState.choices, default=ReviewState.DRAFT)
 
     supported = score()
     specific = score()
     complete = score()
     confounds = score()
     samples = score()
-    verdict = models.CharField(max_length=8, choices=Verdict.choices, blank=True)
+    verdict = models.CharField(max_length=8, choices=ReviewVerdict.choices, blank=True)
     corrected_label = models.CharField(max_length=LABEL_CHARS, blank=True)
     note = models.TextField(blank=True)
     reason = models.TextField(blank=True, help_text="why it was declined")
@@ -138,7 +138,7 @@ class Review(models.Model):
         """Whether the slot is the reviewer's: submitted there, or a draft whose reservation has not lapsed."""
         if self.slot is None:
             return False
-        if self.state == State.SUBMITTED:
+        if self.state == ReviewState.SUBMITTED:
             return True
         return self.reserved_until is not None and self.reserved_until > (now or timezone.now())
 
@@ -149,7 +149,7 @@ class Adjudication(models.Model):
 
     item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="adjudications")
     adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    verdict = models.CharField(max_length=8, choices=ReviewVerdict.choices)
     corrected_label = models.CharField(max_length=LABEL_CHARS, blank=True)
     reason = models.TextField(help_text="why, for the author and the reviewers")
     created = models.DateTimeField(default=timezone.now)

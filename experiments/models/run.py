@@ -16,7 +16,7 @@ from workers.record.statuses import ACTIVE, ENDED, Status
 
 
 class Outcome(models.TextChoices):
-    """What reviewers made of a run's conclusion: as `review.Verdict`, or that they do not agree."""
+    """What reviewers made of a run's conclusion: as `review.ReviewVerdict`, or that they do not agree."""
 
     ACCEPT = "accept", "Accepted"
     REVISE = "revise", "To be revised"
@@ -53,7 +53,7 @@ class Run(models.Model):
     toolset = models.CharField(max_length=40, default="toybox")
     backbone = models.CharField(max_length=40)
     backbone_model = models.CharField(max_length=200, blank=True)
-    limits = stored.ShapedJSONField(shape=stored.Limits, default=limits)
+    limits = stored.ShapedJSONField(shape=stored.StoredLimits, default=limits)
     seed = models.BigIntegerField(default=0)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="forks")
     fork_round = models.PositiveIntegerField(null=True, blank=True)
@@ -94,7 +94,7 @@ class Run(models.Model):
 
     # What came of it.
     versions = stored.ShapedJSONField(shape=dict[str, str], default=dict, blank=True)
-    conclusion = stored.ShapedJSONField(shape=stored.Conclusion, default=dict, blank=True)
+    conclusion = stored.ShapedJSONField(shape=stored.StoredConclusion, default=dict, blank=True)
 
     # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)

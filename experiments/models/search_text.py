@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 
-class Kind(models.TextChoices):
+class TextKind(models.TextChoices):
     QUESTION = "question", "Question"
     HYPOTHESIS = "hypothesis", "Hypothesis"
     REPLY = "reply", "Reply"
@@ -22,7 +22,7 @@ class Kind(models.TextChoices):
     TAG = "tag", "Tag"
 
 
-OPINIONS = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
+OPINIONS = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
 """What is not for everybody at every moment: see `search.sight`."""
 
 
@@ -38,7 +38,7 @@ class SearchText(models.Model):
     model = models.CharField(max_length=200)
     layer = models.CharField(max_length=200)
     unit = models.PositiveIntegerField()
-    kind = models.CharField(max_length=12, choices=Kind.choices)
+    kind = models.CharField(max_length=12, choices=TextKind.choices)
     seq = models.PositiveIntegerField(
         default=0, help_text="the event it stands in; 0 for questions and labels without one"
     )

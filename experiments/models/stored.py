@@ -12,7 +12,7 @@ Measure = Annotated[float, msgspec.Meta(ge=0, le=1e15)] | None
 Scalar = str | bool | int | float | None
 
 
-class Limits(TypedDict, total=False):
+class StoredLimits(TypedDict, total=False):
     """What a run may use; null is no limit."""
 
     rounds: Measure
@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
     dataset: str
 
 
-class Conclusion(TypedDict, total=False):
+class StoredConclusion(TypedDict, total=False):
     description: str
     labels: list[str]
     reasoning: str

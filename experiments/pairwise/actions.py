@@ -14,7 +14,7 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.models import Job, Judge, Pair, PairwiseTrial, Unit, Vote
 from experiments.models.job import MOVING, JobKind, JobStatus
-from experiments.models.notification import Kind
+from experiments.models.notification import NotificationKind
 from experiments.models.pairwise import PairKind
 from experiments.pairwise.form import NewTrial, TrialDraft, draft_trial
 from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, is_swapped, key_of
@@ -54,7 +54,7 @@ def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
     audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
     words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
     for judge in reviewers().exclude(pk=by.person.pk):
-        notifications.tell(judge, Kind.REVIEW, words, trial.get_absolute_url())
+        notifications.tell(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
     return trial
 
 

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, RowNumber, binary, find
 from experiments.api.once import once
@@ -20,7 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import StateConflict
 from experiments.models import Judge, PairwiseTrial
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.pairwise import actions, judging, lists, pages, sources
 from experiments.pairwise.form import MOST, USUAL, NewTrial
@@ -171,8 +171,8 @@ def trial_out(row: PairwiseTrial) -> TrialOut:
 # --- trials ---
 
 
-@router.get("/trials", response=Page[TrialOut], summary="List trials")
-def list_trials(request: HttpRequest, paging: Query[Paging]) -> Page[TrialOut]:
+@router.get("/trials", response=ListPage[TrialOut], summary="List trials")
+def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOut]:
     """The newest first."""
     user = allow(request)
     return page(request, lists.trials(user), ["-pk"], paging, trial_out)
@@ -181,7 +181,7 @@ def list_trials(request: HttpRequest, paging: Query[Paging]) -> Page[TrialOut]:
 @router.post("/trials", response={201: TrialOut}, summary="Make a trial")
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
-    user = allow(request, MANAGES, Scope.WRITE)
+    user = allow(request, MANAGES, TokenScope.WRITE)
     return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), wanted)))
 
 
@@ -203,7 +203,7 @@ def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
 @router.post("/trials/{pk}/close", response=TrialOut, summary="Close a trial")
 def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
     """For good: which label is whose is told then, and nobody can judge any more. Takes an admin."""
-    user = allow(request, MANAGES, Scope.WRITE)
+    user = allow(request, MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.close_trial(Actor.behind(request, user), pk)
     return trial_out(find(lists.trials(user), pk=pk))
@@ -235,7 +235,7 @@ def pair_out(shown: judging.PairView) -> PairOut:
 @router.post("/trials/{pk}/votes", response={201: NextPairOut}, summary="Judge a pair")
 def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOut]:
     """Takes a reviewer; answers with the next pair. The same answer twice is one; another one is refused."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.vote(Actor.behind(request, user), pk, vote.pair, vote.answer, vote.seconds)
     return Status(201, upcoming(user, pk))
@@ -244,7 +244,7 @@ def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOu
 @router.post("/trials/{pk}/undo", response=NextPairOut, summary="Take your last vote back")
 def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
     """Answers with its pair, which is the next one again."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.undo_vote(Actor.behind(request, user), pk)
     return upcoming(user, pk)
@@ -276,7 +276,7 @@ def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
 @router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")
 def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJudgeOut]:
     """What it has not judged yet, in the background; again, it goes on. Takes an admin, for it costs money."""
-    user = allow(request, MANAGES, Scope.WRITE)
+    user = allow(request, MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     by, limit = Actor.behind(request, user), wanted.cost_limit
     judge = actions.ask_backbone(by, pk, wanted.backbone, limit, unpriced=wanted.unpriced)
@@ -286,7 +286,7 @@ def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJ
 @router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
 def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudgeOut:
     """After the pair it looks at; what it judged is kept. `number` is its id."""
-    user = allow(request, MANAGES, Scope.WRITE)
+    user = allow(request, MANAGES, TokenScope.WRITE)
     judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
     actions.stop_backbone(Actor.behind(request, user), judge)
     return judge_state(lists.judges(judge.trial).get(pk=judge.pk))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from experiments.core.thumbnails import Addresses
+from experiments.core.thumbnails import ImageUrls
 from experiments.models import Exemplar, Pair, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer
 
@@ -30,7 +30,7 @@ class PairView:
     first: str
     second: str
     truth: str
-    exemplars: Sequence[tuple[Addresses, Addresses]]
+    exemplars: Sequence[tuple[ImageUrls, ImageUrls]]
 
 
 def key_of(user: User) -> str:
@@ -66,7 +66,7 @@ def next_pairs(trial: PairwiseTrial, user: User, count: int, held: Collection[in
 
 def _view(trial: PairwiseTrial, pair: Pair, key: str, exemplars: Sequence[Exemplar]) -> PairView:
     texts = (pair.text_b, pair.text_a) if is_swapped(trial, pair, key) else (pair.text_a, pair.text_b)
-    pictures = [(Addresses.of(each.masked_id), Addresses.of(each.image_id)) for each in exemplars]
+    pictures = [(ImageUrls.of(each.masked_id), ImageUrls.of(each.image_id)) for each in exemplars]
     return PairView(pair.pk, *texts, truth=pair.truth, exemplars=pictures)
 
 

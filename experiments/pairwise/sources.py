@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, QuerySet
 
 from experiments.models import Label, Review, Unit
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from workers import registry
 
 AGENT, PERSON, CORRECTION, IMPORT = "agent", "person", "correction", "import"
@@ -129,7 +129,7 @@ def _columns_of(keys: Sequence[str]) -> set[str]:
 
 def _corrections() -> QuerySet[Review]:
     """Reviews with a label that a reviewer would give instead."""
-    return Review.objects.filter(state=State.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
+    return Review.objects.filter(state=ReviewState.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
 
 
 def _corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, SourceLabel]]:

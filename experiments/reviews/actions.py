@@ -24,8 +24,8 @@ from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.core.review_rights import UNDO
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
-from experiments.models.notification import Kind
-from experiments.models.review import LABEL_CHARS, State, Verdict
+from experiments.models.notification import NotificationKind
+from experiments.models.review import LABEL_CHARS, ReviewState, ReviewVerdict
 from experiments.reviews import projection, reservation, rubric
 from experiments.reviews.reservation import LENGTH
 from workers import registry
@@ -130,7 +130,7 @@ def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
 def _tell_reviewers(queue: ReviewQueue, by: Actor, words: str) -> None:
     """Those whom the queue names, but for who did it."""
     for reviewer in queue.reviewers.exclude(pk=by.person.pk):
-        notifications.tell(reviewer, Kind.REVIEW, words, queue.get_absolute_url())
+        notifications.tell(reviewer, NotificationKind.REVIEW, words, queue.get_absolute_url())
 
 
 def may_close(user: User, queue: ReviewQueue) -> bool:
@@ -145,7 +145,7 @@ def close_queue(by: Actor, queue: ReviewQueue) -> bool:
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     if not ReviewQueue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
         return False
-    begun = queue.items.filter(complete=False, reviews__state=State.SUBMITTED).distinct()
+    begun = queue.items.filter(complete=False, reviews__state=ReviewState.SUBMITTED).distinct()
     projection.project(begun.values_list("run_id", flat=True))
     audit.record(by, Verb.QUEUE_CLOSED, queue)
     _publish(queue.pk)
@@ -172,7 +172,7 @@ def take_next(by: Actor, queue: ReviewQueue, wanted: int | None = None) -> Revie
 def take_item(by: Actor, item: ReviewItem) -> Review:
     """Reserve this very item; a review that is done already is what it is."""
     review = reservation.claim(item.pk, by.person)
-    if review is None or (review.state == State.DRAFT and not review.holds()):
+    if review is None or (review.state == ReviewState.DRAFT and not review.holds()):
         raise StateConflict("Other reviewers hold this item at the moment, or it is not for you.")
     _publish(item.queue_id)
     return review
@@ -205,7 +205,7 @@ def submit(
         review = _write(row, by.person, version, fields)
         hindrance = _hindrance(row, review, seq, additional)
         if hindrance is None:
-            review.state, review.submitted = State.SUBMITTED, timezone.now()
+            review.state, review.submitted = ReviewState.SUBMITTED, timezone.now()
             review.seq, review.reserved_until = row.run.last_seq, None
             review.save()
             reservation.settle(row)
@@ -236,10 +236,10 @@ def _open_draft(item: ReviewItem, user: User) -> Review:
     review = item.reviews.filter(reviewer=user).first()
     if review is None:
         raise NotSubmitted("You have not taken this item. Take it first, then write.", "over")
-    if review.state == State.SUBMITTED:
+    if review.state == ReviewState.SUBMITTED:
         words = f"You submitted your review of this item at {clock(review.submitted)}. That one stands."
         raise NotSubmitted(words, "over")
-    if review.state == State.DECLINED:
+    if review.state == ReviewState.DECLINED:
         raise NotSubmitted("You declined this item, and it went to another reviewer.", "over")
     return review
 
@@ -272,7 +272,7 @@ def decline(by: Actor, item: int, reason: str) -> Review:
         if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
             words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
             raise InvalidInput(words, "reason")
-        review.state, review.reason = State.DECLINED, reason.strip()
+        review.state, review.reason = ReviewState.DECLINED, reason.strip()
         review.slot = review.reserved_until = None
         review.version += 1
         review.save()
@@ -289,11 +289,11 @@ def undo(by: Actor, queue: ReviewQueue) -> Review:
         raise StateConflict(f"There is no submission of yours from the last {minutes} minutes to undo.")
     with reservation.locked(last.item_id) as row:
         review = row.reviews.select_related("item__queue", "item__run").get(pk=last.pk)
-        if review.state != State.SUBMITTED:
+        if review.state != ReviewState.SUBMITTED:
             raise StateConflict("That submission has been taken back already.")
         if why := _why_it_stands(review):
             raise StateConflict(f"{why}: your review stands.")
-        review.state, review.submitted = State.DRAFT, None
+        review.state, review.submitted = ReviewState.DRAFT, None
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
         review.version += 1
         review.save()
@@ -311,7 +311,9 @@ def undoable(queue: ReviewQueue, user: User) -> Review | None:
 
 def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
     """This person's newest of the queue, while it is new enough to be taken back."""
-    rows = Review.objects.filter(reviewer=user, state=State.SUBMITTED, item__queue=queue, item__queue__closed=None)
+    rows = Review.objects.filter(
+        reviewer=user, state=ReviewState.SUBMITTED, item__queue=queue, item__queue__closed=None
+    )
     rows = rows.filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk")
     return rows.select_related("item__queue", "item__run").first()
 
@@ -334,7 +336,7 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
     """Why this person may not give the final verdict; "" if they may. Admins may, and reviewers who are neither among
     the item's opinions nor asked for the run: nobody is the judge of a dispute of their own."""
     role = role_of(user) or Role.VIEWER
-    submitted = item.reviews.filter(state=State.SUBMITTED)
+    submitted = item.reviews.filter(state=ReviewState.SUBMITTED)
     if role < Role.REVIEWER:
         return "A final verdict is given by an admin, or by a reviewer who is not among the opinions."
     if not (item.complete or item.queue.closed):
@@ -353,8 +355,8 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
 def settle_item(by: Actor, item: int, verdict: str, label: str, reason: str) -> Adjudication:
     """Give the final verdict on an item, or another in its place."""
     verdict, label, reason = verdict.strip(), label.strip(), reason.replace("\r\n", "\n").strip()
-    if verdict not in Verdict.values:
-        raise InvalidInput(f"Choose the final verdict: one of {', '.join(Verdict.values)}.", "verdict")
+    if verdict not in ReviewVerdict.values:
+        raise InvalidInput(f"Choose the final verdict: one of {', '.join(ReviewVerdict.values)}.", "verdict")
     if len(label) > LABEL_CHARS:
         words = f"The corrected label has {len(label):,} characters; at most {LABEL_CHARS} are kept."
         raise InvalidInput(words, "corrected_label")

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
 from experiments.api.once import once
@@ -21,7 +21,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 from experiments.reviews import actions, lists, pages, rubric
@@ -172,8 +172,8 @@ def item_at(queue: int, number: int) -> ReviewItem:
 # --- queues ---
 
 
-@router.get("/queues", response=Page[QueueOut], summary="List queues")
-def list_queues(request: HttpRequest, paging: Query[Paging]) -> Page[QueueOut]:
+@router.get("/queues", response=ListPage[QueueOut], summary="List queues")
+def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOut]:
     """The newest first."""
     allow(request)
     return page(request, lists.with_items(ReviewQueue.objects.all()), ["-pk"], paging, queue_out)
@@ -182,7 +182,7 @@ def list_queues(request: HttpRequest, paging: Query[Paging]) -> Page[QueueOut]:
 @router.post("/queues", response={201: QueueOut}, summary="Make a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
-    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), plan)))
 
 
@@ -224,13 +224,13 @@ def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
     """For good: its opinions are open to the team then. Yours, an admin's any."""
-    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     return queue_read(pk)
 
 
-@router.get("/queues/{pk}/items", response=Page[ItemOut], summary="List the items of a queue")
-def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ItemOut]:
+@router.get("/queues/{pk}/items", response=ListPage[ItemOut], summary="List the items of a queue")
+def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ItemOut]:
     """In their order."""
     allow(request)
     return page(request, lists.items(find(ReviewQueue.objects.all(), pk=pk)), ["position"], paging, item_out)
@@ -239,7 +239,7 @@ def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[Item
 @router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Put a run up for review")
 def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
     """As the last item of an open queue: a run of yours that has ended; an admin's any."""
-    user = allow(request, MAKES_QUEUES, Scope.WRITE)
+    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     run = find(Run.objects.all(), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
     return Status(201, item_out(actions.add_run(Actor.behind(request, user), run, pk)))
@@ -251,7 +251,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[Item
 @router.post("/queues/{pk}/next", response=ItemOut, summary="Reserve the next item")
 def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     """Yours for 20 minutes from the last time you saved; then another reviewer may get it."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = actions.take_next(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     if review is None:
         raise StateConflict("No item waits for you in this queue at the moment.")
@@ -261,14 +261,14 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
 @router.post("/queues/{pk}/undo", response=ReviewOut, summary="Take your last submission back")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
     """In this queue, within ten minutes, and while you have not seen what others say: a draft again."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return review_out(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
 
 
 @router.post("/queues/{pk}/items/{number}/reserve", response=ReviewOut, summary="Reserve an item")
 def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """This very one, or again if it is yours: the time starts anew."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return review_out(actions.take_item(Actor.behind(request, user), item_at(pk, number)))
 
 
@@ -283,7 +283,7 @@ def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
 def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn, response: HttpResponse) -> ReviewOut:
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = seen(request, item_at(pk, number), user.pk)
     fields = rubric.opinion_from(opinion.model_dump())
     saved = review_out(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
@@ -294,7 +294,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
 @router.post("/queues/{pk}/items/{number}/review/submit", response=ReviewOut, summary="Submit your review")
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """The draft as it is saved. Needs its ETag in If-Match."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = seen(request, item_at(pk, number), user.pk)
     by, fields = Actor.behind(request, user), rubric.opinion_of(review)
     additional = submission.additional
@@ -306,7 +306,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
 @router.post("/queues/{pk}/items/{number}/review/decline", response=ReviewOut, summary="Decline an item")
 def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
     """One that you have reserved: another reviewer gets it. Whoever made the queue reads why."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     return review_out(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
 
 
@@ -353,6 +353,6 @@ def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[Fi
 def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: FinalIn) -> Status[FinalOut]:
     """On an item that is complete, or whose queue is closed: by an admin, or a reviewer who is neither among its
     opinions nor asked for the run. A later one stands in its place."""
-    user = allow(request, Role.REVIEWER, Scope.WRITE)
+    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), item_at(pk, number)
     return Status(201, final_out(actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)))

@@ -19,7 +19,7 @@ from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.review_rights import queues_of
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State, Verdict
+from experiments.models.review import ReviewState, ReviewVerdict
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 from experiments.reviews.pages import number
 
@@ -78,7 +78,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
     since = mine.seq if mine else item.seen_seq  # what the reviewer, or whoever queued the run, has seen of it
     kept = rubric.opinion_of(mine) if mine else {}
     filled = kept if typed is None else {name: typed.get(name, "") for name in rubric.FIELDS}
-    readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == State.DRAFT)
+    readable = bool(row.opinions) and not row.hidden and not (mine and mine.state == ReviewState.DRAFT)
     return {
         "item": item,
         "queue": queue,
@@ -95,7 +95,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "filled": filled,
         "own": rubric.in_words(mine) if mine else [],
         "scores": [str(score) for score in rubric.SCORES],
-        "verdicts": [(*choice, key) for choice, key in zip(Verdict.choices, "avr", strict=True)],
+        "verdicts": [(*choice, key) for choice, key in zip(ReviewVerdict.choices, "avr", strict=True)],
         "news": evidence.news(item.run, since),
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
@@ -107,8 +107,8 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
 def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     """What the rubric is for this person: "write", "offer" (to take it), "lapsed", "closed", "done", "declined" or
     "read"."""
-    if mine and mine.state != State.DRAFT:
-        return "done" if mine.state == State.SUBMITTED else "declined"
+    if mine and mine.state != ReviewState.DRAFT:
+        return "done" if mine.state == ReviewState.SUBMITTED else "declined"
     if not queues_of(user).filter(pk=item.queue_id).exists():
         return "closed" if mine else "read"
     if mine:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from experiments.core import blindness, review_rights
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import rubric
 
 SHOWN = 5
@@ -52,7 +52,7 @@ def unfinished(user: Any) -> list[Any]:
 def with_progress(queues: QuerySet[ReviewQueue]) -> list[Any]:
     """Each with its items, and how many reviews are under way at this moment in `writing`: an item that somebody has
     opened, and said nothing of yet, is not."""
-    live = Review.objects.filter(state=State.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
+    live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
     found = list(with_items(queues))
     for queue in found:
@@ -80,7 +80,7 @@ class ItemRow:
         at the item some time ago does not count."""
         found = []
         for review in self.reviews:
-            if review.state != State.DRAFT:
+            if review.state != ReviewState.DRAFT:
                 found.append((review.reviewer, str(review.state), review))
             elif review.version > 1 or review.holds():
                 found.append((review.reviewer, "reviewing" if review.holds() else "lapsed", review))
@@ -89,7 +89,7 @@ class ItemRow:
     @property
     def hidden(self) -> int:
         """Submitted opinions that are not for these eyes yet."""
-        return sum(review.state == State.SUBMITTED for review in self.reviews) - len(self.opinions)
+        return sum(review.state == ReviewState.SUBMITTED for review in self.reviews) - len(self.opinions)
 
     @property
     def lines(self) -> list[tuple[rubric.RubricLine, list[int | None], bool]]:
@@ -103,7 +103,7 @@ class ItemRow:
     @property
     def state(self) -> str:
         """How the item stands for who asks, as the name of a mark."""
-        if self.mine and self.mine.state != State.DRAFT:
+        if self.mine and self.mine.state != ReviewState.DRAFT:
             return str(self.mine.state)
         if self.item.complete:
             return "complete"
@@ -149,11 +149,11 @@ def around(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
         "rows": item_rows(shown, user),
         "before": shown[0].position - 1 if shown else 0,
         "last": shown[-1].position if shown else 0,
-        "submissions": Review.objects.filter(item__queue=queue, reviewer=user, state=State.SUBMITTED).count(),
+        "submissions": Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED).count(),
     }
 
 
 def displaced_drafts(queue: ReviewQueue, user: User) -> QuerySet[Review]:
     """This person's drafts whose place went to another: they can be sent as additional opinions."""
-    rows = Review.objects.filter(item__queue=queue, reviewer=user, state=State.DRAFT, slot=None)
+    rows = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.DRAFT, slot=None)
     return rows.select_related("item").order_by("item__position")

@@ -25,7 +25,7 @@ from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import actions, lists, run_reviews
 from experiments.runs import lists as run_lists
 from workers import registry
@@ -44,7 +44,7 @@ def index(request: HtmxRequest) -> HttpResponse:
     user = access.require(request)
     shown = lists.with_progress(ReviewQueue.objects.all()[:QUEUES])
     mine = dict.fromkeys(queues_of(user).values_list("pk", flat=True))
-    drafts = Review.objects.filter(reviewer=user, state=State.DRAFT, item__queue__closed=None, version__gt=1)
+    drafts = Review.objects.filter(reviewer=user, state=ReviewState.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
         "open": [queue for queue in shown if queue.closed is None],
         "closed": [queue for queue in shown if queue.closed],

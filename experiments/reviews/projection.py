@@ -17,8 +17,8 @@ from django.db import transaction
 from experiments.core import notifications
 from experiments.core.review_rights import OPEN
 from experiments.models import Adjudication, Review, Run
-from experiments.models.notification import Kind
-from experiments.models.review import State
+from experiments.models.notification import NotificationKind
+from experiments.models.review import ReviewState
 from experiments.models.run import VERDICT_COLUMNS, Outcome
 
 BATCH = 500
@@ -41,7 +41,7 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
 
 def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
     """By run the verdicts that count; of each reviewer the newest."""
-    rows = Review.objects.filter(OPEN, state=State.SUBMITTED, item__run__in=runs).order_by("submitted", "pk")
+    rows = Review.objects.filter(OPEN, state=ReviewState.SUBMITTED, item__run__in=runs).order_by("submitted", "pk")
     found: dict[int, dict[int, str]] = {}
     for run, reviewer, verdict in rows.values_list("item__run_id", "reviewer_id", "verdict"):
         found.setdefault(run, {})[reviewer] = verdict
@@ -68,4 +68,4 @@ def tell_author(run: Run) -> None:
     """That there is a verdict, not which: the author may be a reviewer who has not written theirs."""
     what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
     words = f"{what} your {notifications.about(run)}."
-    notifications.tell(run.owner, Kind.REVIEW, words, f"{run.get_absolute_url()}#verdict")
+    notifications.tell(run.owner, NotificationKind.REVIEW, words, f"{run.get_absolute_url()}#verdict")

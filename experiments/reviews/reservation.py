@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from experiments.core.review_rights import queues_of, waiting
 from experiments.models import Review, ReviewItem, ReviewQueue
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import projection
 
 LENGTH = timedelta(minutes=20)
@@ -29,7 +29,7 @@ def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | 
     None if there is none at the moment."""
     for key in coming(queue, user, wanted):
         review = claim(key, user)
-        if review and review.state == State.DRAFT and review.holds():
+        if review and review.state == ReviewState.DRAFT and review.holds():
             return review
     return None
 
@@ -39,7 +39,7 @@ def coming(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[in
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
     open_here = ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
-    mine = Review.objects.filter(item__in=open_here, reviewer=user, state=State.DRAFT)
+    mine = Review.objects.filter(item__in=open_here, reviewer=user, state=ReviewState.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))
 
@@ -55,7 +55,7 @@ def claim(item: int, user: User) -> Review | None:
     """This person's review of the item. A draft has a slot again, if there is one; None if there never was."""
     with locked(item) as row:
         review = row.reviews.filter(reviewer=user).first()
-        if review and review.state != State.DRAFT:
+        if review and review.state != ReviewState.DRAFT:
             return review
         if not queues_of(user).filter(pk=row.queue_id).exists():
             return review
@@ -98,7 +98,7 @@ def has_room(item: ReviewItem, user: User) -> bool:
 def settle(item: ReviewItem) -> None:
     """Keep in step whether the item has all the opinions that its queue asks for."""
     was_complete = item.complete
-    submitted = item.reviews.filter(state=State.SUBMITTED, slot__isnull=False).count()
+    submitted = item.reviews.filter(state=ReviewState.SUBMITTED, slot__isnull=False).count()
     item.complete = submitted >= item.queue.reviewers_per_item
     item.save(update_fields=["complete"])
     if was_complete or item.complete:

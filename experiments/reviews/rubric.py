@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.core.errors import InvalidInput
 from experiments.models import Review
-from experiments.models.review import LABEL_CHARS, NOTE_CHARS, Verdict
+from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class UnreadableOpinion(InvalidInput):
 def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a review as a form sends them; a field that is missing is empty. Raises UnreadableOpinion."""
     verdict = str(data.get("verdict", "") or "")
-    if verdict and verdict not in Verdict.values:
+    if verdict and verdict not in ReviewVerdict.values:
         raise UnreadableOpinion(
-            f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(Verdict.values)}.", "verdict"
+            f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(ReviewVerdict.values)}.", "verdict"
         )
     scores = {line.name: score_from(line, data.get(line.name)) for line in LINES}
     return {**scores, "verdict": verdict, **{name: text_from(name, data.get(name)) for name in TEXTS}}

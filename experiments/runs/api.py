@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Day, Id, UnitNumber, Words, find
 from experiments.api.problems import FieldError, Refusal
@@ -25,7 +25,7 @@ from workers.record.statuses import Status
 router = Router(tags=["Runs"])
 
 
-class Conclusion(Schema):
+class ConclusionOut(Schema):
     description: str = ""
     labels: list[str] = []
     reasoning: str = ""
@@ -90,7 +90,7 @@ class RunOut(Schema):
     seconds: float
     threshold: float | None
     best_activation: float | None
-    conclusion: Conclusion
+    conclusion: ConclusionOut
     recounted: list[CitedOut] = Field(
         [], description="figures of the conclusion that could be counted again; given for a run alone, not in lists"
     )
@@ -156,7 +156,7 @@ def run_out(names: Names, run: Run) -> RunOut:
         experiments=run.experiment_count,
         observations=run.observation_count,
         cost=run.known_cost,
-        conclusion=Conclusion.model_validate(run.conclusion),
+        conclusion=ConclusionOut.model_validate(run.conclusion),
         tags=[tag.name for tag in run.tags.all()],
         limits={name: run.limits.get(name) for name in USUAL},
         **{name: getattr(run, name) for name in SAME},
@@ -183,10 +183,10 @@ def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
             run.verdict = VerdictOut(value=found.value, **figures, agreeing=found.agreeing, corrected_labels=labels)
 
 
-@router.get("/runs", response=Page[RunOut], summary="List runs")
+@router.get("/runs", response=ListPage[RunOut], summary="List runs")
 def list_runs(
     request: HttpRequest, asked: Query[RunFilters], order: Query[RunOrder], paging: Query[Paging]
-) -> Page[RunOut]:
+) -> ListPage[RunOut]:
     """Filtered as on the page Runs."""
     user = allow(request)
     given = {name: str(value) for name, value in asked.model_dump(exclude_none=True).items()}
@@ -205,8 +205,8 @@ def read_run(request: HttpRequest, pk: Id) -> RunOut:
     return read(pk, allow(request))
 
 
-@router.get("/runs/{pk}/hypotheses", response=Page[HypothesisOut], summary="List the hypotheses of a run")
-def list_hypotheses(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[HypothesisOut]:
+@router.get("/runs/{pk}/hypotheses", response=ListPage[HypothesisOut], summary="List the hypotheses of a run")
+def list_hypotheses(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[HypothesisOut]:
     """Round by round."""
     allow(request)
     run = find(Run.objects.all(), pk=pk)

@@ -30,7 +30,7 @@ UNSHOWN = ("options", "limits", "versions")
 
 
 @dataclass(frozen=True)
-class Column:
+class ListColumn:
     """One column of the list; `sort` is its name in the address, "" for one that cannot be sorted by."""
 
     name: str
@@ -40,21 +40,21 @@ class Column:
 
 
 COLUMNS = (
-    Column("number", "Run", "number", numeric=True),
-    Column("status", "Status", "status"),
-    Column("labels", "Labels"),
-    Column("verdict", "Verdict", "verdict"),
-    Column("tags", "Tags"),
-    Column("agent", "Agent", "agent"),
-    Column("seed", "Seed", "seed", numeric=True),
-    Column("fork", "Comes from"),
-    Column("rounds", "Rounds", "rounds", numeric=True),
-    Column("images", "Images", "images", numeric=True),
-    Column("best", "Best", "best", numeric=True),
-    Column("tokens", "Tokens", "tokens", numeric=True),
-    Column("cost", "Cost", "cost", numeric=True),
-    Column("asked", "Asked", "created"),
-    Column("time", "Time", "seconds", numeric=True),
+    ListColumn("number", "Run", "number", numeric=True),
+    ListColumn("status", "Status", "status"),
+    ListColumn("labels", "Labels"),
+    ListColumn("verdict", "Verdict", "verdict"),
+    ListColumn("tags", "Tags"),
+    ListColumn("agent", "Agent", "agent"),
+    ListColumn("seed", "Seed", "seed", numeric=True),
+    ListColumn("fork", "Comes from"),
+    ListColumn("rounds", "Rounds", "rounds", numeric=True),
+    ListColumn("images", "Images", "images", numeric=True),
+    ListColumn("best", "Best", "best", numeric=True),
+    ListColumn("tokens", "Tokens", "tokens", numeric=True),
+    ListColumn("cost", "Cost", "cost", numeric=True),
+    ListColumn("asked", "Asked", "created"),
+    ListColumn("time", "Time", "seconds", numeric=True),
 )
 USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "asked", "time")
 """Columns of a list that names none."""

@@ -16,7 +16,7 @@ from experiments.api.versions import must_match
 from experiments.core import tagging
 from experiments.core.actors import Actor
 from experiments.models import Experiment, Observation, Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.tag import TAG_CHARS
 from experiments.runs.api import router
@@ -52,7 +52,7 @@ def read_tags(request: HttpRequest, pk: Id) -> Tags:
 @router.put("/runs/{pk}/tags", response=Tags, summary="Set the tags of a run")
 def set_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match, so that no edit of somebody else is lost."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Run.objects.all(), wanted, pk=pk)
 
 
@@ -65,7 +65,7 @@ def read_experiment_tags(request: HttpRequest, pk: Id, number: Number) -> Tags:
 @router.put("/runs/{pk}/experiments/{number}/tags", response=Tags, summary="Set the tags of an experiment")
 def set_experiment_tags(request: HttpRequest, pk: Id, number: Number, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Experiment.objects.all(), wanted, run=pk, number=number)
 
 
@@ -78,5 +78,5 @@ def read_observation_tags(request: HttpRequest, pk: Id) -> Tags:
 @router.put("/observations/{pk}/tags", response=Tags, summary="Set the tags of an image that a run logged")
 def set_observation_tags(request: HttpRequest, pk: Id, wanted: Tags) -> Tags:
     """All of them. Needs the ETag of the tags in If-Match."""
-    allow(request, Role.RESEARCHER, Scope.WRITE)
+    allow(request, Role.RESEARCHER, TokenScope.WRITE)
     return replace(request, Observation.objects.all(), wanted, pk=pk)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from django.urls import NoReverseMatch, reverse
 
 from experiments.models import Adjudication, Review, Run, SearchText
-from experiments.models.search_text import OPINIONS, Kind
+from experiments.models.search_text import OPINIONS, TextKind
 
 THUMBNAIL = 160
 
@@ -37,7 +37,7 @@ def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
 def of_passage(passage: SearchText) -> str:
     if passage.run is None:
         return of_unit(passage.model, passage.layer, passage.unit)
-    if passage.kind == Kind.COMMENT and passage.anchor:
+    if passage.kind == TextKind.COMMENT and passage.anchor:
         return address("comment", passage.anchor)
     if passage.kind in OPINIONS:  # what came with an import stands among the comments
         return f"{passage.run.get_absolute_url()}?tab=comments"
@@ -48,7 +48,7 @@ def items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], 
     """Kind and key of reviews and final verdicts -> the page of their items."""
     keys = {(row.kind, row.anchor) for row in passages}
     found: dict[tuple[str, int | None], str] = {}
-    for kind, model in ((Kind.REVIEW, Review), (Kind.FINAL, Adjudication)):
+    for kind, model in ((TextKind.REVIEW, Review), (TextKind.FINAL, Adjudication)):
         if wanted := [key for of, key in keys if of == kind and key]:
             rows = model._default_manager.filter(pk__in=wanted).values_list("pk", "item__queue", "item__position")
             found |= {(str(kind), pk): address("review-item", queue, place) for pk, queue, place in rows}

@@ -35,7 +35,7 @@ KINDS = Literal[
 ]
 
 
-class Hit(Schema):
+class HitOut(Schema):
     """One text that holds all the words."""
 
     kind: str
@@ -51,7 +51,7 @@ class Hit(Schema):
 class Hits(Schema):
     """A page of hits: the best first where few hold the words, else the newest."""
 
-    items: list[Hit]
+    items: list[HitOut]
     ranked: bool
     total: int | None = Field(description="how many there are, where that is known")
     next: str | None
@@ -73,7 +73,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     read = words.read(asked.q)
     if read.problem:
         raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=read.problem)])
-    scope = finding.Scope(**asked.model_dump(exclude={"q"}, exclude_none=True))
+    scope = finding.SearchScope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
     names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
@@ -86,6 +86,6 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     )
 
 
-def hit(row: SearchText, url: str, names: Names) -> Hit:
+def hit(row: SearchText, url: str, names: Names) -> HitOut:
     place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
-    return Hit(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)
+    return HitOut(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)

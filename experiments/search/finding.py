@@ -19,7 +19,7 @@ from django.db.models.functions import StrIndex
 from experiments.core.search_index import backend
 from experiments.core.system_names import Names
 from experiments.models import SearchText
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import permissions
 
 WALKED = 5_000
@@ -31,17 +31,17 @@ ALL = 2**62
 """A key above all."""
 SALT = "experiments.search"
 WEIGHTS = {
-    Kind.LABEL: 24,
-    Kind.TAG: 24,
-    Kind.FINAL: 22,
-    Kind.QUESTION: 20,
-    Kind.DESCRIPTION: 18,
-    Kind.REVIEW: 18,
-    Kind.COMMENT: 16,
-    Kind.HYPOTHESIS: 14,
-    Kind.NOTE: 14,
-    Kind.TITLE: 12,
-    Kind.REPLY: 8,
+    TextKind.LABEL: 24,
+    TextKind.TAG: 24,
+    TextKind.FINAL: 22,
+    TextKind.QUESTION: 20,
+    TextKind.DESCRIPTION: 18,
+    TextKind.REVIEW: 18,
+    TextKind.COMMENT: 16,
+    TextKind.HYPOTHESIS: 14,
+    TextKind.NOTE: 14,
+    TextKind.TITLE: 12,
+    TextKind.REPLY: 8,
 }
 """What a kind of text adds to a rank; programs and their output nothing."""
 
@@ -51,7 +51,7 @@ class WrongCursor(ValueError):
 
 
 @dataclass(frozen=True)
-class Scope:
+class SearchScope:
     """Where to look; an empty field means everywhere."""
 
     kind: str = ""
@@ -83,7 +83,7 @@ class Found:
 
 
 def find(
-    terms: Sequence[str], scope: Scope, cursor: str = "", limit: int = PER_PAGE, *, viewer: User | None = None
+    terms: Sequence[str], scope: SearchScope, cursor: str = "", limit: int = PER_PAGE, *, viewer: User | None = None
 ) -> Found:
     """A page of what holds all terms and this person may see; nobody in particular sees what no rule is about.
 
@@ -94,7 +94,7 @@ def find(
     return page
 
 
-def look(terms: Sequence[str], scope: Scope, cursor: str, limit: int, viewer: User | None) -> Found:
+def look(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, viewer: User | None) -> Found:
     top, last = read_cursor(cursor)
     if cursor and last is None:  # further back in time
         keys, frontier, _ = newest(terms, scope, top, limit + 1, limit, viewer)
@@ -106,7 +106,7 @@ def look(terms: Sequence[str], scope: Scope, cursor: str, limit: int, viewer: Us
 
 
 def newest(
-    terms: Sequence[str], scope: Scope, before: int, limit: int, enough: int, viewer: User | None = None
+    terms: Sequence[str], scope: SearchScope, before: int, limit: int, enough: int, viewer: User | None = None
 ) -> tuple[list[int], int | None, bool]:
     """Keys of the newest matches below `before` that this person may see, at most `limit`, but at least `enough` if
     there are so many.
@@ -127,7 +127,7 @@ def newest(
 
 def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
-    matching = holding(Scope(kind=Kind.TITLE).passages(), terms)
+    matching = holding(SearchScope(kind=TextKind.TITLE).passages(), terms)
     return backend.named(matching, terms).order_by().values_list("anchor", flat=True)
 
 
@@ -162,7 +162,7 @@ def score(terms: Sequence[str], kind: str, normalized: str) -> int:
         for term in terms
     )
     share = sum(map(len, terms)) / max(len(normalized), 1)
-    return WEIGHTS.get(Kind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
+    return WEIGHTS.get(TextKind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
 
 
 def found(pattern: str, text: str) -> bool:

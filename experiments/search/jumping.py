@@ -16,9 +16,9 @@ from experiments.core.system_names import Names
 from experiments.display import layout
 from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchText, VisionModelRow
 from experiments.models.member import Role
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import addresses
-from experiments.search.finding import Scope, find
+from experiments.search.finding import SearchScope, find
 from experiments.search.runs import runs_matching
 from experiments.search.snippets import Piece, snippet
 
@@ -131,13 +131,13 @@ def models(terms: Sequence[str]) -> Iterator[Option]:
 
 def passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The first few that a search gives; questions stand among the runs."""
-    keys = find(terms, Scope(), limit=2 * FEW, viewer=user).keys
-    rows = SearchText.objects.select_related("run").exclude(kind=Kind.QUESTION).in_bulk(keys)
+    keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
+    rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
     few = [rows[key] for key in keys if key in rows][:FEW]
     places = addresses.of_passages(few)
     for passage in few:
         if url := places[passage.pk]:
-            note = f"{Kind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
+            note = f"{TextKind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
             yield Option(snippet(passage.text, terms, SHORT), url, note)
 
 

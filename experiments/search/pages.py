@@ -18,7 +18,7 @@ from experiments.core.search_index import words
 from experiments.display import verdicts
 from experiments.models import SearchText, VisionModelRow
 from experiments.models.member import Role
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import finding, jumping, results
 
 LONGEST_NAME = 200
@@ -36,8 +36,8 @@ def page(request: HtmxRequest) -> HttpResponse:
         "asked": asked,
         "scope": scope,
         "notes": notes,
-        "narrowed": scope != finding.Scope(),
-        "kinds": Kind.choices,
+        "narrowed": scope != finding.SearchScope(),
+        "kinds": TextKind.choices,
     }
     status = 400 if asked.refused else 200
     if not asked.problem:
@@ -66,16 +66,16 @@ def named(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
     return response
 
 
-def found(user: User, asked: words.Words, scope: finding.Scope, cursor: str) -> dict[str, Any]:
+def found(user: User, asked: words.Words, scope: finding.SearchScope, cursor: str) -> dict[str, Any]:
     page = finding.find(asked.terms, scope, cursor, viewer=user)
     return {"page": page, "groups": results.gathered(page, asked.terms), "first": not cursor}
 
 
-def scope_of(given: Mapping[str, str]) -> tuple[finding.Scope, list[str]]:
+def scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
     """Where to look, and what of it makes no sense and is left out."""
     notes = []
     fields: dict[str, Any] = {name: given.get(name, "").strip()[:LONGEST_NAME] for name in ("kind", "model", "layer")}
-    if fields["kind"] and fields["kind"] not in Kind.values:
+    if fields["kind"] and fields["kind"] not in TextKind.values:
         notes.append(f"There is no kind “{fields['kind']}”: all kinds are searched.")
         fields["kind"] = ""
     for name in ("unit", "run"):
@@ -84,7 +84,7 @@ def scope_of(given: Mapping[str, str]) -> tuple[finding.Scope, list[str]]:
             fields[name] = number
         elif typed:
             notes.append(f"“{typed[:40]}” is not the number of a {name}: every {name} is searched.")
-    return finding.Scope(**fields), notes
+    return finding.SearchScope(**fields), notes
 
 
 @require_safe

@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet
 
 from experiments.core import blindness
 from experiments.models import Review, Run, SearchText
-from experiments.models.review import State
-from experiments.models.search_text import OPINIONS, Kind
+from experiments.models.review import ReviewState
+from experiments.models.search_text import OPINIONS, TextKind
 
 
 def seen_by(viewer: User | None) -> Q:
@@ -23,17 +23,21 @@ def seen_by(viewer: User | None) -> Q:
     if viewer is None:
         return facts
     unblinded = ~Q(run__in=blindness.blinded_runs(viewer))
-    here = Q(kind=Kind.REVIEW, anchor__in=readable(viewer).values("pk"))
-    brought = Q(kind=Kind.REVIEW, anchor=None) & unblinded
+    here = Q(kind=TextKind.REVIEW, anchor__in=readable(viewer).values("pk"))
+    brought = Q(kind=TextKind.REVIEW, anchor=None) & unblinded
     return (
-        facts | (Q(kind=Kind.COMMENT) & unblinded) | here | brought | (Q(kind=Kind.FINAL) & ~Q(run__in=hidden(viewer)))
+        facts
+        | (Q(kind=TextKind.COMMENT) & unblinded)
+        | here
+        | brought
+        | (Q(kind=TextKind.FINAL) & ~Q(run__in=hidden(viewer)))
     )
 
 
 def readable(viewer: User) -> QuerySet[Review]:
     """Submitted reviews: their own, and those of others that they may read and that no longer sway theirs."""
     others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=hidden(viewer))
-    return Review.objects.filter(others | Q(reviewer=viewer), state=State.SUBMITTED).order_by()
+    return Review.objects.filter(others | Q(reviewer=viewer), state=ReviewState.SUBMITTED).order_by()
 
 
 def hidden(viewer: User) -> QuerySet[Run, int]:
@@ -44,7 +48,7 @@ def note_shown(viewer: User | None, keys: Sequence[int]) -> None:
     """Keep that this person was shown these passages, where they are reviews: their own of the same items stand."""
     if viewer is None:
         return
-    reviews = SearchText.objects.filter(pk__in=keys, kind=Kind.REVIEW).order_by().values_list("anchor", flat=True)
+    reviews = SearchText.objects.filter(pk__in=keys, kind=TextKind.REVIEW).order_by().values_list("anchor", flat=True)
     if shown := [key for key in reviews if key]:
         items = Review.objects.filter(pk__in=shown).exclude(reviewer=viewer).values_list("item_id", flat=True)
         blindness.note_shown(viewer, list(items))

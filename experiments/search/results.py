@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from experiments.models import Observation, Run, SearchText
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import addresses
 from experiments.search.finding import Found
 from experiments.search.snippets import Piece, snippet
 
-OF_IMAGES = frozenset({Kind.TITLE, Kind.TAG})
+OF_IMAGES = frozenset({TextKind.TITLE, TextKind.TAG})
 SHOWN = 6
 """Hits of one run on a page; the others are counted."""
 
@@ -29,7 +29,7 @@ class Hit:
 
 
 @dataclass
-class Group:
+class HitGroup:
     """The hits in one run, or the labels of one unit that no run has given."""
 
     passage: SearchText
@@ -51,15 +51,15 @@ class Group:
             self.hits.append(hit)
 
 
-def gathered(found: Found, terms: Sequence[str]) -> list[Group]:
+def gathered(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     """The groups of a page, in the order of their first hits."""
     rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
     images, places = images_of(passages), addresses.of_passages(passages)
-    groups: dict[tuple[int | str | None, ...], Group] = {}
+    groups: dict[tuple[int | str | None, ...], HitGroup] = {}
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
-        group = groups.setdefault(system, Group(passage))
+        group = groups.setdefault(system, HitGroup(passage))
         group.add(hit_of(passage, terms, images, places[passage.pk]))
     return list(groups.values())
 
@@ -72,7 +72,7 @@ def images_of(passages: Sequence[SearchText]) -> dict[int, str]:
 
 
 def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
-    kind, key = Kind(passage.kind), images.get(passage.anchor or 0)
+    kind, key = TextKind(passage.kind), images.get(passage.anchor or 0)
     return Hit(
         kind=kind,
         label=str(kind.label),
@@ -85,10 +85,10 @@ def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str],
 
 def place_of(passage: SearchText) -> str:
     """Where in the run it stands, in words."""
-    if passage.kind == Kind.TAG:
+    if passage.kind == TextKind.TAG:
         return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"
-    if passage.kind in {Kind.REPLY, Kind.HYPOTHESIS, Kind.NOTE} and passage.anchor:
+    if passage.kind in {TextKind.REPLY, TextKind.HYPOTHESIS, TextKind.NOTE} and passage.anchor:
         return f"round {passage.anchor}"
-    if passage.kind in {Kind.CODE, Kind.OUTPUT} and passage.anchor:
+    if passage.kind in {TextKind.CODE, TextKind.OUTPUT} and passage.anchor:
         return f"experiment {passage.anchor}"
     return ""

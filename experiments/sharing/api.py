@@ -9,13 +9,13 @@ from django.urls import reverse
 from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, find
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.models import Run, Share
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.share import LONGEST
 from experiments.sharing import actions
@@ -56,16 +56,16 @@ def share_out(row: Share) -> ShareOut:
     return ShareOut(id=row.pk, run=row.run_id, created_by=person(row.created_by), **known)
 
 
-@router.get("/runs/{pk}/shares", response=Page[ShareOut], summary="List the links to a run")
-def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> Page[ShareOut]:
+@router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the links to a run")
+def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
     """The newest first, without the links themselves: only a hash of each is kept."""
     allow(request, Role.RESEARCHER)
     rows = find(Run.objects.all(), pk=pk).shares.select_related("created_by")
     return page(request, rows, ["-pk"], paging, share_out)
 
 
-@router.get("/shares", response=Page[ShareOut], summary="List all links")
-def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> Page[ShareOut]:
+@router.get("/shares", response=ListPage[ShareOut], summary="List all links")
+def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
     """To runs of everybody, the newest first; for admins."""
     allow(request, Role.ADMIN)
     return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, share_out)
@@ -75,7 +75,7 @@ def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> Page[ShareOu
 def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
     """Whoever has it can read this run, until it expires or is revoked. An Idempotency-Key is not regarded: to answer
     the same again, the link would have to be kept."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     share, token = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
     address = request.build_absolute_uri(reverse("shared", args=[token]))
@@ -85,6 +85,6 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
     """From now on it opens nothing. Twice is once."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     actions.revoke(actor, find(Share.objects.select_related("run"), pk=pk))
     return Status(204, None)

@@ -45,7 +45,7 @@ class SharedThread:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RenderedEvent:
     """An event as HTML, and what was said of it."""
 
     html: SafeString
@@ -73,14 +73,14 @@ def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
 
 def draw(
     share: Share, events: Iterable[Event], token: str, talks: Mapping[int | None, Sequence[SharedThread]]
-) -> list[Drawn]:
+) -> list[RenderedEvent]:
     """The events as an outsider is shown them, each with what was said of it."""
     shown = redact(events, Audience.LINK, show_names=share.show_names)
-    drawn = render_events(share.run, shown, Names(None), Audience.LINK, Addresses(token))
-    return [Drawn(html, talks.get(event.seq, [])) for event, html in drawn]
+    drawn = render_events(share.run, shown, Names(None), Audience.LINK, SharedImages(token))
+    return [RenderedEvent(html, talks.get(event.seq, [])) for event, html in drawn]
 
 
-class Addresses:
+class SharedImages:
     """Of the images under a link: looked up once, for there are hundreds on a page."""
 
     def __init__(self, token: str) -> None:

@@ -14,7 +14,7 @@ from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.core.search_index import texts
 from experiments.models import Dataset, Label, Layer, SearchText, Unit, UnitProfile
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 
 PERSON = "person"
 
@@ -76,4 +76,4 @@ def delete_label(actor: Actor, row: Label) -> None:
 
 def _forget(row: Label) -> None:
     """Its words are not found any more."""
-    SearchText.objects.filter(kind=Kind.LABEL, run=None, anchor=row.pk).delete()
+    SearchText.objects.filter(kind=TextKind.LABEL, run=None, anchor=row.pk).delete()

@@ -14,7 +14,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, UnitNumber, Words, find
 from experiments.api.once import once
@@ -23,7 +23,7 @@ from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.models import Exemplar, Label, Layer, Run, Unit, UnitProfile
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.units import actions
 from experiments.units.similar import SimilarUnit, SimilarUnits, find_similar
@@ -115,8 +115,8 @@ def labels_of(unit: Unit, *, is_hidden: bool) -> list[str]:
     return [label.text for label in unit.labels.all() if not (is_hidden and label.run_id)]
 
 
-@router.get("/units", response=Page[UnitOut], summary="Find units")
-def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> Page[UnitOut]:
+@router.get("/units", response=ListPage[UnitOut], summary="Find units")
+def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> ListPage[UnitOut]:
     """Units that somebody has asked about, by model, layer, number and the words of their labels."""
     names = Names(allow(request))
     return page(request, matching(filters, names), ["pk"], paging, partial(unit_out, names))
@@ -181,10 +181,12 @@ def mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-@router.get("/layers/{pk}/units/{number}/exemplars", response=Page[ExemplarOut], summary="List the exemplars of a unit")
+@router.get(
+    "/layers/{pk}/units/{number}/exemplars", response=ListPage[ExemplarOut], summary="List the exemplars of a unit"
+)
 def list_exemplars(
     request: HttpRequest, pk: Id, number: Number, paging: Query[Paging], dataset: Words | None = None
-) -> Page[ExemplarOut]:
+) -> ListPage[ExemplarOut]:
     """The strongest first. Empty until a worker has written them: ask for that with POST."""
     allow(request)
     layer = within(pk, number)
@@ -209,7 +211,7 @@ def exemplar_out(row: Exemplar) -> ExemplarOut:
 )
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
     """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.RUN))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
     profile = actions.ask_for_exemplars(actor, within(pk, number), number, over.dataset)
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
 
@@ -327,8 +329,8 @@ def label_out(row: Label, names: Names | None = None) -> LabelOut:
     )
 
 
-@router.get("/labels", response=Page[LabelOut], summary="List labels", tags=LABELLED)
-def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> Page[LabelOut]:
+@router.get("/labels", response=ListPage[LabelOut], summary="List labels", tags=LABELLED)
+def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
     """The newest first."""
     names = Names(allow(request))
     return page(request, matching_labels(filters, names), ["-pk"], paging, partial(label_out, names=names))
@@ -354,7 +356,7 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 @router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A person's label stands beside those of runs and imports."""
-    user = allow(request, Role.RESEARCHER, Scope.WRITE)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     return Status(201, once(request, response, user, lambda: created(Actor.behind(request, user), label)))
 
 
@@ -367,7 +369,7 @@ def created(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:
 @router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)
 def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
     """Needs the ETag of the label in If-Match, so that no edit of somebody else is lost."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(pk)
         must_match(request, label_out(row))
@@ -378,7 +380,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
 def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
     """Needs its ETag too."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, Scope.WRITE))
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(pk)
         must_match(request, label_out(row))

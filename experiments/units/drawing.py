@@ -14,7 +14,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from experiments.models import Layer
-from experiments.units.states import State, States
+from experiments.units.states import States, UnitState
 
 TALLEST = 64
 """Units in a column, at most."""
@@ -26,13 +26,13 @@ LINKED = 400
 
 
 @dataclass(frozen=True)
-class Cell:
+class UnitCell:
     """A unit that is a link."""
 
     number: int
     x: int
     y: int
-    state: State
+    state: UnitState
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Drawing:
     url: str
     rows: int
     pitch: int
-    areas: Sequence[tuple[State, str]]
+    areas: Sequence[tuple[UnitState, str]]
     faint: str
-    cells: Sequence[Cell]
+    cells: Sequence[UnitCell]
     matches: int | None
     """Units that are searched for; None without a search."""
 
@@ -63,18 +63,18 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class UnitSelection:
     """What a reader asked to see: units in one state, units that a search found; None for all."""
 
-    state: State | None = None
+    state: UnitState | None = None
     found: Mapping[int, Collection[int]] | None = None
 
-    def has(self, layer: int, number: int, state: State) -> bool:
+    def has(self, layer: int, number: int, state: UnitState) -> bool:
         in_state = self.state is None or state == self.state
         return in_state and (self.found is None or number in self.found.get(layer, ()))
 
 
-def network(layers: Sequence[Layer], known: States, wanted: Wanted) -> list[Drawing]:
+def network(layers: Sequence[Layer], known: States, wanted: UnitSelection) -> list[Drawing]:
     """All layers of a model, drawn to one measure."""
     units = sum(layer.units for layer in layers)
     pitch = next((pitch for most, pitch in PITCHES if units <= most), LEAST_PITCH)
@@ -86,19 +86,21 @@ def network(layers: Sequence[Layer], known: States, wanted: Wanted) -> list[Draw
     return drawings
 
 
-def draw(layer: Layer, known: Mapping[int, State], wanted: Wanted, pitch: int, links: int) -> Drawing:
+def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pitch: int, links: int) -> Drawing:
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
-    everything = [known.get(number, State.NEW) for number in range(layer.units)]
+    everything = [known.get(number, UnitState.NEW) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
-    areas = [(state, stretches(shown, state, rows, pitch)) for state in State if state in shown]
-    asked = [n for n, state in enumerate(shown) if state and (state not in (State.NEW, State.DEAD) or wanted.found)]
-    cells = [Cell(n, n // rows * pitch, n % rows * pitch, everything[n]) for n in asked[: max(links, 0)]]
+    areas = [(state, stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
+    asked = [
+        n for n, state in enumerate(shown) if state and (state not in (UnitState.NEW, UnitState.DEAD) or wanted.found)
+    ]
+    cells = [UnitCell(n, n // rows * pitch, n % rows * pitch, everything[n]) for n in asked[: max(links, 0)]]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
     return Drawing(layer, url, rows, pitch, areas, stretches(shown, None, rows, pitch), cells, matches)
 
 
-def stretches(states: Sequence[State | None], wanted: State | None, rows: int, pitch: int) -> str:
+def stretches(states: Sequence[UnitState | None], wanted: UnitState | None, rows: int, pitch: int) -> str:
     """The squares of all units in a state, column by column, as the path of an SVG."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
@@ -108,7 +110,7 @@ def stretches(states: Sequence[State | None], wanted: State | None, rows: int, p
     )
 
 
-def runs_of(states: Sequence[State | None], wanted: State | None) -> Iterator[tuple[int, int]]:
+def runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> Iterator[tuple[int, int]]:
     """Where units in a state stand one after the other: first, and how many."""
     place = 0
     for state, group in groupby(states):
@@ -118,14 +120,14 @@ def runs_of(states: Sequence[State | None], wanted: State | None) -> Iterator[tu
         place += length
 
 
-def links(layer: Layer, known: Mapping[int, State], wanted: Wanted, labels: Mapping[int, str]) -> SafeString:
+def links(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, labels: Mapping[int, str]) -> SafeString:
     """Every unit of one layer as a link with its number, or its name; built here, since a template takes ten times as
     long for thousands."""
     return mark_safe(  # noqa: S308 - names and labels are escaped
         "".join(
             f'<a href="{number}/" class="{state}"{said(labels.get(number))}>{called(layer, number)}</a>'
             for number in range(layer.units)
-            if wanted.has(layer.pk, number, state := known.get(number, State.NEW))
+            if wanted.has(layer.pk, number, state := known.get(number, UnitState.NEW))
         )
     )
 

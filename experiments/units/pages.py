@@ -28,13 +28,13 @@ from experiments.models.member import Role
 from experiments.runs.asking import pages
 from experiments.units import actions, drawing, lists
 from experiments.units.distribution import distribution
-from experiments.units.drawing import Wanted
+from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.similar import find_similar
-from experiments.units.states import State, States, counted, dead, state_of, states
+from experiments.units.states import States, UnitState, counted, dead, state_of, states
 from workers.record import tasks
 
-LABELLED = (State.LIVE, State.CONCLUDED, State.LABELLED, State.OPEN)
+LABELLED = (UnitState.LIVE, UnitState.CONCLUDED, UnitState.LABELLED, UnitState.OPEN)
 """States in which a list of units says more than their numbers."""
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
@@ -49,7 +49,7 @@ MEASURED = "measured"
 class LegendEntry:
     """A state in the legend: how many units are in it, and the address that shows or no longer shows them alone."""
 
-    state: State
+    state: UnitState
     count: int
     chosen: bool
     url: str
@@ -103,7 +103,7 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     labels = lists.labelled({row.pk: asked}, names)
     titles = {number: lists.shortened(texts) for (_, number), texts in labels.items()}
     chosen = set(titles) if context["found"] is None else set(context["found"].get(row.pk, ()))
-    chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, State.NEW))}
+    chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, UnitState.NEW))}
     context |= {
         "layer": row,
         "links": drawing.links(row, known, wanted, titles),
@@ -118,7 +118,7 @@ def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], nam
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
-    state = State(asked) if asked in {each.value for each in State} else None
+    state = UnitState(asked) if asked in {each.value for each in UnitState} else None
     known = states(row, layers, names)
     found = lists.find(typed, layers, names) if typed else None
     return {
@@ -127,7 +127,7 @@ def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], nam
         "known": known,
         "found": found,
         "found_count": sum(len(numbers) for numbers in (found or {}).values()),
-        "wanted": Wanted(state, found),
+        "wanted": UnitSelection(state, found),
         "typed": typed,
         "state": state,
         "no_state": asked if asked and state is None else "",
@@ -135,10 +135,10 @@ def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], nam
     }
 
 
-def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: State | None) -> list[LegendEntry]:
+def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: UnitState | None) -> list[LegendEntry]:
     counts = counted(layers, known)
     entries = []
-    for each in State:
+    for each in UnitState:
         address = request.GET.copy()
         address.pop("state", None)
         if each != state:
@@ -320,8 +320,8 @@ def current(labels: Sequence[Label]) -> Label | None:
     return first or (labels[0] if labels else None)
 
 
-def state(statuses: Iterable[str], *, is_labelled: bool, is_dead: bool) -> State:
+def state(statuses: Iterable[str], *, is_labelled: bool, is_dead: bool) -> UnitState:
     found = [state_of(status) for status in statuses]
-    found += [State.LABELLED] if is_labelled else []
-    found += [State.DEAD] if is_dead else []
-    return min(found, key=tuple(State).index, default=State.NEW)
+    found += [UnitState.LABELLED] if is_labelled else []
+    found += [UnitState.DEAD] if is_dead else []
+    return min(found, key=tuple(UnitState).index, default=UnitState.NEW)

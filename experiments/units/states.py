@@ -11,7 +11,7 @@ from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
 from workers.record.statuses import ACTIVE, Status
 
 
-class State(StrEnum):
+class UnitState(StrEnum):
     """The first that is true of a unit is its state."""
 
     LIVE = "live"
@@ -31,38 +31,38 @@ class State(StrEnum):
 
 
 WORDS = {
-    State.LIVE: "Queued or running",
-    State.CONCLUDED: "Concluded",
-    State.LABELLED: "Labelled",
-    State.OPEN: "Waiting or failed",
-    State.DEAD: "Dead",
-    State.NEW: "Not investigated",
+    UnitState.LIVE: "Queued or running",
+    UnitState.CONCLUDED: "Concluded",
+    UnitState.LABELLED: "Labelled",
+    UnitState.OPEN: "Waiting or failed",
+    UnitState.DEAD: "Dead",
+    UnitState.NEW: "Not investigated",
 }
 MEANINGS = {
-    State.LIVE: "a run is at it, or will be soon",
-    State.CONCLUDED: "a run concluded",
-    State.LABELLED: "it has a label, but no run concluded",
-    State.OPEN: "its runs wait for a person, failed, were stopped or reached a limit",
-    State.DEAD: "no image of any dataset it was measured on activates it",
-    State.NEW: "no run, no label",
+    UnitState.LIVE: "a run is at it, or will be soon",
+    UnitState.CONCLUDED: "a run concluded",
+    UnitState.LABELLED: "it has a label, but no run concluded",
+    UnitState.OPEN: "its runs wait for a person, failed, were stopped or reached a limit",
+    UnitState.DEAD: "no image of any dataset it was measured on activates it",
+    UnitState.NEW: "no run, no label",
 }
-ORDER = tuple(State)
+ORDER = tuple(UnitState)
 
-States = Mapping[int, Mapping[int, State]]
+States = Mapping[int, Mapping[int, UnitState]]
 """Id of a layer -> number of a unit -> its state; units that nobody asked about are left out."""
 
 
 def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> States:
     """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
     ids = {layer.name: layer.pk for layer in layers}
-    found: dict[int, dict[int, State]] = {layer.pk: {} for layer in layers}
+    found: dict[int, dict[int, UnitState]] = {layer.pk: {} for layer in layers}
 
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
 
-    def note(layer: int, number: int, state: State) -> None:
-        if (layer, number) in kept and state != State.DEAD:
+    def note(layer: int, number: int, state: UnitState) -> None:
+        if (layer, number) in kept and state != UnitState.DEAD:
             return
-        known = found[layer].get(number, State.NEW)
+        known = found[layer].get(number, UnitState.NEW)
         found[layer][number] = min(known, state, key=ORDER.index)
 
     runs = Run.objects.filter(model=model.name, layer__in=ids).order_by().values_list("layer", "unit", "status")
@@ -70,18 +70,18 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Stat
         note(ids[name], number, state_of(status))
     labelled = Unit.objects.filter(layer__in=ids.values(), labels__isnull=False).order_by()
     for layer, number in labelled.values_list("layer_id", "number").distinct():
-        note(layer, number, State.LABELLED)
+        note(layer, number, UnitState.LABELLED)
     for layer, numbers in dead(list(ids.values())).items():
         for number in numbers:
-            note(layer, number, State.DEAD)
+            note(layer, number, UnitState.DEAD)
     return found
 
 
-def state_of(status: str) -> State:
+def state_of(status: str) -> UnitState:
     """What a run in this status makes of its unit."""
     if status in ACTIVE:
-        return State.LIVE
-    return State.CONCLUDED if status == Status.CONCLUDED else State.OPEN
+        return UnitState.LIVE
+    return UnitState.CONCLUDED if status == Status.CONCLUDED else UnitState.OPEN
 
 
 def dead(layers: Sequence[int]) -> dict[int, set[int]]:
@@ -94,8 +94,8 @@ def dead(layers: Sequence[int]) -> dict[int, set[int]]:
     return found
 
 
-def counted(layers: Sequence[Layer], known: States) -> Counter[State]:
+def counted(layers: Sequence[Layer], known: States) -> Counter[UnitState]:
     """How many units are in each state."""
     counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
-    counts[State.NEW] += sum(layer.units for layer in layers) - counts.total()
+    counts[UnitState.NEW] += sum(layer.units for layer in layers) - counts.total()
     return counts

@@ -14,7 +14,7 @@ from django.test import Client
 
 from experiments.api.interface import api
 from experiments.models import ApiToken, Label, Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from tests.support.api_world import KEY, Script, World, fill
 
 RUN = {
@@ -160,7 +160,7 @@ def test_a_stranger_finds_nothing(stranger: User, world: World) -> None:
 
 
 def test_a_viewer_reads_everything(teammate: User, world: World) -> None:
-    script = Script(teammate, Scope.READ)
+    script = Script(teammate, TokenScope.READ)
     for path, operation in READING:
         response = call(script, path, operation, world)
         absent = {
@@ -184,7 +184,7 @@ def test_a_viewer_changes_nothing(teammate: User, world: World) -> None:
 
 
 def test_a_token_does_what_its_scope_says(owner: User, world: World) -> None:
-    reader, runner = Script(owner, Scope.READ), Script(owner, Scope.RUN)
+    reader, runner = Script(owner, TokenScope.READ), Script(owner, TokenScope.RUN)
     for path, operation in WRITING:
         name = operation.view_func.__name__
         if name in OWN:

@@ -13,7 +13,7 @@ from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
 from experiments.models import AuditEntry, Observation
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from tests.conftest import member
 from tests.support.api_world import Script, fill
 
@@ -28,8 +28,8 @@ def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more
     assert schema.model_fields.keys() - LOOKS == (Filters.base_fields.keys() - LOOKS) | more
 
 
-@pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
-def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: What) -> None:
+@pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
+def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject) -> None:
     assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
 
 

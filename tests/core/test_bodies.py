@@ -16,7 +16,7 @@ from django.test import Client
 
 from experiments.core import bodies
 from experiments.models import ApiToken
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from maia_web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,7 +134,7 @@ def test_nobody_sends_a_file_who_may_not_import_it(
 ) -> None:
     headers = {"content-type": MULTIPART}
     if who == "a token that may not write":
-        headers["authorization"] = f"Bearer {ApiToken.issue(owner, 'reads', Scope.READ)[1]}"
+        headers["authorization"] = f"Bearer {ApiToken.issue(owner, 'reads', TokenScope.READ)[1]}"
     elif who != "nobody":
         headers["cookie"] = cookie(stranger if who == "a stranger" else teammate)
     answer = post(path, 1 << 14, announced=announced, **headers)
@@ -147,7 +147,7 @@ def test_a_researcher_may_send_a_large_file(path: str, owner: User, monkeypatch:
     monkeypatch.setattr(bodies, "UPLOAD", 2 * MOST)
     headers = {"content-type": MULTIPART, "cookie": cookie(owner)}
     if path.startswith("/api/"):
-        headers["authorization"] = f"Bearer {ApiToken.issue(owner, 'writes', Scope.WRITE)[1]}"
+        headers["authorization"] = f"Bearer {ApiToken.issue(owner, 'writes', TokenScope.WRITE)[1]}"
     read = post(path, 2 * MOST // len(CHUNK), **headers)
     assert (read.taken, read.status in {400, 403, 422}) == (2 * MOST, True)
     assert post(path, 4 * MOST // len(CHUNK), **headers).taken == 0
@@ -164,7 +164,7 @@ def cookie(user: User) -> str:
 )
 @pytest.mark.parametrize("kind", [MULTIPART, "multipart/form-data", "multipart/form-data; boundary=\xff"])
 def test_a_malformed_form_is_refused_with_a_sentence(content: bytes, kind: str, owner: User) -> None:
-    token = ApiToken.issue(owner, "writes", Scope.WRITE)[1]
+    token = ApiToken.issue(owner, "writes", TokenScope.WRITE)[1]
     answer = Client(raise_request_exception=False).post(
         "/api/v1/imports", content, content_type=kind, headers={"Authorization": f"Bearer {token}"}
     )

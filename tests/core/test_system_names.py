@@ -32,7 +32,7 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.exchange import Format, What
+from experiments.models.exchange import ExportSubject, Format
 from experiments.reviews import actions, reservation
 from experiments.reviews.actions import QueuePlan
 from tests.api.test_access import READING, call
@@ -321,7 +321,7 @@ class RunOf:
 # --- files and links ---
 
 
-def table(what: What, viewer: User) -> str:
+def table(what: ExportSubject, viewer: User) -> str:
     target = io.BytesIO()
     rows = export_query.chosen(what, "", viewer)
     tables.write(tables.TABLES[what], Format.CSV, rows, target, lambda *_: None, viewer)
@@ -334,18 +334,18 @@ def test_a_file_names_what_its_maker_may_read(run: Run, owner: User, first: User
         Label.objects.get(run=run)
     )
     queue = queued(run, first)
-    whats = [What.RUNS, What.EXPERIMENTS, What.OBSERVATIONS, What.LABELS]
+    whats = [ExportSubject.RUNS, ExportSubject.EXPERIMENTS, ExportSubject.OBSERVATIONS, ExportSubject.LABELS]
     assert Observation.objects.filter(run=run).exists()
     for what in whats:
         assert TOLD not in table(what, first), what
         assert TOLD in table(what, owner), what
     with pytest.raises(Refused, match=f"what runs {run.pk}"):
-        export_query.chosen(What.BUNDLE, f"run={run.pk}", first)
-    assert export_query.chosen(What.BUNDLE, f"run={run.pk}", owner).count() == 1
+        export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", first)
+    assert export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", owner).count() == 1
     judge(queue, first)
     for what in whats:
         assert TOLD in table(what, first), what
-    assert export_query.chosen(What.BUNDLE, f"run={run.pk}", first).count() == 1
+    assert export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", first).count() == 1
 
 
 def test_a_link_tells_nobody_while_anybody_is_to_judge(run: Run, owner: User, first: User, client: Client) -> None:

@@ -10,7 +10,7 @@ from experiments.core import tagging, transcript
 from experiments.core.actors import Actor
 from experiments.exchange import export_query
 from experiments.models import AuditEntry, Experiment, Observation, Run, Tag
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from tests.support.builders import experiment, make_run, started
 from tests.support.pictures import logged, seen
 
@@ -62,8 +62,8 @@ def test_the_tag_of_a_run_is_that_of_its_images(as_owner: Client, run: Run) -> N
 
 def test_what_is_exported_is_what_is_shown(run: Run) -> None:
     tagging.tag(Actor(None), run.observations.get(title="a blue ball"), "sky")
-    assert [row.title for row in export_query.chosen(What.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
-    assert [row.number for row in export_query.chosen(What.EXPERIMENTS, "tag=sky")] == [2]
+    assert [row.title for row in export_query.chosen(ExportSubject.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
+    assert [row.number for row in export_query.chosen(ExportSubject.EXPERIMENTS, "tag=sky")] == [2]
 
 
 def test_a_tag_goes_with_its_last_use(as_owner: Client, run: Run) -> None:

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image as Pillow
 
-from experiments.core.thumbnails import SIZES, Addresses
+from experiments.core.thumbnails import SIZES, ImageUrls
 from experiments.models import Image
 from tests.support.pictures import stored
 from workers.jobs import recovery, thumbnails
@@ -108,4 +108,4 @@ def test_other_sizes_and_unknown_images_are_not_found(as_owner: Client, path: st
 def test_the_addresses_of_an_image_are_those_of_the_site() -> None:
     key = "0" * 64
     known = [reverse("image-page", args=[key]), reverse("image", args=[key])]
-    assert astuple(Addresses.of(key)) == (*known, *(reverse("thumbnail", args=[key, size]) for size in SIZES))
+    assert astuple(ImageUrls.of(key)) == (*known, *(reverse("thumbnail", args=[key, size]) for size in SIZES))

@@ -17,7 +17,7 @@ from experiments.display import events
 from experiments.display.image_cards import draw_claim
 from experiments.exchange import export_query, run_html, tables
 from experiments.models import Observation, Run
-from experiments.models.exchange import Format, What
+from experiments.models.exchange import ExportSubject, Format
 from experiments.units.evidence import evidence
 from tests.support.api_world import token
 from tests.support.builders import experiment, make_run, replied, started
@@ -81,7 +81,7 @@ def test_the_gallery_finds_what_was_logged_wrongly(run: Run, as_owner: Client, q
     page = as_owner.get(f"/experiments/{query}").content.decode()
     assert page.count('class="gallery-item') == 1
     assert MARK in page
-    assert [row.title for row in export_query.chosen(What.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
+    assert [row.title for row in export_query.chosen(ExportSubject.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
 
 
 def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:

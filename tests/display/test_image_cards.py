@@ -9,7 +9,7 @@ import pytest
 from django.template import Context, Template
 from django.urls import reverse
 
-from experiments.core.thumbnails import Addresses
+from experiments.core.thumbnails import ImageUrls
 from experiments.display.image_cards import ImageCard, draw_bar, draw_card
 from experiments.display.plots import Scale
 
@@ -34,7 +34,7 @@ def test_a_card_leads_to_the_page_of_its_image_and_shows_the_masked_one() -> Non
 
 
 def test_every_image_has_addresses_of_its_own() -> None:
-    assert Addresses.of(IMAGE) != Addresses.of(MASKED)
+    assert ImageUrls.of(IMAGE) != ImageUrls.of(MASKED)
 
 
 def test_markup_and_braces_in_titles_and_prompts_are_text() -> None:

@@ -14,7 +14,7 @@ from experiments.core.errors import InvalidInput, StateConflict
 from experiments.display import verdicts
 from experiments.exchange import tables
 from experiments.models import Adjudication, AuditEntry, Layer, Notification, Review, ReviewQueue, Run, VisionModelRow
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import actions
 from experiments.reviews.actions import QueuePlan
 from experiments.runs import lists
@@ -252,7 +252,7 @@ def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second,
     client.get(address.format(queue.pk))
     assert not actions.undoable(queue, second)
     client.post(f"/review/{queue.pk}/undo/")
-    assert Review.objects.get(reviewer=second).state == State.SUBMITTED
+    assert Review.objects.get(reviewer=second).state == ReviewState.SUBMITTED
     with pytest.raises(StateConflict, match="have seen what others say of item 1"):
         actions.undo(Actor(second), queue)
 
@@ -264,7 +264,7 @@ def test_an_opinion_that_was_settled_is_not_taken_back(owner, first, admin):
     actions.settle_item(Actor(admin), review.item_id, "accept", "", "The evidence is clear.")
     with pytest.raises(StateConflict, match="There is a final verdict on item 1"):
         actions.undo(Actor(first), queue)
-    assert Review.objects.get(pk=review.pk).state == State.SUBMITTED
+    assert Review.objects.get(pk=review.pk).state == ReviewState.SUBMITTED
 
 
 def test_figures_of_agreement_show_opinions_too(owner, first, second):

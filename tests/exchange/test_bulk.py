@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from experiments.core import transcript
-from experiments.core.transcript import Step
+from experiments.core.transcript import ImportedEvent
 from experiments.exchange import import_bundle, validate_bundle
 from experiments.exchange.import_bundle import Source
 from experiments.exchange.safe_zip import Refused
@@ -33,7 +33,7 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from experiments.search.finding import Scope, find
+from experiments.search.finding import SearchScope, find
 from experiments.search.runs import runs_matching
 from tests.exchange.test_bundles import brought, bundled, picture
 from tests.support.builders import experiment, make_run, replied, result, started
@@ -53,7 +53,7 @@ OWN = {"id", "run", "run_id", "time", "experiment_id", "created", "started", "en
 """What two runs that did the same do not share."""
 
 
-def steps() -> Iterator[Step]:
+def steps() -> Iterator[ImportedEvent]:
     """One of every kind that leaves rows: claims repeated, edits of older images, an end that was taken back."""
     ball, other, edit = picture(10), picture(20), picture(30, origin="edited", original=picture(10))
     claims = (Claim(1, "red balls"), Claim(2, "round things", "refuted", "4.1"))
@@ -84,7 +84,7 @@ def steps() -> Iterator[Step]:
         ("concluded", Ended("", Conclusion("It likes red.", ("red balls", "balls"), "Why.", "A bias."))),
     ]
     for kind, payload in told:
-        yield Step(kind, payload, timezone.now(), b"\x81\xa1a\x01" if kind == "result" else b"")
+        yield ImportedEvent(kind, payload, timezone.now(), b"\x81\xa1a\x01" if kind == "result" else b"")
 
 
 def rows_of(run: Run) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_a_run_at_once_and_event_by_event_leave_the_same_rows(owner: User) -> No
     assert [row["change"] for row in here["Observation"]] == [None, None, -2.0, None, -3.0]
     assert Unit.objects.get(layer=layer).labels.count() == 6
     assert set(runs_matching("likes red")) == {one.pk, other.pk}
-    found = SearchText.objects.filter(pk__in=find(["make it blue"], Scope()).keys)
+    found = SearchText.objects.filter(pk__in=find(["make it blue"], SearchScope()).keys)
     assert {row.run_id for row in found} == {one.pk, other.pk}
 
 
@@ -147,7 +147,7 @@ def test_what_the_database_would_refuse_is_refused_before_it_is_asked(
     logged = result(1, images=(picture(10),))
     told = [("started", started()), ("experiment", experiment(1)), ("result", logged)]
     run = Run(**fields(make_run(owner)))
-    events = [Step(kind, payload or logged, timezone.now()) for kind, payload in [*told, more]]
+    events = [ImportedEvent(kind, payload or logged, timezone.now()) for kind, payload in [*told, more]]
     with pytest.raises(Refused, match=f"Event 4 does not fit what stands before it: .*{reason}"):
         import_bundle.gone_through(run, iter(events))
 
@@ -179,7 +179,9 @@ def test_others_write_while_a_long_run_is_gone_through(
 def test_the_statements_that_write_a_run_do_not_grow_with_it(owner: User) -> None:
     counted = []
     for rounds in (5, 150):
-        told = [Step(each.kind, each.content, each.time) for each in long_run(owner, rounds, images=2).events.all()]
+        told = [
+            ImportedEvent(each.kind, each.content, each.time) for each in long_run(owner, rounds, images=2).events.all()
+        ]
         save = transcript.replay(Run(**fields(make_run(owner))), iter(told))
         with transaction.atomic(), CaptureQueriesContext(connection) as asked:
             save()

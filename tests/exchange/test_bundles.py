@@ -33,7 +33,7 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from experiments.search.runs import runs_matching
 from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs import exchange, job_runner
@@ -274,7 +274,9 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     return job, export.path.read_bytes() if export.path.exists() else b""
 
 
-@pytest.mark.parametrize("what", [What.RUNS, What.EXPERIMENTS, What.OBSERVATIONS, What.LABELS])
+@pytest.mark.parametrize(
+    "what", [ExportSubject.RUNS, ExportSubject.EXPERIMENTS, ExportSubject.OBSERVATIONS, ExportSubject.LABELS]
+)
 @pytest.mark.django_db(transaction=True)
 def test_every_table_holds_the_same_in_every_format(what: str, owner: User) -> None:
     from pyarrow import parquet
@@ -318,7 +320,7 @@ def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> Non
 )
 def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert export_query.chosen(What.OBSERVATIONS, query).count() == count
+    assert export_query.chosen(ExportSubject.OBSERVATIONS, query).count() == count
 
 
 @pytest.mark.parametrize(
@@ -326,11 +328,11 @@ def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
 )
 def test_experiments_are_chosen_as_their_page_chooses_them(query: str, numbers: list[int], owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert [each.number for each in export_query.chosen(What.EXPERIMENTS, query)] == numbers
+    assert [each.number for each in export_query.chosen(ExportSubject.EXPERIMENTS, query)] == numbers
 
 
-@pytest.mark.parametrize("what", [What.OBSERVATIONS, What.EXPERIMENTS])
-def test_words_that_cannot_be_looked_for_are_refused(what: What) -> None:
+@pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
+def test_words_that_cannot_be_looked_for_are_refused(what: ExportSubject) -> None:
     with pytest.raises(Refused, match="wildcards are ordinary characters"):
         export_query.chosen(what, "q=%25%25")
 

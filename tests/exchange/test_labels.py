@@ -206,7 +206,8 @@ def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
     path.write_text(json.dumps([*HISTORY[:3], *messages, *HISTORY[4:]]))
     (taken,) = [maia_history.take(path, Source(path.name, owner), ABOUT, exchange.laboratory())]
     keys = {
-        n: maia_history.Pictures(exchange.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "") for n in (1, 2)
+        n: maia_history.HistoryImages(exchange.laboratory(), tmp_path).key(url(n)["image_url"]["url"], "")
+        for n in (1, 2)
     }
     rows = Observation.objects.order_by("position").values_list("title", "activation", "image")
     assert list(rows) == [(title, activation, keys[shade]) for title, activation, shade in wanted]

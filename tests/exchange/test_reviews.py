@@ -16,7 +16,7 @@ from experiments.core.errors import StateConflict
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue
-from experiments.models.exchange import Format, What
+from experiments.models.exchange import ExportSubject, Format
 from experiments.reviews import actions
 from tests.conftest import member
 from tests.exchange.test_bundles import exported
@@ -44,32 +44,35 @@ def queue(owner: User, reviewers: list[User]) -> ReviewQueue:
     return queue
 
 
-def written(what: What, viewer: User, form: Format = Format.JSONL, query: str = "") -> str:
+def written(what: ExportSubject, viewer: User, form: Format = Format.JSONL, query: str = "") -> str:
     target = io.BytesIO()
     tables.write(tables.TABLES[what], form, export_query.chosen(what, query, viewer), target, lambda *_: None)
     return target.getvalue().decode()
 
 
-def rows(what: What, viewer: User, query: str = "") -> list[dict[str, Any]]:
+def rows(what: ExportSubject, viewer: User, query: str = "") -> list[dict[str, Any]]:
     return [json.loads(line) for line in written(what, viewer, query=query).splitlines()]
 
 
 def test_reviews_are_a_table(queue: ReviewQueue, reviewers: list[User]) -> None:
-    found = rows(What.REVIEWS, reviewers[0], f"queue={queue.pk}")
+    found = rows(ExportSubject.REVIEWS, reviewers[0], f"queue={queue.pk}")
     assert [(row["item"], row["reviewer"], row["verdict"], row["samples"]) for row in found] == [
         (1, "first", "accept", 1),
         (1, "second", "accept", 1),
         (2, "first", "reject", 2),
         (2, "second", "reject", 2),
     ]
-    (row, *_) = csv.DictReader(io.StringIO(written(What.REVIEWS, reviewers[0], Format.CSV)))
+    (row, *_) = csv.DictReader(io.StringIO(written(ExportSubject.REVIEWS, reviewers[0], Format.CSV)))
     assert (row["note"], row["queue_name"]) == ("'=x", "Look")
-    assert [row["unit"] for row in rows(What.REVIEWS, reviewers[0], "unit=2&model=toybox&layer=layer4")] == [2, 2]
+    assert [row["unit"] for row in rows(ExportSubject.REVIEWS, reviewers[0], "unit=2&model=toybox&layer=layer4")] == [
+        2,
+        2,
+    ]
 
 
 def test_agreement_is_a_table_of_every_measure(queue: ReviewQueue, reviewers: list[User]) -> None:
-    found = rows(What.AGREEMENT, reviewers[0])
-    assert len(found) == 6 * 3 == export_query.chosen(What.AGREEMENT, "", reviewers[0]).count()
+    found = rows(ExportSubject.AGREEMENT, reviewers[0])
+    assert len(found) == 6 * 3 == export_query.chosen(ExportSubject.AGREEMENT, "", reviewers[0]).count()
     verdict = {row["measure"]: row for row in found if row["line"] == "verdict"}
     assert verdict["krippendorff_alpha"]["value"] == pytest.approx(1)
     assert (verdict["cohen_kappa"]["one"], verdict["cohen_kappa"]["other"]) == ("first", "second")
@@ -77,17 +80,17 @@ def test_agreement_is_a_table_of_every_measure(queue: ReviewQueue, reviewers: li
 
 
 def test_who_has_yet_to_review_exports_nothing_of_others(queue: ReviewQueue, reviewers: list[User]) -> None:
-    for what in (What.REVIEWS, What.AGREEMENT):
+    for what in (ExportSubject.REVIEWS, ExportSubject.AGREEMENT):
         assert rows(what, reviewers[2]) == []
     ReviewQueue.objects.update(closed=timezone.now())
-    assert len(rows(What.REVIEWS, reviewers[2])) == 4
-    assert len(rows(What.AGREEMENT, reviewers[2])) == 18
+    assert len(rows(ExportSubject.REVIEWS, reviewers[2])) == 4
+    assert len(rows(ExportSubject.AGREEMENT, reviewers[2])) == 18
 
 
 @pytest.mark.parametrize("query", ["queue=x", "queue=1e3", "reviewer=first"])
 def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: ReviewQueue, owner: User, query: str) -> None:
     with pytest.raises(Refused):
-        export_query.chosen(What.REVIEWS, query, owner)
+        export_query.chosen(ExportSubject.REVIEWS, query, owner)
 
 
 def test_both_are_asked_for_by_page_and_api(queue: ReviewQueue, reviewers: list[User], client: Any) -> None:
@@ -112,16 +115,16 @@ def final(queue: ReviewQueue, owner: User) -> Adjudication:
 
 
 def test_final_verdicts_are_a_table(final: Adjudication, reviewers: list[User]) -> None:
-    found = rows(What.VERDICTS, reviewers[2], f"queue={final.item.queue_id}")
+    found = rows(ExportSubject.VERDICTS, reviewers[2], f"queue={final.item.queue_id}")
     known = [(row["item"], row["verdict"], row["reason"], row["adjudicator"], row["stands"]) for row in found]
     assert known == [(1, "accept", "At first.", "owner", False), (1, "revise", "Both <b>are</b> wrong.", "owner", True)]
     assert (found[1]["run"], found[1]["model"], found[1]["unit"]) == (final.item.run_id, "toybox", 1)
-    row = list(csv.DictReader(io.StringIO(written(What.VERDICTS, reviewers[2], Format.CSV))))[1]
+    row = list(csv.DictReader(io.StringIO(written(ExportSubject.VERDICTS, reviewers[2], Format.CSV))))[1]
     assert (row["corrected_label"], row["stands"]) == ("'=blue balls", "true")
-    assert len(rows(What.VERDICTS, reviewers[2], "unit=1")) == 2
-    assert rows(What.VERDICTS, reviewers[2], "unit=2") == []
+    assert len(rows(ExportSubject.VERDICTS, reviewers[2], "unit=1")) == 2
+    assert rows(ExportSubject.VERDICTS, reviewers[2], "unit=2") == []
     with pytest.raises(Refused):
-        export_query.chosen(What.VERDICTS, "queue=x", reviewers[2])
+        export_query.chosen(ExportSubject.VERDICTS, "queue=x", reviewers[2])
 
 
 def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
@@ -129,13 +132,13 @@ def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
 ) -> None:
     again = ReviewQueue.objects.create(name="Again", owner=owner, blind=True, reviewers_per_item=1)
     ReviewItem.objects.create(queue=again, run=final.item.run, position=1)
-    assert rows(What.VERDICTS, reviewers[0]) == [], "nor from who may still take a review of it back"
-    assert rows(What.VERDICTS, reviewers[2]) == []
-    assert len(rows(What.VERDICTS, member("viewer", "VIEWER"))) == 2
+    assert rows(ExportSubject.VERDICTS, reviewers[0]) == [], "nor from who may still take a review of it back"
+    assert rows(ExportSubject.VERDICTS, reviewers[2]) == []
+    assert len(rows(ExportSubject.VERDICTS, member("viewer", "VIEWER"))) == 2
     again.closed = timezone.now()
     again.save()
-    assert len(rows(What.VERDICTS, reviewers[2])) == 2
-    assert export_query.chosen(What.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
+    assert len(rows(ExportSubject.VERDICTS, reviewers[2])) == 2
+    assert export_query.chosen(ExportSubject.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
 
 
 def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, reviewers: list[User], client: Any) -> None:
@@ -148,9 +151,11 @@ def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, revie
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("redis_url")
-@pytest.mark.parametrize(("what", "count"), [(What.REVIEWS, 4), (What.VERDICTS, 2), (What.AGREEMENT, 18)], ids=str)
+@pytest.mark.parametrize(
+    ("what", "count"), [(ExportSubject.REVIEWS, 4), (ExportSubject.VERDICTS, 2), (ExportSubject.AGREEMENT, 18)], ids=str
+)
 def test_each_holds_the_same_in_every_format(
-    final: Adjudication, reviewers: list[User], what: What, count: int
+    final: Adjudication, reviewers: list[User], what: ExportSubject, count: int
 ) -> None:
     from pyarrow import parquet
 
@@ -172,13 +177,15 @@ def test_each_holds_the_same_in_every_format(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize(
-    ("what", "form"), [(What.REVIEWS, "csv"), (What.AGREEMENT, "parquet"), (What.BUNDLE, "zip")], ids=str
+    ("what", "form"),
+    [(ExportSubject.REVIEWS, "csv"), (ExportSubject.AGREEMENT, "parquet"), (ExportSubject.BUNDLE, "zip")],
+    ids=str,
 )
 def test_whose_file_holds_opinions_of_others_cannot_take_back_their_own(
-    queue: ReviewQueue, reviewers: list[User], what: What, form: str
+    queue: ReviewQueue, reviewers: list[User], what: ExportSubject, form: str
 ) -> None:
     assert actions.undoable(queue, reviewers[0])
-    assert exported(reviewers[0], What.RUNS, "csv")[0].status == "done"
+    assert exported(reviewers[0], ExportSubject.RUNS, "csv")[0].status == "done"
     assert actions.undoable(queue, reviewers[0]), "a file without opinions shows none"
     job, data = exported(reviewers[0], what, form)
     assert (job.status, bool(data)) == ("done", True)

@@ -15,7 +15,7 @@ from django.test import Client
 from experiments.core import paging, transcript
 from experiments.exchange import export_query
 from experiments.models import Experiment, Layer, Observation, Run, VisionModelRow
-from experiments.models.exchange import What
+from experiments.models.exchange import ExportSubject
 from tests.support.builders import experiment, make_run
 from tests.support.pictures import logged, seen
 from workers.record.experiments import Observation as Logged
@@ -198,8 +198,8 @@ def test_what_is_shown_can_be_exported(as_owner: Client, two_runs: tuple[Run, Ru
     (link,) = re.findall(r'<a class="export" href="([^"]+)"', page(as_owner, query))
     asked = QueryDict(html.unescape(link).partition("?")[2], mutable=True)
     (what,) = asked.pop("what")
-    assert what == (What.EXPERIMENTS if "view=list" in query else What.OBSERVATIONS)
-    assert export_query.chosen(What(what), asked.urlencode()).count() == rows
+    assert what == (ExportSubject.EXPERIMENTS if "view=list" in query else ExportSubject.OBSERVATIONS)
+    assert export_query.chosen(ExportSubject(what), asked.urlencode()).count() == rows
     assert as_owner.get(html.unescape(link)).status_code == 200
 
 

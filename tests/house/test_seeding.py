@@ -28,7 +28,7 @@ def test_everything_hangs_together(as_owner: Client, monkeypatch: pytest.MonkeyP
     assert Experiment.objects.filter(best_activation=None).count() == 0
     assert Observation.objects.filter(change=None, origin="edited").count() == 0
     assert SearchText.objects.filter(kind="title").count() == 225
-    keys = finding.find(("red",), finding.Scope(kind="title")).keys
+    keys = finding.find(("red",), finding.SearchScope(kind="title")).keys
     assert len(keys) == Observation.objects.filter(title__contains="red").count()
     assert Label.objects.filter(units=None).count() == 0
     assert as_owner.get(f"/runs/{run.pk}/").status_code == 200

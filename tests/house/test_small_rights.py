@@ -11,8 +11,8 @@ from django.test import Client
 
 from experiments.api.interface import api
 from experiments.models import ApiToken, Export, Job, SavedView
-from experiments.models.api_token import Scope
-from experiments.models.exchange import Format, What
+from experiments.models.api_token import TokenScope
+from experiments.models.exchange import ExportSubject, Format
 from experiments.models.job import JobKind, JobStatus
 from tests.conftest import member
 from tests.support.builders import make_run
@@ -26,7 +26,9 @@ def client_of(user: User) -> Client:
     return client
 
 
-def ask(user: User, method: str, path: str, scope: Scope = Scope.WRITE, body: Any = None, **headers: str) -> int:
+def ask(
+    user: User, method: str, path: str, scope: TokenScope = TokenScope.WRITE, body: Any = None, **headers: str
+) -> int:
     """What the API answers to one of this person's tokens."""
     headers |= {"Authorization": f"Bearer {ApiToken.issue(user, 'tests', scope)[1]}"}
     send = getattr(Client(), method)
@@ -37,7 +39,7 @@ def ask(user: User, method: str, path: str, scope: Scope = Scope.WRITE, body: An
 def export(teammate: User) -> Export:
     """A viewer's, which waits for a worker."""
     job = Job.objects.create(kind=JobKind.EXPORT, subject="Runs as csv", asked_by=teammate)
-    return Export.objects.create(job=job, what=What.RUNS, format=Format.CSV)
+    return Export.objects.create(job=job, what=ExportSubject.RUNS, format=Format.CSV)
 
 
 @pytest.mark.parametrize("by_token", [False, True])
@@ -69,9 +71,9 @@ def test_other_work_is_for_those_who_may_ask_for_it(teammate: User, owner: User)
     assert ask(teammate, "post", f"/jobs/{job.pk}/resume") == 403
 
 
-@pytest.mark.parametrize("scope", [Scope.READ, Scope.RUN])
+@pytest.mark.parametrize("scope", [TokenScope.READ, TokenScope.RUN])
 def test_a_token_that_reads_makes_and_removes_no_file(
-    export: Export, teammate: User, redis_url: str, scope: Scope
+    export: Export, teammate: User, redis_url: str, scope: TokenScope
 ) -> None:
     make_run(teammate)
     asked = {"what": "runs", "format": "csv"}

@@ -12,7 +12,7 @@ from django.test import Client
 from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Review, ReviewQueue, Run
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import actions, rubric
 from tests.conftest import member
 from tests.support import builders
@@ -156,7 +156,7 @@ def test_from_the_next_item_to_a_submission_and_the_one_after(first, owner):
     assert Review.objects.count() == 1, "what is only loaded beforehand is not reserved"
     done = send(client, f"{address}submit/", **FULL, version=2, next=2).json()
     assert (done["problem"], done["next"]) == ("", {"position": 2, "version": 1})
-    assert Review.objects.get(item__position=1).state == State.SUBMITTED
+    assert Review.objects.get(item__position=1).state == ReviewState.SUBMITTED
     assert AuditEntry.objects.filter(verb="review.submitted").count() == 1
     last = send(client, f"/review/{queue.pk}/items/2/submit/", **FULL).json()
     assert last["next"] is None
@@ -230,7 +230,7 @@ def test_a_submission_is_undone_and_that_is_recorded(first, owner):
     send(client, f"{address}submit/", **FULL)
     assert "Undo" in client.get(address).content.decode()
     assert client.post(f"/review/{queue.pk}/undo/")["Location"] == address
-    assert Review.objects.get().state == State.DRAFT
+    assert Review.objects.get().state == ReviewState.DRAFT
     assert AuditEntry.objects.filter(verb="review.withdrawn").count() == 1
     assert "no submission of yours" in said(client.post(f"/review/{queue.pk}/undo/"))[-1]
 

@@ -15,7 +15,7 @@ from experiments.core import blindness, review_rights
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 from experiments.reviews import actions, lists, reservation, rubric
 from experiments.reviews.actions import QueuePlan
 from tests.conftest import member
@@ -88,7 +88,7 @@ def test_a_reservation_that_lapses_goes_to_another_and_the_draft_stays(owner, fi
     lapse(review)
     assert taken(queue, second).slot == 1
     review.refresh_from_db()
-    assert (review.slot, review.note, review.state) == (None, "half way", State.DRAFT)
+    assert (review.slot, review.note, review.state) == (None, "half way", ReviewState.DRAFT)
 
 
 def test_saving_renews_the_reservation(owner, first):
@@ -188,7 +188,7 @@ def test_what_is_not_filled_in_is_named_and_the_draft_kept(owner, first, field):
     with pytest.raises(InvalidInput, match="Still to be filled in"):
         submit(review, first, **{field: None}, note="kept")
     review.refresh_from_db()
-    assert (review.state, review.note) == (State.DRAFT, "kept")
+    assert (review.state, review.note) == (ReviewState.DRAFT, "kept")
 
 
 def test_who_submits_twice_is_told_and_the_first_stands(owner, first):
@@ -215,7 +215,7 @@ def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner,
         submit(review, first, note="mine")
     assert refused.value.reason == "taken"
     review.refresh_from_db()
-    assert (review.note, review.state) == ("mine", State.DRAFT)
+    assert (review.note, review.state) == ("mine", ReviewState.DRAFT)
     submit(review, first, additional=True)
     assert not ReviewItem.objects.get().complete, "an additional opinion is none of those asked for"
     submit(other, second)
@@ -241,7 +241,7 @@ def test_a_submission_is_taken_back_within_ten_minutes(owner, first):
     item = ReviewItem.objects.get()
     assert not item.complete
     review.refresh_from_db()
-    assert (review.state, review.slot, review.supported) == (State.DRAFT, 1, 4)
+    assert (review.state, review.slot, review.supported) == (ReviewState.DRAFT, 1, 4)
     submit(review, first)
     Review.objects.update(submitted=timezone.now() - timedelta(minutes=11))
     with pytest.raises(StateConflict, match="from the last 10 minutes"):
@@ -330,7 +330,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
 @pytest.mark.django_db(transaction=True)
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
     seeding(["reviews", "41"])
-    assert Review.objects.filter(state=State.SUBMITTED).count() == 41
+    assert Review.objects.filter(state=ReviewState.SUBMITTED).count() == 41
     (counted,) = lists.with_progress(ReviewQueue.objects.all())
     assert (counted.total, counted.complete) == (221, 20)
     assert taken(ReviewQueue.objects.get(), first).item.position == 21

@@ -309,6 +309,6 @@ def test_a_run_that_was_had_go_on_and_forked_travels_as_a_bundle(owner: User) ->
     actions.resume(Actor(owner), run.pk)
     transcript.append(run.pk, "concluded", Ended("", Conclusion("Red.", ("red",))))
     copy = make_run(owner)
-    steps = [transcript.Step(each.kind, each.content, each.time) for each in run.events.order_by("seq")]
+    steps = [transcript.ImportedEvent(each.kind, each.content, each.time) for each in run.events.order_by("seq")]
     transcript.replay(copy, steps)()
     assert (kinds(copy), copy.status, copy.labels) == (kinds(run), "concluded", ["red"])

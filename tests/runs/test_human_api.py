@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from experiments.core import transcript
 from experiments.models import AuditEntry, HumanReply, Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from tests.conftest import member
 from tests.support.api_world import Script
 from tests.support.builders import make_run, started
@@ -27,7 +27,7 @@ def run(owner: User) -> Run:
 
 @pytest.fixture
 def script(owner: User) -> Script:
-    return Script(owner, Scope.RUN)
+    return Script(owner, TokenScope.RUN)
 
 
 def put(script: Script, run: Run, body: dict[str, Any], tag: str = "") -> Any:
@@ -84,7 +84,7 @@ def test_what_would_be_misread_is_named_and_stays_a_draft(
 
 
 def test_of_two_scripts_the_second_is_told_and_keeps_its_draft(script: Script, run: Run) -> None:
-    other = Script(member("colleague", "RESEARCHER"), Scope.RUN)
+    other = Script(member("colleague", "RESEARCHER"), TokenScope.RUN)
     for each in (script, other):
         put(each, run, {"program": "print(1)"}, tag_of(each, run))
     assert send(script, run, tag_of(script, run)).status_code == 200

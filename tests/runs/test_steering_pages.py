@@ -14,7 +14,7 @@ from django.utils import timezone
 from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.models import Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.runs.steering import actions
 from tests.support.api_world import Script
 from tests.support.builders import make_run, replied, started
@@ -218,7 +218,7 @@ def test_many_runs_are_paused_and_had_go_on(as_owner: Client, owner: User) -> No
 
 @pytest.fixture
 def script(owner: User) -> Script:
-    return Script(owner, Scope.RUN)
+    return Script(owner, TokenScope.RUN)
 
 
 def test_scripts_pause_note_and_resume(script: Script, run: Run) -> None:

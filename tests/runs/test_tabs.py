@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
 from experiments.core import transcript
-from experiments.display.rounds import Step, step_size, steps
+from experiments.display.rounds import RoundRange, step_size, steps
 from experiments.models import Hypothesis, Run
 from experiments.runs.page import activations, cost, evidence, hypotheses
 from experiments.runs.page.tabs import TABS
@@ -153,10 +153,10 @@ def test_too_many_images_become_marks_that_open_their_rounds(
 def test_rounds_go_together_in_round_numbers() -> None:
     assert [step_size(count) for count in (1, 100, 101, 3_333, 99_999)] == [1, 1, 2, 50, 1000]
     assert steps([]) == {}
-    assert steps([3, 7]) == {3: Step(3, 3), 7: Step(7, 7)}
+    assert steps([3, 7]) == {3: RoundRange(3, 3), 7: RoundRange(7, 7)}
     many = steps(range(1, 251))
-    assert many[1] == Step(1, 5)
-    assert many[250] == Step(246, 250)
+    assert many[1] == RoundRange(1, 5)
+    assert many[250] == RoundRange(246, 250)
 
 
 # --- hypotheses -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from experiments.core import transcript
 from experiments.core.search_index import sqlite, texts, words
 from experiments.core.search_index.texts import PIECE, passage_of
 from experiments.models import Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from experiments.search import finding, runs
 from tests.support.builders import experiment, make_run, replied, started
 from workers.record.events import Ended, ExperimentEnded
@@ -46,7 +46,7 @@ def say(run: Run, *pieces: str, kind: str = "title") -> list[int]:
 
 def said(typed: str, **scope: Any) -> list[str]:
     """Texts that a search gives, in its order."""
-    found = finding.find(words.read(typed).terms, finding.Scope(**scope))
+    found = finding.find(words.read(typed).terms, finding.SearchScope(**scope))
     rows = SearchText.objects.in_bulk(found.keys)
     return [rows[key].text for key in found.keys]
 
@@ -72,29 +72,29 @@ def whole_run(run: Run) -> Run:
 
 
 PLACES = {
-    "snow": (Kind.QUESTION, 0),
-    "pelicans": (Kind.REPLY, 2),
-    "ibexes": (Kind.HYPOTHESIS, 2),
-    "display": (Kind.CODE, 3),
-    "lemur": (Kind.OUTPUT, 4),
-    "gecko": (Kind.OUTPUT, 4),
-    "narwhals": (Kind.OUTPUT, 4),
-    "otter asleep": (Kind.TITLE, 4),
-    "walruses": (Kind.DESCRIPTION, 6),
-    "ospreys": (Kind.DESCRIPTION, 6),
-    "herons": (Kind.DESCRIPTION, 6),
-    "toucan": (Kind.LABEL, 6),
+    "snow": (TextKind.QUESTION, 0),
+    "pelicans": (TextKind.REPLY, 2),
+    "ibexes": (TextKind.HYPOTHESIS, 2),
+    "display": (TextKind.CODE, 3),
+    "lemur": (TextKind.OUTPUT, 4),
+    "gecko": (TextKind.OUTPUT, 4),
+    "narwhals": (TextKind.OUTPUT, 4),
+    "otter asleep": (TextKind.TITLE, 4),
+    "walruses": (TextKind.DESCRIPTION, 6),
+    "ospreys": (TextKind.DESCRIPTION, 6),
+    "herons": (TextKind.DESCRIPTION, 6),
+    "toucan": (TextKind.LABEL, 6),
 }
 
 
 def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> None:
     whole_run(run)
     for typed, place in PLACES.items():
-        (key,) = finding.find(words.read(typed).terms, finding.Scope()).keys
+        (key,) = finding.find(words.read(typed).terms, finding.SearchScope()).keys
         passage = SearchText.objects.get(pk=key)
         assert (passage.kind, passage.seq) == place, typed
     observation = Observation.objects.get()
-    assert SearchText.objects.get(kind=Kind.TITLE).anchor == observation.pk
+    assert SearchText.objects.get(kind=TextKind.TITLE).anchor == observation.pk
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_all_words_must_occur_and_phrases_as_they_stand(way: str, run: Run) -> N
 def test_long_texts_are_found_to_their_end_and_across_their_pieces(way: str, run: Run) -> None:
     words = " ".join(f"word{number}" for number in range(2_000))
     transcript.append(run.pk, "reply", replied(prose=words))
-    assert SearchText.objects.filter(kind=Kind.REPLY).count() > len(words) / PIECE
+    assert SearchText.objects.filter(kind=TextKind.REPLY).count() > len(words) / PIECE
     for number in range(0, 1_999, 53):
         assert said(f'"word{number} word{number + 1}"'), number
     assert said("word1999")
@@ -181,10 +181,10 @@ def test_few_are_ranked_whole_words_and_conclusions_first(way: str, run: Run) ->
 
 def test_of_equal_rank_the_newer_comes_first(way: str, run: Run) -> None:
     keys = say(run, "red one", "red two", "red six")
-    assert list(finding.find(["red"], finding.Scope()).keys) == keys[::-1]
+    assert list(finding.find(["red"], finding.SearchScope()).keys) == keys[::-1]
 
 
-def all_pages(terms: list[str], scope: finding.Scope, limit: int) -> list[finding.Found]:
+def all_pages(terms: list[str], scope: finding.SearchScope, limit: int) -> list[finding.Found]:
     pages = [finding.find(terms, scope, limit=limit)]
     while pages[-1].cursor:
         pages.append(finding.find(terms, scope, pages[-1].cursor, limit=limit))
@@ -197,7 +197,7 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(
 ) -> None:
     monkeypatch.setattr(finding, "RANKED", 100 if ranked else 10)
     keys = say(run, *[f"red {number}" for number in range(25)])
-    pages = all_pages(["red"], finding.Scope(), 4)
+    pages = all_pages(["red"], finding.SearchScope(), 4)
     assert [page.ranked for page in pages] == [ranked] * 7
     assert [page.total for page in pages] == [25 if ranked else None] * 7
     shown = [key for page in pages for key in page.keys]
@@ -207,16 +207,16 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(
 
 def test_what_is_written_meanwhile_does_not_move_later_pages(run: Run) -> None:
     keys = say(run, *[f"red {number}" for number in range(9)])
-    first = finding.find(["red"], finding.Scope(), limit=3)
+    first = finding.find(["red"], finding.SearchScope(), limit=3)
     say(run, "red and new")
-    second = finding.find(["red"], finding.Scope(), first.cursor, limit=3)
+    second = finding.find(["red"], finding.SearchScope(), first.cursor, limit=3)
     assert [*first.keys, *second.keys] == keys[:2:-1]
 
 
 def test_common_words_come_in_order_of_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "WALKED", 10)
     keys = say(run, *["red and much more than that", "red"] * 20)
-    found = finding.find(["red"], finding.Scope(), limit=5)
+    found = finding.find(["red"], finding.SearchScope(), limit=5)
     assert list(found.keys) == keys[:-6:-1]
     assert (found.ranked, found.total) == (False, None)
 
@@ -227,7 +227,7 @@ def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: 
     monkeypatch.setattr(sqlite, "AT_ONCE", 4)
     monkeypatch.setattr(sqlite, "MOST", 8)
     keys = say(run, "red snow", *["red"] * 20, "red snow", *["red"] * 3)
-    pages = all_pages(["red", "o"], finding.Scope(), 5)
+    pages = all_pages(["red", "o"], finding.SearchScope(), 5)
     *before, last = [page.gave_up for page in pages]
     assert (all(before), last) == (True, False)
     assert len(before) in (3, 4), "as the numbers of the passages fall into steps"
@@ -236,10 +236,10 @@ def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: 
 
 def test_a_cursor_that_was_changed_is_refused(run: Run) -> None:
     say(run, *["red"] * 9)
-    cursor = finding.find(["red"], finding.Scope(), limit=3).cursor
+    cursor = finding.find(["red"], finding.SearchScope(), limit=3).cursor
     for wrong in ("x", cursor[:-1], "x" + cursor, cursor.replace(":", "")):
         with pytest.raises(finding.WrongCursor):
-            finding.find(["red"], finding.Scope(), wrong)
+            finding.find(["red"], finding.SearchScope(), wrong)
 
 
 def test_a_scope_narrows_by_kind_system_and_run(way: str, owner: User, run: Run) -> None:

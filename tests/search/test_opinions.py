@@ -13,8 +13,8 @@ from experiments.core import tagging, transcript
 from experiments.core.actors import Actor
 from experiments.core.search_index import words
 from experiments.models import Comment, ImportedOpinions, Observation, Review, ReviewQueue, Run, SearchText, Tag
-from experiments.models.review import State
-from experiments.models.search_text import Kind
+from experiments.models.review import ReviewState
+from experiments.models.search_text import TextKind
 from experiments.reviews import actions
 from experiments.search import finding
 from tests.conftest import member
@@ -44,7 +44,7 @@ def second(db: None) -> User:
 
 
 def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:
-    page = finding.find(words.read(typed).terms, finding.Scope(), viewer=viewer)
+    page = finding.find(words.read(typed).terms, finding.SearchScope(), viewer=viewer)
     rows = SearchText.objects.in_bulk(page.keys)
     return [(rows[key].kind, rows[key].text) for key in page.keys]
 
@@ -111,7 +111,7 @@ def test_of_a_comment_the_newest_wording_is_found_and_nothing_once_deleted(owner
     assert (found(owner, "pangolin"), found(owner, "aardvark")) == ([], [("comment", "an aardvark")])
     as_owner.post(f"/comments/{said.pk}/delete/", headers={"HX-Request": "true"})
     assert found(owner, "aardvark") == []
-    assert not SearchText.objects.filter(kind=Kind.COMMENT).exists(), "its words are kept nowhere"
+    assert not SearchText.objects.filter(kind=TextKind.COMMENT).exists(), "its words are kept nowhere"
 
 
 def test_reviews_and_final_verdicts_lead_to_their_item(way: None, owner: User, first: User, as_owner: Client) -> None:
@@ -165,7 +165,7 @@ def test_a_draft_and_why_an_item_was_declined_are_found_by_nobody(owner: User, f
     review.note = "my secret pangolin"
     review.save()
     assert found(first, "pangolin") == found(owner, "pangolin") == []
-    review.state, review.reason = State.DECLINED, "I asked for pangolins"
+    review.state, review.reason = ReviewState.DECLINED, "I asked for pangolins"
     review.save()
     assert found(owner, "pangolin") == []
 

@@ -31,7 +31,7 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from tests.support import builders
 from tests.support.builders import make_run
 from workers.record.replies import Hypothesis
@@ -92,7 +92,7 @@ def told_run(owner: User) -> Run:
     return run
 
 
-def token(user: User, scope: Scope = Scope.WRITE) -> dict[str, str]:
+def token(user: User, scope: TokenScope = TokenScope.WRITE) -> dict[str, str]:
     """The header that a script of this person sends."""
     return {"Authorization": f"Bearer {ApiToken.issue(user, 'tests', scope)[1]}"}
 
@@ -100,7 +100,7 @@ def token(user: User, scope: Scope = Scope.WRITE) -> dict[str, str]:
 class Script:
     """Somebody who asks the API with a token."""
 
-    def __init__(self, user: User, scope: Scope = Scope.WRITE) -> None:
+    def __init__(self, user: User, scope: TokenScope = TokenScope.WRITE) -> None:
         self.client, self.headers = Client(), token(user, scope)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:

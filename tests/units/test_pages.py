@@ -20,7 +20,7 @@ from experiments.units.addresses import decoded, encoded
 from experiments.units.distribution import distribution
 from experiments.units.evidence import content, holds
 from experiments.units.pages import LABELS, RUNS
-from experiments.units.states import State, counted, states
+from experiments.units.states import UnitState, counted, states
 from tests.runs.test_asking_pages import waiting_in
 from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen, stored
@@ -140,7 +140,7 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Visi
     LayerIndex.objects.create(layer=layer, dataset=other, dead=[5])
     known = states(resnet, [layer], Names(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
-    assert counted([layer], known) == {**dict.fromkeys(State, 1), State.NEW: 2043}
+    assert counted([layer], known) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
 
 
 def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resnet: VisionModelRow) -> None:

@@ -34,7 +34,7 @@ from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import Refused
 from experiments.models import Export, Import, Job, Run
-from experiments.models.exchange import NOUNS, Format, ImportKind, What
+from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
 from experiments.models.job import MOVING, JobStatus
 from workers import registry
 from workers.errors import ToolMisuse
@@ -61,17 +61,17 @@ def write_export(job: Job, progress: Progress) -> str:
     Export.objects.filter(pk=export.pk).update(count=count, size=size)
     if not Export.objects.filter(pk=export.pk).exists():  # deleted meanwhile
         export.path.unlink(missing_ok=True)
-    return f"{count:,} {NOUNS[What(export.what)]}{'' if count == 1 else 's'}"
+    return f"{count:,} {NOUNS[ExportSubject(export.what)]}{'' if count == 1 else 's'}"
 
 
 def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write what the export asks for. Returns how many runs or rows it is."""
     viewer = export.job.asked_by
-    chosen = export_query.chosen(What(export.what), export.query, viewer)
-    if export.what == What.BUNDLE:
+    chosen = export_query.chosen(ExportSubject(export.what), export.query, viewer)
+    if export.what == ExportSubject.BUNDLE:
         return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
     review_tables.note_shown(chosen, viewer)
-    table = tables.TABLES[What(export.what)]
+    table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
 

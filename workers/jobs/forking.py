@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.core import transcript
-from experiments.core.transcript import Step
+from experiments.core.transcript import ImportedEvent
 from experiments.models import Run
 from workers.errors import LeaseLost, RequestError
 from workers.jobs.run_log import DatabaseRunLog
@@ -41,7 +41,7 @@ def begin(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
     run_log.begun()
 
 
-def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
+def steps(run: Run, parent: Run, first: Started) -> Iterator[ImportedEvent]:
     """The events of the beginning, in order."""
     plan, number = run.fork_plan, run.fork_round or 0
     yield step("started", first)
@@ -52,11 +52,11 @@ def steps(run: Run, parent: Run, first: Started) -> Iterator[Step]:
         yield step("note", Note(number, who, text))
 
 
-def step(kind: str, payload: Payload) -> Step:
-    return Step(kind, payload, timezone.now())
+def step(kind: str, payload: Payload) -> ImportedEvent:
+    return ImportedEvent(kind, payload, timezone.now())
 
 
-def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
+def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
     """The parent's events up to number `upto`; the last of the fork so far has the number `last`."""
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
@@ -66,7 +66,7 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[Step]:
         last += 1
         heard[event.seq] = last
         state = bytes(states.get(event.number, b"")) if event.kind == "result" else b""
-        yield Step(event.kind, copied(event.content, heard), timezone.now(), state)
+        yield ImportedEvent(event.kind, copied(event.content, heard), timezone.now(), state)
 
 
 def copied(payload: Payload, numbers: dict[int, int]) -> Payload:

@@ -59,7 +59,7 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))
     if backbone is None:
         return False
-    return play_round(run_log, backbone, Runner(run, run_log, images, backbone), images.load)
+    return play_round(run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load)
 
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
@@ -108,7 +108,7 @@ def first_event(run: Run) -> Started:
     )
 
 
-class Runner:
+class SandboxRunner:
     """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
 
     def __init__(self, run: Run, run_log: DatabaseRunLog, images: ImagesInDatabase, backbone: Backbone) -> None:

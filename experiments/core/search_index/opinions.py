@@ -13,8 +13,8 @@ from django.db.models import QuerySet
 
 from experiments.core.search_index.texts import in_pieces, write
 from experiments.models import Adjudication, Comment, Experiment, ImportedOpinions, Observation, Review, Run, SearchText
-from experiments.models.review import State
-from experiments.models.search_text import Kind
+from experiments.models.review import ReviewState
+from experiments.models.search_text import TextKind
 
 Opinion = Comment | Review | Adjudication
 Tagged = Run | Experiment | Observation
@@ -36,7 +36,7 @@ def keep_brought(brought: ImportedOpinions) -> None:
 
 def keep_tags(row: Tagged) -> None:
     """Have the tags found that a run, all experiments of a run, or an image has."""
-    tags = SearchText.objects.filter(kind=Kind.TAG, run=run_of(row))
+    tags = SearchText.objects.filter(kind=TextKind.TAG, run=run_of(row))
     if isinstance(row, Run):
         replace(tags.filter(seq=0), of_run_tags(row))
     elif isinstance(row, Experiment):
@@ -47,7 +47,7 @@ def keep_tags(row: Tagged) -> None:
 
 def keep_tags_within(run: Run) -> None:
     """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
-    tags = SearchText.objects.filter(kind=Kind.TAG, run=run.pk, seq__gt=0)
+    tags = SearchText.objects.filter(kind=TextKind.TAG, run=run.pk, seq__gt=0)
     replace(tags, [*of_experiment_tags(run), *of_tags_of_images(run)])
 
 
@@ -65,10 +65,10 @@ def held(opinion: Opinion) -> QuerySet[SearchText]:
     return SearchText.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
 
 
-def kind_of(opinion: Opinion) -> Kind:
+def kind_of(opinion: Opinion) -> TextKind:
     if isinstance(opinion, Comment):
-        return Kind.COMMENT
-    return Kind.REVIEW if isinstance(opinion, Review) else Kind.FINAL
+        return TextKind.COMMENT
+    return TextKind.REVIEW if isinstance(opinion, Review) else TextKind.FINAL
 
 
 def of(opinion: Opinion) -> list[SearchText]:
@@ -83,38 +83,38 @@ def of(opinion: Opinion) -> list[SearchText]:
 def of_comment(comment: Any) -> list[SearchText]:
     """None of one that was deleted: its text is empty."""
     thread = comment.thread
-    texts = [(Kind.COMMENT, comment.pk, comment.text)]
+    texts = [(TextKind.COMMENT, comment.pk, comment.text)]
     return in_pieces(thread.run, texts, seq=thread.seq or 0, time=comment.edited or comment.created)
 
 
 def of_review(review: Any) -> list[SearchText]:
     """None of a draft, which is its writer's alone, and none of why an item was declined."""
-    if review.state != State.SUBMITTED:
+    if review.state != ReviewState.SUBMITTED:
         return []
-    texts = [(Kind.REVIEW, review.pk, text) for text in (review.corrected_label, review.note)]
+    texts = [(TextKind.REVIEW, review.pk, text) for text in (review.corrected_label, review.note)]
     return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
 
 
 def of_final(final: Any) -> list[SearchText]:
-    texts = [(Kind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
+    texts = [(TextKind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
     return in_pieces(final.item.run, texts, time=final.created)
 
 
-BROUGHT = (Kind.COMMENT, Kind.REVIEW, Kind.FINAL)
+BROUGHT = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
 
 
 def of_brought(brought: Any) -> list[SearchText]:
     """What stands in the file, without anchors: there are no rows for it."""
-    texts = [(Kind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
+    texts = [(TextKind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
     for each in brought.reviews:
-        texts += [(Kind.REVIEW, None, each["corrected_label"]), (Kind.REVIEW, None, each["note"])]
+        texts += [(TextKind.REVIEW, None, each["corrected_label"]), (TextKind.REVIEW, None, each["note"])]
     for each in brought.finals:
-        texts += [(Kind.FINAL, None, each["corrected_label"]), (Kind.FINAL, None, each["reason"])]
+        texts += [(TextKind.FINAL, None, each["corrected_label"]), (TextKind.FINAL, None, each["reason"])]
     return in_pieces(brought.run, texts)
 
 
 def of_run_tags(run: Any) -> list[SearchText]:
-    return in_pieces(run, [(Kind.TAG, None, tag.name) for tag in run.tags.all()])
+    return in_pieces(run, [(TextKind.TAG, None, tag.name) for tag in run.tags.all()])
 
 
 def of_experiment_tags(run: Any) -> list[SearchText]:
@@ -124,12 +124,12 @@ def of_experiment_tags(run: Any) -> list[SearchText]:
         passage
         for row in rows
         for tag in row.tags.all()
-        for passage in in_pieces(run, [(Kind.TAG, None, tag.name)], seq=row.seq)
+        for passage in in_pieces(run, [(TextKind.TAG, None, tag.name)], seq=row.seq)
     ]
 
 
 def of_image_tags(row: Any) -> list[SearchText]:
-    return in_pieces(row.run, [(Kind.TAG, row.pk, tag.name) for tag in row.tags.all()], seq=row.experiment.seq)
+    return in_pieces(row.run, [(TextKind.TAG, row.pk, tag.name) for tag in row.tags.all()], seq=row.experiment.seq)
 
 
 def of_tags_of_images(run: Any) -> list[SearchText]:
@@ -140,5 +140,5 @@ def of_tags_of_images(run: Any) -> list[SearchText]:
         passage
         for row in rows
         for tag in row.tags.all()
-        for passage in in_pieces(run, [(Kind.TAG, row.pk, tag.name)], seq=seqs[row.experiment_id])
+        for passage in in_pieces(run, [(TextKind.TAG, row.pk, tag.name)], seq=seqs[row.experiment_id])
     ]

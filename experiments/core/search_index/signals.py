@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from experiments.core.search_index import opinions
 from experiments.core.search_index.texts import keep_questions
 from experiments.models import Adjudication, Comment, ImportedOpinions, Review, Run, SearchText, Tag
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 
 OPINIONS = [Comment, Review, Adjudication]
 CHANGES = frozenset({"post_add", "post_remove", "post_clear"})
@@ -55,4 +55,4 @@ def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set
 
 @receiver(post_delete, sender=Tag)
 def forget_tag(instance: Tag, **_: Any) -> None:
-    SearchText.objects.filter(kind=Kind.TAG, text=instance.name).delete()
+    SearchText.objects.filter(kind=TextKind.TAG, text=instance.name).delete()

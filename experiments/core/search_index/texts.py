@@ -10,7 +10,7 @@ from experiments.core.search_index.normalize import normalize
 from experiments.core.search_index.words import LONGEST
 from experiments.models import Event, Label, Observation, Run, RunSummary, SearchText, Unit
 from experiments.models.insertion import Prepared
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Note, Payload, Replied
 from workers.record.replies import Conclusion
 
@@ -20,7 +20,7 @@ Text = tuple[str, int | None, str]
 PIECE = 2_000
 """Characters of a passage; longer texts become several."""
 AT_ONCE = 500
-CONCLUDED = frozenset({Kind.DESCRIPTION, Kind.LABEL})
+CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 
 
 class Passages(Protocol):
@@ -46,7 +46,7 @@ class Written:
         self.run = run
 
     def said(self) -> set[str]:
-        return set(SearchText.objects.filter(run=self.run, kind=Kind.HYPOTHESIS).values_list("text", flat=True))
+        return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
         return titles(Observation, self.run, number)
@@ -89,7 +89,7 @@ def keep_label(label: Label, units: Iterable[Unit]) -> None:
 
 
 def question(run: Run) -> SearchText:
-    return passage_of(run, (Kind.QUESTION, None, run.question), time=run.created)
+    return passage_of(run, (TextKind.QUESTION, None, run.question), time=run.created)
 
 
 def summary(run: Run) -> str:
@@ -103,39 +103,39 @@ def summary(run: Run) -> str:
 
 def label_of(label: Label, unit: Unit) -> SearchText:
     system = Run(model=unit.layer.model.name, layer=unit.layer.name, unit=unit.number)
-    return passage_of(system, (Kind.LABEL, label.pk, label.text))
+    return passage_of(system, (TextKind.LABEL, label.pk, label.text))
 
 
 def texts_of(content: Payload) -> Iterator[Text]:
     """The texts of an event that can be searched, but for the titles of its images."""
     match content:
         case Replied():
-            yield Kind.REPLY, content.round, content.prose
-            yield from ((Kind.HYPOTHESIS, content.round, each.text) for each in content.hypotheses)
+            yield TextKind.REPLY, content.round, content.prose
+            yield from ((TextKind.HYPOTHESIS, content.round, each.text) for each in content.hypotheses)
         case ExperimentStarted():
-            yield Kind.CODE, content.number, content.code
+            yield TextKind.CODE, content.number, content.code
         case ExperimentEnded():
             said = [content.output, content.error, *(entry.text for entry in content.entries)]
-            yield from ((Kind.OUTPUT, content.number, text) for text in said)
+            yield from ((TextKind.OUTPUT, content.number, text) for text in said)
         case Note():
-            yield Kind.NOTE, content.round, content.text
+            yield TextKind.NOTE, content.round, content.text
         case Ended():
             yield from conclusion_texts(content.conclusion)
 
 
 def conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
     parts = (conclusion.description, conclusion.bias, conclusion.reasoning)
-    yield from ((Kind.DESCRIPTION, None, part) for part in parts)
-    yield from ((Kind.LABEL, None, label) for label in conclusion.labels)
+    yield from ((TextKind.DESCRIPTION, None, part) for part in parts)
+    yield from ((TextKind.LABEL, None, label) for label in conclusion.labels)
 
 
 def without_repeats(texts: Iterable[Text], said: set[str]) -> list[Text]:
     """Those that are no hypothesis said before; what is new is added to `said`."""
     fresh = []
     for text in texts:
-        if text[0] != Kind.HYPOTHESIS or text[2] not in said:
+        if text[0] != TextKind.HYPOTHESIS or text[2] not in said:
             fresh.append(text)
-        if text[0] == Kind.HYPOTHESIS:
+        if text[0] == TextKind.HYPOTHESIS:
             said.add(text[2])
     return fresh
 
@@ -144,7 +144,7 @@ def titles(observations: type[Observation], run: Run, number: int) -> list[Text]
     """The titles of an experiment's images, with what these were made from where that says more."""
     rows = observations.objects.filter(experiment__run=run, experiment__number=number).order_by("position")
     return [
-        (Kind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in rows.values_list("pk", "title", "prompt")
+        (TextKind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in rows.values_list("pk", "title", "prompt")
     ]
 
 
@@ -188,7 +188,7 @@ class Ready:
 
     def __init__(self, rows: Sequence[SearchText]) -> None:
         self.rows = Prepared(SearchText, rows, ["run_id", "anchor"])
-        self.anchors = [(row.kind == Kind.TITLE, row.anchor) for row in rows]
+        self.anchors = [(row.kind == TextKind.TITLE, row.anchor) for row in rows]
         self.texts = [row.normalized for row in rows]
         self.hints = backend.hints(self.texts)
 

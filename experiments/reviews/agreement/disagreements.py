@@ -13,11 +13,11 @@ from typing import Any
 from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
 
 from experiments.models import Review, ReviewItem
-from experiments.models.review import Verdict
+from experiments.models.review import ReviewVerdict
 from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
 
-ORDER = (Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT)
+ORDER = (ReviewVerdict.ACCEPT, ReviewVerdict.REVISE, ReviewVerdict.REJECT)
 """Verdicts by how far they are from each other."""
 APART = 2
 """Scores that differ so much disagree."""

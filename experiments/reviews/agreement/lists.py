@@ -17,7 +17,7 @@ from experiments.core.access import role_of
 from experiments.core.display_name import person
 from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import State
+from experiments.models.review import ReviewState
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
@@ -26,16 +26,16 @@ def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     sees_all = role_of(user) == Role.ADMIN and not may_review
     unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
     rows = unblinded if sees_all else blindness.visible(user)
-    return rows.filter(item__queue=queue, state=State.SUBMITTED)
+    return rows.filter(item__queue=queue, state=ReviewState.SUBMITTED)
 
 
 def left_out(user: User, queue: ReviewQueue) -> int:
     """Opinions that are submitted and not counted for this person, since they may still review what they are of."""
-    return Review.objects.filter(item__queue=queue, state=State.SUBMITTED).count() - reviews(user, queue).count()
+    return Review.objects.filter(item__queue=queue, state=ReviewState.SUBMITTED).count() - reviews(user, queue).count()
 
 
 @dataclass(frozen=True)
-class Measure:
+class AgreementRow:
     """One measure of agreement. `one` and `other` are the reviewers it is of; empty where it is of all."""
 
     queue: ReviewQueue
@@ -50,7 +50,7 @@ class Measure:
     why: str
 
 
-def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:
+def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
     """Of each line: alpha and Fleiss' kappa of all reviewers, Cohen's kappa of each two."""
     from experiments.reviews.agreement import measures
     from experiments.reviews.agreement.ratings import ratings
@@ -64,4 +64,4 @@ def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[Measure]:
             kappa = measures.cohen_kappa(line, one, other)
             found.append(("cohen_kappa", person(people[one]), person(people[other]), kappa))
         for measure, one_name, other_name, of in found:
-            yield Measure(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)
+            yield AgreementRow(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)

@@ -12,13 +12,13 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from experiments.models import Review
-from experiments.models.review import Verdict
+from experiments.models.review import ReviewVerdict
 from experiments.reviews import rubric
 
 Level = Literal["nominal", "ordinal"]
 Numbers = NDArray[np.float64]
 VERDICT = "verdict"
-VERDICTS = [Verdict.ACCEPT, Verdict.REVISE, Verdict.REJECT]
+VERDICTS = [ReviewVerdict.ACCEPT, ReviewVerdict.REVISE, ReviewVerdict.REJECT]
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
 def number(name: str, value: str | int | None) -> float:
     """A rating as a number; NaN for none."""
     if name == VERDICT:
-        return float(VERDICTS.index(Verdict(str(value)))) if value else float("nan")
+        return float(VERDICTS.index(ReviewVerdict(str(value)))) if value else float("nan")
     return float("nan") if value is None else float(value)

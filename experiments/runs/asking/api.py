@@ -16,7 +16,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
 from experiments.models import Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.api import RunOut, read, router
@@ -27,7 +27,7 @@ from workers.record.limits import QUESTION_CHARS, USUAL
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
 
-class Limits(Body):
+class RunLimitsIn(Body):
     """What a run may use; null for no limit."""
 
     rounds: int | None = int(USUAL["rounds"])
@@ -53,7 +53,7 @@ class RunIn(Body):
     toolset: Text = forms.COMMAND_DEFAULTS["toolset"]
     backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
     backbone_model: Text = ""
-    limits: Limits = Limits()
+    limits: RunLimitsIn = RunLimitsIn()
     seed: int = Field(0, ge=0, le=2**31 - 1)
     unpriced: bool = Field(
         False, description="run though no price of the model is known: the limit of the cost is then left out"
@@ -63,7 +63,7 @@ class RunIn(Body):
 @router.post("/runs", response={201: RunOut}, summary="Ask: create a run")
 def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
-    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
     return made(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 
@@ -85,6 +85,6 @@ def made(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) 
 @router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")
 def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new run with the query of this one, checked anew."""
-    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     return made(request, response, lambda: actions.ask_again(Actor.behind(request, owner), run))

@@ -19,7 +19,7 @@ router = Router(tags=["Runs"])
 Round = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-class Wanted(Schema):
+class ComparisonQuery(Schema):
     """Which runs, against which, from which round on."""
 
     run: list[RowNumber] = Field(min_length=FEWEST, max_length=MOST, description="two to six of them")
@@ -44,7 +44,7 @@ class ComparedImageOut(Schema):
     activation: float
 
 
-class ComparedTurnOut(Schema):
+class ComparedRoundOut(Schema):
     """What one run did in a round."""
 
     run: int
@@ -58,7 +58,7 @@ class ComparedTurnOut(Schema):
 class RoundOut(Schema):
     number: int
     same: list[str] = Field(description="what all runs have alike")
-    turns: list[ComparedTurnOut]
+    turns: list[ComparedRoundOut]
 
 
 class ComparisonOut(Schema):
@@ -70,7 +70,7 @@ class ComparisonOut(Schema):
 
 
 @router.get("/comparisons", response=ComparisonOut, summary="Compare runs")
-def compare_runs(request: HttpRequest, wanted: Query[Wanted]) -> ComparisonOut:
+def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> ComparisonOut:
     """What was asked and what came of it line by line, and eight rounds."""
     user = allow(request)
     runs = chosen(wanted.run)
@@ -100,7 +100,7 @@ def chosen(numbers: list[int]) -> list[Run]:
     return [rows[number] for number in numbers]
 
 
-def line_out(line: comparison.Line) -> LineOut:
+def line_out(line: comparison.ComparisonLine) -> LineOut:
     cells = [
         CellOut(run=cell.run.pk, text=cell.text or in_words(cell.value), difference=cell.difference)
         for cell in line.cells
@@ -121,8 +121,8 @@ def round_out(found: comparison.Round) -> RoundOut:
     )
 
 
-def turn_out(turn: comparison.Turn) -> ComparedTurnOut:
-    return ComparedTurnOut(
+def turn_out(turn: comparison.ComparedRound) -> ComparedRoundOut:
+    return ComparedRoundOut(
         run=turn.run.pk,
         headline=turn.headline,
         hypotheses=[each.text for each in turn.hypotheses],

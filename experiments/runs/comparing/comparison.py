@@ -34,7 +34,7 @@ ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparisonCell:
     """What a line says of one run; `difference` is how far its figure lies from the baseline's, with the sign."""
 
     run: Run
@@ -44,12 +44,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonLine:
     """`kind` is how the cells are drawn."""
 
     name: str
     kind: str
-    cells: Sequence[Cell]
+    cells: Sequence[ComparisonCell]
 
     @property
     def same(self) -> bool:
@@ -84,25 +84,25 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 )
 
 
-def facts(runs: Sequence[Run], viewer: User | None) -> list[Line]:
+def facts(runs: Sequence[Run], viewer: User | None) -> list[ComparisonLine]:
     """Lines of words; the last says what reviewers made of the runs, as far as the viewer may see it."""
-    lines = [Line(name, kind, [Cell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
+    lines = [ComparisonLine(name, kind, [ComparisonCell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
     names = Names(viewer)
-    lines.insert(SYSTEM, Line("System", "system", [Cell(run, names.of(run)) for run in runs]))
+    lines.insert(SYSTEM, ComparisonLine("System", "system", [ComparisonCell(run, names.of(run)) for run in runs]))
     seen = verdicts.of(runs, viewer)
-    said = [Cell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
-    return [*lines, Line("Verdict", "text", said)]
+    said = [ComparisonCell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
+    return [*lines, ComparisonLine("Verdict", "text", said)]
 
 
-def figures(runs: Sequence[Run], base: Run) -> list[Line]:
+def figures(runs: Sequence[Run], base: Run) -> list[ComparisonLine]:
     """Lines of figures, each with its difference from the baseline's."""
     unknown = {"Cost": dollars(None)}
     return [
-        Line(
+        ComparisonLine(
             name,
             "figure",
             [
-                Cell(
+                ComparisonCell(
                     run,
                     read(run),
                     unknown.get(name, "") if (value := read(run)) is None else write(value),
@@ -133,7 +133,7 @@ def difference(value: float | None, base: float | None, write: Callable[[float],
 
 
 @dataclass(frozen=True)
-class Turn:
+class ComparedRound:
     """What one run did in a round; it may not have come so far."""
 
     run: Run
@@ -177,7 +177,7 @@ class Part:
 
     name: str
     kind: str
-    turns: Sequence[Turn]
+    turns: Sequence[ComparedRound]
 
     @property
     def values(self) -> list[Any]:
@@ -205,7 +205,7 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
     found = []
     for number in range(first, last + 1):
         turns = [
-            Turn(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
+            ComparedRound(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
             for run in runs
         ]
         parts = [Part(name, kind, turns) for kind, name in PARTS.items()]

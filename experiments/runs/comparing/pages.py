@@ -34,7 +34,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Column:
+class ComparedRun:
     """A run, and the numbers of those that are left when it is taken out."""
 
     run: Run
@@ -60,7 +60,9 @@ def page(request: HttpRequest) -> HttpResponse:
     numbers = [run.pk for run in found.runs]
     context |= {
         "only": only,
-        "columns": [Column(run, run == found.base, [key for key in numbers if key != run.pk]) for run in found.runs],
+        "columns": [
+            ComparedRun(run, run == found.base, [key for key in numbers if key != run.pk]) for run in found.runs
+        ],
         "units": len({run.system for run in found.runs}),
         "moving": [run for run in found.runs if not run.has_ended],
         **facts(found.runs, found.base, user, only),

@@ -39,7 +39,7 @@ ADDRESS = re.compile(r"/api/v1/runs/\d{1,19}/events(?P<stream>/stream)?")
 
 
 @dataclass(frozen=True)
-class Answer:
+class _Response:
     """What Django answered."""
 
     start: Said
@@ -101,7 +101,7 @@ class Client:
     async def piece(self, body: bytes) -> None:
         await self.send({"type": "http.response.body", "body": body or STILL_HERE, "more_body": True})
 
-    async def ask(self, scope: Message) -> Answer:
+    async def ask(self, scope: Message) -> _Response:
         """What Django answers at this moment. It finishes what it has begun even where we are told to stop: its threads
         need this loop to end."""
         heard: list[Said] = []
@@ -114,7 +114,7 @@ class Client:
             heard.append(message)
 
         await asyncio.shield(asyncio.ensure_future(self.app(scope, receive, send)))
-        return Answer(heard[0], b"".join(message.get("body", b"") for message in heard[1:]))
+        return _Response(heard[0], b"".join(message.get("body", b"") for message in heard[1:]))
 
 
 class Bell:

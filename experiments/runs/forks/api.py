@@ -11,11 +11,11 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.core.actors import Actor
 from experiments.models import Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
-from experiments.runs.asking.api import Limits, Text, made
+from experiments.runs.asking.api import RunLimitsIn, Text, made
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering.actions import MOST_CHARS
@@ -34,13 +34,13 @@ class ForkIn(Body):
     backbone_model: Text = ""
     seed: int | None = Field(None, ge=0, le=2**31 - 1)
     unpriced: bool = Field(False, description="as of a new run")
-    limits: Limits | None = Field(None, description="as of a new run; the rounds that are copied count")
+    limits: RunLimitsIn | None = Field(None, description="as of a new run; the rounds that are copied count")
 
 
 @router.post("/runs/{pk}/forks", response={201: RunOut}, summary="Fork a run after a round")
 def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
-    owner = allow(request, Role.RESEARCHER, Scope.RUN)
+    owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
     form = ForkForm(source, lineage.find_fork_point(source, wanted.round), given(wanted))
     return made(request, response, lambda: actions.ask(Actor.behind(request, owner), form))

@@ -17,7 +17,7 @@ from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
 from experiments.core.errors import InvalidFields, InvalidInput, OutOfDate, StateConflict
 from experiments.models import Backbone, HumanReply, Run
-from experiments.models.human_reply import What
+from experiments.models.human_reply import ReplyPurpose
 from experiments.runs.human import drafts
 from experiments.runs.human.drafts import Values
 from workers import registry
@@ -68,7 +68,7 @@ def send_reply(actor: Actor, draft: HumanReply) -> None:
     if draft.round != run.rounds + 1 or not transcript.awaits_reply(run):
         raise StateConflict(f"{_why_not_due(run)} Your draft is kept.")
     problems = written.find_problems(draft.values, run.task)
-    if not problems and draft.what == What.EXPERIMENT and drafts.is_final_answer(run):
+    if not problems and draft.what == ReplyPurpose.EXPERIMENT and drafts.is_final_answer(run):
         problems = {"what": "A limit is reached: no program is run any more, so this is the last word: conclude."}
     if problems:
         raise InvalidFields(ANOTHER_LOOK, {name: [words] for name, words in problems.items()})
@@ -102,7 +102,9 @@ def find_under_way(run: Run) -> HumanReply | None:
     """The reply whose program waits for a worker or runs at this moment."""
     if run.has_ended or run.status not in ACTIVE:
         return None
-    rows = run.human_replies.filter(what=What.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1))
+    rows = run.human_replies.filter(
+        what=ReplyPurpose.EXPERIMENT, sent__isnull=False, round__in=(run.rounds, run.rounds + 1)
+    )
     reply = rows.select_related("author").order_by("-round").first()
     done = run.experiments.filter(round=run.rounds).exclude(status="running").exists()
     return None if reply is None or (reply.round == run.rounds and done) else reply

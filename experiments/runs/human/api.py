@@ -17,7 +17,7 @@ from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import InvalidInput
 from experiments.models import HumanReply, Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.human import actions, drafts
@@ -101,7 +101,7 @@ def read_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 @router.put("/runs/{pk}/reply", response=ReplyOut, summary="Save your draft of the next round")
 def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
     """Needs the ETag of the draft in If-Match, so that what you wrote elsewhere is not lost."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     values: dict[str, Any] = transcript.storable(wanted.model_dump() | {"labels": "\n".join(wanted.labels)})
     if len({each.number for each in wanted.hypotheses}) < len(wanted.hypotheses):
         raise InvalidInput("Each needs a number of its own.", "hypotheses")
@@ -115,7 +115,7 @@ def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
 @router.post("/runs/{pk}/reply/send", response=ReplyOut, summary="Send your draft: it becomes the reply")
 def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
     """The draft as it is saved. Needs its ETag in If-Match. 409 if somebody else was first; the draft is kept."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
@@ -129,7 +129,7 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 @router.post("/runs/{pk}/reply/stop", response=RunOut, summary="Stop the program that a person sent")
 def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     """Whoever sent it; the run goes on, with what it had logged. 409 if none runs."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop_program(Actor.of(request), find(Run.objects.all(), pk=pk))
     return read(pk, user)
 
@@ -137,7 +137,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandoverIn) -> RunOut:
     """To a person (`person`), or to an agent, with a note. From the next reply on they write."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     actions.hand_over(Actor.of(request), run.pk, wanted.backbone, wanted.backbone_model, wanted.note)
     return read(pk, user)

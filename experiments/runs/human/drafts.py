@@ -11,7 +11,7 @@ from django.http import QueryDict
 from experiments.core import transcript
 from experiments.core.params import parse_number
 from experiments.models import HumanReply, Run
-from experiments.models.human_reply import What
+from experiments.models.human_reply import ReplyPurpose
 
 TEXTS = {
     "prose": 20_000,
@@ -33,7 +33,7 @@ def read_form(data: QueryDict) -> Values:
     """The fields of the editor's form; what makes no sense is what an untouched form holds."""
     texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
     what = data.get("what", "")
-    values: Values = {"what": what if what in What.values else What.EXPERIMENT.value, **texts}
+    values: Values = {"what": what if what in ReplyPurpose.values else ReplyPurpose.EXPERIMENT.value, **texts}
     rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "status", "reason")]
     values["hypotheses"] = _number([row for row in zip(*rows, strict=False) if row[1].strip()])
     found: Values = transcript.storable(values)

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from experiments.display.plots import Plot
-from experiments.display.rounds import Step, steps
+from experiments.display.rounds import RoundRange, steps
 from experiments.display.window import number
 from experiments.models import Observation, Run
 from workers.record.figures import figure
@@ -22,7 +22,7 @@ MOST = 1_200
 
 
 @dataclass(frozen=True)
-class Group:
+class OriginCount:
     """The images of one origin in one round, as the database counts them."""
 
     round: int
@@ -35,10 +35,10 @@ class Group:
 
 
 @dataclass
-class Row:
+class ActivationRow:
     """One step: a row of the table, a column of the plot. `best` is that of the agent's own images so far."""
 
-    step: Step
+    step: RoundRange
     counts: dict[str, int] = field(default_factory=dict)
     total: float = 0.0
     strongest: float = -math.inf
@@ -81,7 +81,9 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def draw(run: Run, chosen: QuerySet[Observation], groups: Sequence[Group], rows: Sequence[Row], count: int) -> Plot:
+def draw(
+    run: Run, chosen: QuerySet[Observation], groups: Sequence[OriginCount], rows: Sequence[ActivationRow], count: int
+) -> Plot:
     """The images over rounds, the best of the agent's own so far, the mean of the exemplars."""
     ends = [value for group in groups for value in (group.low, group.high)]
     if run.threshold is not None:
@@ -119,11 +121,13 @@ def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int
         )
 
 
-def add_marks(plot: Plot, groups: Sequence[Group], rows: Sequence[Row], column: Mapping[int, int]) -> None:
+def add_marks(
+    plot: Plot, groups: Sequence[OriginCount], rows: Sequence[ActivationRow], column: Mapping[int, int]
+) -> None:
     """A mark for each origin in each step, side by side, which leads to a plot of its rounds alone."""
     present = [origin for origin, _ in Origin.choices() if any(group.origin == origin for group in groups)]
 
-    def key(group: Group) -> tuple[int, str]:
+    def key(group: OriginCount) -> tuple[int, str]:
         return column[group.round], group.origin
 
     for (place, origin), some in groupby(sorted(groups, key=key), key=key):
@@ -134,21 +138,21 @@ def add_marks(plot: Plot, groups: Sequence[Group], rows: Sequence[Row], column: 
         plot.add_mark(middle, low, high, origin, words, f"?tab=activations&from={step.first}&to={step.last}")
 
 
-def counted(chosen: QuerySet[Observation], threshold: float | None) -> list[Group]:
+def counted(chosen: QuerySet[Observation], threshold: float | None) -> list[OriginCount]:
     """By round and origin; `reached` counts those at the threshold or above."""
     over = Q(activation__gte=threshold) if threshold is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)
     )
-    return [Group(*each) for each in figures.order_by("experiment__round", "origin")]
+    return [OriginCount(*each) for each in figures.order_by("experiment__round", "origin")]
 
 
-def table(groups: Sequence[Group], best: float | None) -> list[Row]:
+def table(groups: Sequence[OriginCount], best: float | None) -> list[ActivationRow]:
     """A row for each step, in order. `best` is what the agent's own images had reached before."""
     step_of = steps(group.round for group in groups)
-    rows: dict[Step, Row] = {}
+    rows: dict[RoundRange, ActivationRow] = {}
     for group in groups:
-        row = rows.setdefault(step_of[group.round], Row(step_of[group.round]))
+        row = rows.setdefault(step_of[group.round], ActivationRow(step_of[group.round]))
         row.counts[group.origin] = row.counts.get(group.origin, 0) + group.count
         row.total += group.total
         row.reached += group.reached

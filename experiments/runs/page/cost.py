@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.display.number_format import clock, compact, dollars, took
 from experiments.display.plots import HALF, Plot
-from experiments.display.rounds import Step, steps
+from experiments.display.rounds import RoundRange, steps
 from experiments.models import Run
 
 Taken = Sequence[float]
@@ -17,7 +17,7 @@ Taken = Sequence[float]
 
 
 @dataclass(frozen=True)
-class Measure:
+class Resource:
     """Something that a run takes, and the parts in which a page tells it; `first` is the place of the first of them."""
 
     name: str
@@ -31,9 +31,9 @@ class Measure:
 
 
 MEASURES = (
-    Measure("Tokens", "tokens", 0, ("read", "written", "descriptions"), compact),
-    Measure("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
-    Measure("Time", "seconds", 5, ("replies", "programs", "tools"), took),
+    Resource("Tokens", "tokens", 0, ("read", "written", "descriptions"), compact),
+    Resource("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
+    Resource("Time", "seconds", 5, ("replies", "programs", "tools"), took),
 )
 WITHOUT_REPLY = ("reminder", "blocked", "limit_reached", "cancelled")
 """Kinds of events that tell what a reply took which did not come about."""
@@ -55,10 +55,10 @@ class MeasureShown:
 
 
 @dataclass(frozen=True)
-class Row:
+class CostRow:
     """One step of the table: the parts of each measure, and all so far."""
 
-    step: Step
+    step: RoundRange
     cells: Sequence[str]
 
 
@@ -112,15 +112,15 @@ def amount(value: Any) -> float:
     return value if isinstance(value, int | float) else 0
 
 
-def together(taken: Mapping[int, Taken], step_of: Mapping[int, Step]) -> dict[Step, Taken]:
+def together(taken: Mapping[int, Taken], step_of: Mapping[int, RoundRange]) -> dict[RoundRange, Taken]:
     """What each step took."""
-    groups: dict[Step, list[Taken]] = {}
+    groups: dict[RoundRange, list[Taken]] = {}
     for number, step in step_of.items():
         groups.setdefault(step, []).append(taken[number])
     return {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
 
 
-def draw(measure: Measure, run: Run, sums: Mapping[Step, Taken]) -> MeasureShown:
+def draw(measure: Resource, run: Run, sums: Mapping[RoundRange, Taken]) -> MeasureShown:
     limit = run.limits.get(measure.limit)
     names = [str(step.first) for step in sums]
     each = [sum(measure.of(taken)) for taken in sums.values()]
@@ -141,7 +141,7 @@ def draw(measure: Measure, run: Run, sums: Mapping[Step, Taken]) -> MeasureShown
     return MeasureShown(measure.name, measure.parts, said, rounds, together, limit, near is not None)
 
 
-def plot(measure: Measure, names: Sequence[str], values: Sequence[float], label: str) -> Plot:
+def plot(measure: Resource, names: Sequence[str], values: Sequence[float], label: str) -> Plot:
     if measure.name != "Time":
         return Plot.of_columns(names, values, label, HALF, lambda value: measure.words(value) if value else "0")
     units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -149,7 +149,7 @@ def plot(measure: Measure, names: Sequence[str], values: Sequence[float], label:
     return Plot.of_columns(names, values, label, HALF, lambda value: f"{value / unit:g} {name}" if value else "0", unit)
 
 
-def add_bars(plot: Plot, place: int, step: Step, measure: Measure, taken: Taken) -> None:
+def add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
     """The parts of one step on top of each other."""
     reached = 0.0
     for part, value in enumerate(measure.of(taken)):
@@ -159,14 +159,14 @@ def add_bars(plot: Plot, place: int, step: Step, measure: Measure, taken: Taken)
         reached += value
 
 
-def table(used: Sequence[Measure], sums: Mapping[Step, Taken]) -> list[Row]:
+def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[CostRow]:
     """A row for each step: for each measure its parts, then all so far."""
-    rows: list[Row] = []
+    rows: list[CostRow] = []
     so_far = dict.fromkeys(used, 0.0)
     for step, taken in sums.items():
         cells: list[str] = []
         for measure in used:
             so_far[measure] += sum(measure.of(taken))
             cells += [*map(measure.words, measure.of(taken)), measure.words(so_far[measure])]
-        rows.append(Row(step, cells))
+        rows.append(CostRow(step, cells))
     return rows

@@ -31,21 +31,21 @@ EMPTY = frozenset(SAYING_NOTHING.split())
 
 
 @dataclass(frozen=True)
-class Turn:
+class StatusChange:
     """The agent's word on a hypothesis, and the experiments it had run since its list before."""
 
     told: Hypothesis
     experiments: Sequence[int]
 
 
-def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, Turn]:
+def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, StatusChange]:
     """By the hypothesis' own key, each with the experiments of the round before its word."""
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
     rounds = sorted(ran)
     before = {number: max((each for each in rounds if each < number), default=0) for number, _ in told}
-    return {each.pk: Turn(each, ran.get(before[number], [])) for number, each in told}
+    return {each.pk: StatusChange(each, ran.get(before[number], [])) for number, each in told}
 
 
 @dataclass(frozen=True)

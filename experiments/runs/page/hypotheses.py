@@ -23,7 +23,7 @@ ALIKE = 0.5
 
 
 @dataclass
-class Row:
+class HypothesisRow:
     """One hypothesis through the rounds, however it was worded."""
 
     told: dict[int, Hypothesis] = field(default_factory=dict)
@@ -53,13 +53,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Shown:
+class MatrixRow:
     """A row of the matrix with its cells, and what bears on it."""
 
-    row: Row
+    row: HypothesisRow
     cells: Sequence[tuple[int, Hypothesis | None]]
     dropped: bool
-    turns: Sequence[evidence.Turn]
+    turns: Sequence[evidence.StatusChange]
     images: evidence.Bearing
 
 
@@ -85,22 +85,22 @@ def by_round(run: Run) -> dict[int, list[Hypothesis]]:
     return {place: list(group) for place, group in groupby(rows, key=lambda each: each.round)}
 
 
-def traced(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Row]:
+def traced(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
     """The hypotheses, each followed through the rounds: by its words, else by its number if its words are alike."""
-    rows: list[Row] = []
-    by_words: dict[str, Row] = {}
-    by_number: dict[int, Row] = {}
+    rows: list[HypothesisRow] = []
+    by_words: dict[str, HypothesisRow] = {}
+    by_number: dict[int, HypothesisRow] = {}
     for place, told in lists.items():
         for each in told:
             row = by_words.get(plain(each.text)) or same(by_number.get(each.number), each, place)
             if row is None or place in row.told:
-                rows.append(row := Row())
+                rows.append(row := HypothesisRow())
             row.told[place] = each
             by_words[plain(each.text)] = by_number[each.number] = row
     return rows
 
 
-def same(row: Row | None, each: Hypothesis, place: int) -> Row | None:
+def same(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
     """The row that held this number before, if this is a new wording of it."""
     if row is None or place in row.told:
         return None
@@ -127,11 +127,11 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
     return found if last is None or last in found else [*found, last]
 
 
-def with_evidence(run: Run, rows: Sequence[Row], columns: Sequence[int], last: int) -> list[Shown]:
+def with_evidence(run: Run, rows: Sequence[HypothesisRow], columns: Sequence[int], last: int) -> list[MatrixRow]:
     turns = evidence.turns(run, [(turn.round, turn) for row in rows for turn in row.turns])
     images = evidence.images(run, [row.latest.text for row in rows])
     return [
-        Shown(
+        MatrixRow(
             row,
             [(column, row.told.get(column)) for column in columns],
             last not in row.told,
@@ -142,7 +142,7 @@ def with_evidence(run: Run, rows: Sequence[Row], columns: Sequence[int], last: i
     ]
 
 
-def counted(rows: Sequence[Row]) -> list[tuple[str, int]]:
+def counted(rows: Sequence[HypothesisRow]) -> list[tuple[str, int]]:
     """How many stand how, by the last word on each."""
     statuses = [row.latest.status for row in rows]
     return [(status, statuses.count(status)) for status in ("supported", "refuted", "open") if status in statuses]

@@ -16,7 +16,7 @@ PER_PAGE = 40
 
 
 @dataclass(frozen=True)
-class Told:
+class RawEvent:
     event: Event
     text: str
 
@@ -31,7 +31,7 @@ def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     return {
         "page": page,
         "missing": missing,
-        "told": [Told(event, as_text(event, names.payload(run, event), 2)) for event in events],
+        "told": [RawEvent(event, as_text(event, names.payload(run, event), 2)) for event in events],
     }
 
 

@@ -16,7 +16,7 @@ from experiments.models import Event, Run
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RenderedPiece:
     """A piece of the page: a gap, or events as HTML."""
 
     gap: Gap | None = None
@@ -42,13 +42,13 @@ def fill(run: Run, gap: Gap, from_below: bool, names: Names) -> dict[str, Any]:
     return {"run": run, "pieces": drawn(run, window.filling(run, gap, from_below), names)}
 
 
-def drawn(run: Run, pieces: Sequence[Piece], names: Names) -> list[Drawn]:
+def drawn(run: Run, pieces: Sequence[Piece], names: Names) -> list[RenderedPiece]:
     """The pieces as HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events, names)}
     return [
-        Drawn(gap=piece)
+        RenderedPiece(gap=piece)
         if isinstance(piece, Gap)
-        else Drawn(events=[html[event.seq] for event in piece if event.seq in html])
+        else RenderedPiece(events=[html[event.seq] for event in piece if event.seq in html])
         for piece in pieces
     ]

@@ -12,7 +12,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StringConstraints
 
-from experiments.api.cursors import Page, Paging, page
+from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.api.once import once
@@ -21,7 +21,7 @@ from experiments.api.versions import must_match
 from experiments.core import audit
 from experiments.core.audit import Verb
 from experiments.models import SavedView
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs.saved_views import pages
 
@@ -55,8 +55,8 @@ def seen_by(user: User) -> QuerySet[SavedView]:
     return SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
 
 
-@router.get("/views", response=Page[ViewOut], summary="List saved views")
-def list_views(request: HttpRequest, paging: Query[Paging]) -> Page[ViewOut]:
+@router.get("/views", response=ListPage[ViewOut], summary="List saved views")
+def list_views(request: HttpRequest, paging: Query[Paging]) -> ListPage[ViewOut]:
     """Yours and those that others share, by name."""
     user = allow(request)
     return page(request, seen_by(user), ["name", "pk"], paging, view_out)
@@ -71,7 +71,7 @@ def read_view(request: HttpRequest, pk: Id) -> ViewOut:
 @router.post("/views", response={201: ViewOut}, summary="Save a view")
 def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """Under a name that none of yours has."""
-    user = allow(request, pages.to_write(shared=view.shared), Scope.WRITE)
+    user = allow(request, pages.to_write(shared=view.shared), TokenScope.WRITE)
 
     def make() -> tuple[ViewOut, str]:
         refuse_taken(user, view.name)
@@ -85,7 +85,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
 @router.put("/views/{pk}", response=ViewOut, summary="Change a saved view")
 def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
     """One of yours. Needs its ETag in If-Match."""
-    user = allow(request, pages.to_write(shared=view.shared), Scope.WRITE)
+    user = allow(request, pages.to_write(shared=view.shared), TokenScope.WRITE)
     with transaction.atomic():
         row = held(request, user, pk)
         refuse_taken(user, view.name, but=pk)
@@ -99,7 +99,7 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
 @router.delete("/views/{pk}", response={204: None}, summary="Delete a saved view")
 def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
     """One of yours; the runs stay. Needs its ETag too."""
-    user = allow(request, Role.VIEWER, Scope.WRITE)
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
     with transaction.atomic():
         row = held(request, user, pk)
         audit.record(request, Verb.VIEW_DELETED, row)

@@ -29,7 +29,7 @@ from workers.record.statuses import ACTIVE, REOPENABLE, Status
 MOST_CHARS = 4_000
 """Longest note."""
 
-Wanted = Mapping[str, Any]
+NewLimits = Mapping[str, Any]
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def says_final_answer(run: Run) -> bool:
     return last is not None and getattr(last.content, "reason", "") == "final_answer"
 
 
-def change_limits(by: Actor, run_id: int, wanted: Wanted, why: str = "", seen: Wanted | None = None) -> bool:
+def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen: NewLimits | None = None) -> bool:
     """Have other limits hold from now on; None for no limit. False if they are the same.
 
     `seen` are those that whoever changes them knew. Raises OutOfDate if others hold by now, StateConflict.

@@ -15,7 +15,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, StateConflict
 from experiments.core.system_names import Names
 from experiments.models import Run
-from experiments.models.api_token import Scope
+from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs.api import RunOut, read, router
 from experiments.runs.events.api import EventOut, event_out
@@ -60,7 +60,7 @@ def steerer(request: HttpRequest, pk: int) -> Actor:
 @router.post("/runs/{pk}/pause", response=RunOut, summary="Pause a run")
 def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.pause(steerer(request, pk), pk)
     return read(pk, user)
 
@@ -68,7 +68,7 @@ def pause_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/resume", response=RunOut, summary="Resume a run")
 def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.resume(steerer(request, pk), pk)
     return read(pk, user)
 
@@ -76,7 +76,7 @@ def resume_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/try-again", response=RunOut, summary="Resume a run that waits")
 def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     """Only a run that waits for a person goes on; 409 for others."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     if run.status != "waiting":
         raise StateConflict(f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
@@ -87,7 +87,7 @@ def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
 def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop(steerer(request, pk), pk)
     return read(pk, user)
 
@@ -95,7 +95,7 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
 @router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Tell the agent something")
 def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
-    user = allow(request, Role.RESEARCHER, Scope.RUN)
+    user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     return Status(201, event_out(actions.send_note(steerer(request, pk), pk, said.text), Names(user)))
 
 
@@ -108,7 +108,7 @@ def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
 @router.patch("/runs/{pk}/limits", response=LimitsOut, summary="Change the limits of a run")
 def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
-    allow(request, Role.RESEARCHER, Scope.RUN)
+    allow(request, Role.RESEARCHER, TokenScope.RUN)
     told = wanted.model_dump(exclude_unset=True, exclude={"why"})
     if wrong := {name: [ABOVE_ZERO] for name, value in told.items() if value is not None and not value > 0}:
         raise InvalidFields("The limits were not changed: see errors.", wrong)

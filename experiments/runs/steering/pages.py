@@ -120,7 +120,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     return told(request, run, after_change(run, wanted) if changed else "The limits are as they were.", "success")
 
 
-def after_change(run: Run, wanted: actions.Wanted) -> str:
+def after_change(run: Run, wanted: actions.NewLimits) -> str:
     """What new limits lead to."""
     over = limits.used_up(wanted, actions.used(run))
     if not over:

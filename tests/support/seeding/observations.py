@@ -20,7 +20,7 @@ from django.utils import timezone
 from experiments.core.search_index import backend, texts
 from experiments.core.search_index.normalize import normalize
 from experiments.models import Experiment, Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from tests.support.seeding import bulk, stories
 from tests.support.seeding.images import draw_images
 from workers.protocols import Progress
@@ -194,7 +194,7 @@ def title_of(chance: random.Random, key: int) -> str:
 
 def title_passage(row: Sequence, runs: dict[int, Run]) -> tuple[Run, str, int, datetime, str]:  # type: ignore[type-arg]
     run = runs[row[1]]
-    return run, Kind.TITLE, row[0], run.created, row[4]
+    return run, TextKind.TITLE, row[0], run.created, row[4]
 
 
 def keep(passages: Sequence[tuple[Run, str, int | None, datetime, str]]) -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from experiments.core.actors import Actor
 from experiments.models import Member, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
-from experiments.models.review import State, Verdict
+from experiments.models.review import ReviewState, ReviewVerdict
 from experiments.reviews import actions, projection, rubric
 
 PER_QUEUE = 5_000
@@ -109,6 +109,8 @@ def opinion(review: Review, quality: float, when: datetime, chance: random.Rando
     for name in rubric.NAMES:
         setattr(review, name, min(5, max(1, round(chance.gauss(quality, 0.7)))))
     level = chance.gauss(quality, 0.5)
-    review.verdict = Verdict.ACCEPT if level > 3.6 else Verdict.REVISE if level > 2.3 else Verdict.REJECT
-    review.state, review.submitted, review.saved, review.version = State.SUBMITTED, when, when, 2
+    review.verdict = (
+        ReviewVerdict.ACCEPT if level > 3.6 else ReviewVerdict.REVISE if level > 2.3 else ReviewVerdict.REJECT
+    )
+    review.state, review.submitted, review.saved, review.version = ReviewState.SUBMITTED, when, when, 2
     return review

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from experiments.models import Event, Experiment, Observation, Run, Unit
-from experiments.models.search_text import Kind
+from experiments.models.search_text import TextKind
 from workers.record.decoding import encode
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Payload, Replied, Started
 from workers.record.experiments import ExperimentStatus, LogEntry, ToolCall
@@ -72,9 +72,9 @@ def experiment_of(run: Run, number: int, observations: int) -> Experiment:
 
 def passages(run: Run) -> Iterator[Passage]:
     """What search reads of a run beside the titles of its images."""
-    yield run, Kind.QUESTION, None, run.created, run.question
-    yield run, Kind.DESCRIPTION, None, run.created, run.conclusion["description"]
-    yield from ((run, Kind.LABEL, None, run.created, label) for label in run.labels)
+    yield run, TextKind.QUESTION, None, run.created, run.question
+    yield run, TextKind.DESCRIPTION, None, run.created, run.conclusion["description"]
+    yield from ((run, TextKind.LABEL, None, run.created, label) for label in run.labels)
 
 
 def tell(runs: Sequence[Run]) -> None:
