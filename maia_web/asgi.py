@@ -11,13 +11,12 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 http = get_asgi_application()
 
-from experiments.core.bodies import Bounded  # noqa: E402
-from experiments.runs.events.waiting import Waiting  # noqa: E402 - needs Django to be set up
+from experiments.core.bodies import Bounded  # noqa: E402 - needs Django to be set up
 from experiments.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": Bounded(Waiting(http)),
+        "http": Bounded(http),
         "websocket": AllowedHostsOriginValidator(
             AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, re_path(r"", WebsocketDenier.as_asgi())]))
         ),

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
-from experiments.core import access
+from experiments.core import access, sessions
 from experiments.models import ApiToken
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
@@ -50,6 +50,17 @@ def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = To
             "Make another on the page Settings, Tokens."
         )
     return user
+
+
+def is_still_allowed(request: HttpRequest) -> bool:
+    """Whether who was let in may still read: the token or the session lasts, and its person is a member."""
+    auth = getattr(request, "auth", None)
+    if isinstance(auth, ApiToken):
+        token = ApiToken.objects.filter(pk=auth.pk).first()
+        lasts = token is not None and token.is_good
+    else:
+        lasts = sessions.lasts(request.session.session_key or "")
+    return lasts and access.role_of(request.user) is not None
 
 
 def who(request: HttpRequest) -> str:

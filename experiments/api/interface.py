@@ -116,16 +116,14 @@ def not_allowed(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
 
 def finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """With the headers that all answers have; a 304 where the client has the same already."""
-    if not isinstance(response, HttpResponse):
-        return response
     patch_vary_headers(response, ["Authorization", "Cookie"])
-    response.headers.setdefault("Cache-Control", "private, no-cache" if response.status_code < 400 else "no-store")
-    if request.method == "GET" and response.status_code == 200 and response["Cache-Control"] != "no-store":
-        response.headers.setdefault("ETag", tag(response.content))
+    whole = response if isinstance(response, HttpResponse) else None
+    kept = "private, no-cache" if whole and whole.status_code < 400 else "no-store"
+    response.headers.setdefault("Cache-Control", kept)
+    if whole and request.method == "GET" and whole.status_code == 200 and whole["Cache-Control"] != "no-store":
+        whole.headers.setdefault("ETag", tag(whole.content))
         request.META.pop("HTTP_IF_MATCH", None)  # it is for edits
-        conditional = get_conditional_response(request, etag=response["ETag"], response=response)
-        assert isinstance(conditional, HttpResponse)
-        response = conditional
+        response = get_conditional_response(request, etag=whole["ETag"], response=whole) or whole
     rates.tell(request, response)
     return response
 

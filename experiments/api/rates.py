@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja.throttling import BaseThrottle
 from redis import RedisError
 
@@ -29,20 +30,12 @@ class Rates(BaseThrottle):
     """Counts each request, and notes on it how it stands."""
 
     def allow_request(self, request: HttpRequest) -> bool:
-        if is_look(request):
-            return True
         rate = count(who(request))
         request.rate = rate  # type: ignore[attr-defined]
         return rate is None or rate.left >= 0
 
     def wait(self) -> None:
         """The problem's own header tells."""
-
-
-def is_look(request: HttpRequest) -> bool:
-    """Whether this is the server looking again for a client that waits: it counts once."""
-    scope = getattr(request, "scope", None)
-    return bool(scope and scope.get("maia.look"))
 
 
 def count(asker: str) -> Rate | None:
@@ -59,7 +52,7 @@ def count(asker: str) -> Rate | None:
     return Rate(LIMIT, LIMIT - used, WINDOW - int(now) % WINDOW)
 
 
-def tell(request: HttpRequest, response: HttpResponse) -> None:
+def tell(request: HttpRequest, response: HttpResponseBase) -> None:
     """Say it in the headers that clients know."""
     rate: Rate | None = getattr(request, "rate", None)
     if rate:

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 
-from experiments.core import notify, transcript
-from experiments.models import ApiToken, Run
-from experiments.runs.events import waiting
+from experiments.core import notify, sessions, transcript
+from experiments.models import ApiToken, Member, Run
+from experiments.runs.events import api, waiting
 from maia_web.asgi import application
 from tests.support import builders
 from tests.support.builders import make_run
@@ -39,9 +41,10 @@ def token(owner: User) -> str:
     return ApiToken.issue(owner, "tests")[1]
 
 
-def opened(path: str, token: str, query: str = "", **headers: str) -> ApplicationCommunicator:
+def opened(path: str, token: str = "", query: str = "", **headers: str) -> ApplicationCommunicator:
     """A request to the whole application."""
-    sent = [(b"authorization", f"Bearer {token}".encode()), (b"host", b"localhost")]
+    sent = [(b"authorization", f"Bearer {token}".encode())] if token else []
+    sent += [(b"host", b"localhost")]
     sent += [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {
         "type": "http",
@@ -58,16 +61,33 @@ def opened(path: str, token: str, query: str = "", **headers: str) -> Applicatio
     return ApplicationCommunicator(application, scope)
 
 
-async def begun(path: str, token: str, query: str = "", **headers: str) -> ApplicationCommunicator:
+async def begun(path: str, token: str = "", query: str = "", **headers: str) -> ApplicationCommunicator:
     asked = opened(path, token, query, **headers)
     await asked.send_input({"type": "http.request", "body": b""})
     return asked
 
 
+async def held(path: str, token: str, query: str) -> ApplicationCommunicator:
+    """A long poll that has been let in, and is told nothing yet."""
+    asked = await begun(path, token, query)
+    assert (await asked.receive_output(PATIENCE))["status"] == 200
+    assert await asked.receive_nothing(0.3)
+    return asked
+
+
+async def rest(asked: ApplicationCommunicator) -> bytes:
+    """What is sent until the answer is complete."""
+    body, more = b"", True
+    while more:
+        message = await asked.receive_output(PATIENCE)
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    await asked.wait(PATIENCE)
+    return body
+
+
 async def answer(asked: ApplicationCommunicator) -> tuple[int, Any]:
     start = await asked.receive_output(PATIENCE)
-    body = await asked.receive_output(PATIENCE)
-    return start["status"], json.loads(body["body"])
+    return start["status"], json.loads(await rest(asked))
 
 
 async def elsewhere(act: Callable[..., Any], *given: Any) -> None:
@@ -95,20 +115,36 @@ async def test_a_long_poll_ends_with_the_next_event(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_EVERY", 15.0)  # only the bell can tell in time
-    asked = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30")
-    assert await asked.receive_nothing(0.5)
+    asked = await held(f"/runs/{run.pk}/events", token, "after=1&wait=30")
     await elsewhere(end_of, run)
-    _, told = await answer(asked)
+    told = json.loads(await rest(asked))
     assert [each["kind"] for each in told["items"]] == ["cancelled"]
     assert told["over"]
 
 
+async def test_an_answer_that_waited_is_as_one_that_did_not(
+    run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    asked = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30")
+    start = await asked.receive_output(PATIENCE)
+    await elsewhere(end_of, run)
+    waited = await rest(asked)
+    at_once = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30")
+    plain = await at_once.receive_output(PATIENCE)
+    assert await rest(at_once) == waited
+    shown, known = (dict(each["headers"]) for each in (start, plain))
+    ours = (b"Content-Type", b"Cache-Control", b"Vary", b"RateLimit-Limit", b"Content-Security-Policy")
+    assert {name: shown[name] for name in ours} == {name: known[name] for name in ours}
+    counted = [int(notify.redis().get(key)) for key in notify.redis().scan_iter("maia:rate:*")]
+    assert sum(counted) == 2, "looks are not counted"
+
+
 async def test_a_long_poll_sees_the_event_without_redis(run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
-    asked = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=20")
-    assert await asked.receive_nothing(0.3)
+    asked = await held(f"/runs/{run.pk}/events", token, "after=1&wait=20")
     await elsewhere(end_of, run)
-    assert (await answer(asked))[1]["over"]
+    assert json.loads(await rest(asked))["over"]
 
 
 async def test_a_long_poll_that_hears_nothing_says_so(run: Run, token: str, redis_url: str) -> None:
@@ -123,44 +159,80 @@ async def test_a_long_poll_of_a_stranger_or_of_nonsense_is_not_held(run: Run, to
         assert (await answer(await begun(f"/runs/{run.pk}/events", token, wrong)))[0] == 422
 
 
-async def test_many_that_wait_hold_no_thread(run: Run, token: str, redis_url: str) -> None:
-    before = threading.active_count()
-    asked = [await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30") for _ in range(12)]
-    while notify.redis().zcard(f"asgi:group:{notify.group(run.pk)}") < 12 or threading.active_count() - before > 5:
+async def test_many_that_wait_hold_no_thread_and_block_nobody(run: Run, token: str, redis_url: str) -> None:
+    before, many = threading.active_count(), 60
+    asked = [await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30") for _ in range(many)]
+    while notify.redis().zcard(f"asgi:group:{notify.group(run.pk)}") < many or threading.active_count() - before > 8:
         await asyncio.sleep(0.05)  # until all hear the bell, and what asked for them is done
-    assert all([await each.receive_nothing(0.05) for each in asked])
+    assert (await answer(await begun(f"/runs/{run.pk}", token)))[0] == 200
+    assert [(await each.receive_output(PATIENCE))["status"] for each in asked] == [200] * many
+    assert all([await each.receive_nothing(0.01) for each in asked]), "somebody else was answered before them"
     await elsewhere(end_of, run)
-    assert all([(await answer(each))[1]["over"] for each in asked])
+    assert all([json.loads(await rest(each))["over"] for each in asked])
 
 
-async def test_a_client_that_has_gone_is_forgotten(run: Run, token: str, redis_url: str) -> None:
-    asked = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30")
-    assert await asked.receive_nothing(0.5)
+@pytest.mark.parametrize("path", ["events?wait=30", "events/stream"])
+async def test_a_client_that_has_gone_is_forgotten(path: str, run: Run, token: str, redis_url: str) -> None:
+    path, _, query = path.partition("?")
+    asked = await begun(f"/runs/{run.pk}/{path}", token, f"after=1&{query}".strip("&"))
+    group = f"asgi:group:{notify.group(run.pk)}"
+    while not notify.redis().zcard(group):
+        await asyncio.sleep(0.05)
     await asked.send_input({"type": "http.disconnect"})
-    await asyncio.wait_for(asked.wait(), PATIENCE)
+    await asyncio.wait_for(asked.wait(PATIENCE), PATIENCE)
+    assert notify.redis().zcard(group) == 0
 
 
 async def test_a_stream_tells_every_event_once_and_ends(run: Run, token: str, redis_url: str) -> None:
     asked = await begun(f"/runs/{run.pk}/events/stream", token, last_event_id="0")
     start = await asked.receive_output(PATIENCE)
-    assert dict(start["headers"])[b"Content-Type"] == b"text/event-stream"
-    text = (await asked.receive_output(PATIENCE))["body"].decode()
-    assert text.startswith("id: 1\nevent: started\ndata: {")
+    headers = dict(start["headers"])
+    assert (headers[b"Content-Type"], headers[b"Cache-Control"]) == (b"text/event-stream", b"no-store")
+    first = (await asked.receive_output(PATIENCE))["body"].decode()
+    assert first.startswith("id: 1\nevent: started\ndata: {")
     await elsewhere(end_of, run)
-    while "event: over" not in text:
-        text += (await asked.receive_output(PATIENCE))["body"].decode()
+    text = first + (await rest(asked)).decode()
+    assert text.endswith("event: over\ndata: {}\n\n")
     assert text.count("\nevent: started\n") == text.count("id: 2\nevent: cancelled\n") == 1
-    await asyncio.wait_for(asked.wait(), PATIENCE)
 
 
-async def test_a_stream_ends_with_the_access_it_began_with(
+async def test_a_stream_of_many_events_needs_no_bell_for_the_next_ones(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "MOST", 1)
+    monkeypatch.setattr(waiting, "LOOK_EVERY", PATIENCE * 2)
+    await elsewhere(end_of, run)
+    asked = await begun(f"/runs/{run.pk}/events/stream", token)
+    assert b"event: over" in (await asked.receive_output(PATIENCE), await rest(asked))[1]
+
+
+@pytest.mark.parametrize("end", ["token", "role", "account"])
+async def test_a_stream_ends_with_the_access_it_began_with(
+    end: str, run: Run, owner: User, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
     asked = await begun(f"/runs/{run.pk}/events/stream", token)
     await asked.receive_output(PATIENCE)
-    await elsewhere(ApiToken.objects.all().delete)
+    ends: dict[str, Callable[[], Any]] = {
+        "token": lambda: [each.revoke() for each in ApiToken.objects.all()],
+        "role": Member.objects.filter(user=owner).delete,
+        "account": lambda: User.objects.filter(pk=owner.pk).update(is_active=False),
+    }
+    await elsewhere(ends[end])
     await elsewhere(end_of, run)
-    await asyncio.wait_for(asked.wait(), PATIENCE)
-    told = b"".join([(await asked.receive_output())["body"] for _ in range(asked.output_queue.qsize())])
-    assert b"cancelled" not in told
+    assert b"cancelled" not in await rest(asked)
+
+
+async def test_a_stream_ends_with_its_session(
+    run: Run, owner: User, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    client = Client()
+    await elsewhere(client.force_login, owner)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    asked = await begun(f"/runs/{run.pk}/events/stream", cookie=f"{settings.SESSION_COOKIE_NAME}={session}")
+    await asked.receive_output(PATIENCE)
+    assert b"started" in (await asked.receive_output(PATIENCE))["body"]
+    await elsewhere(sessions.end_all, owner)
+    await elsewhere(end_of, run)
+    assert b"cancelled" not in await rest(asked)

@@ -1,31 +1,35 @@
-"""What happened in a run, in order: after a number, held until there is more, or as a stream.
-
-Waiting is done by `waiting`, outside of Django: here each question is answered at once.
-"""
+"""What happened in a run, in order: after a number, held until there is more, or as a stream."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Field, Router, Schema
 from ninja import Query as QueryParameter
+from ninja.renderers import JSONRenderer
 
-from experiments.api.entry import allow
+from experiments.api.entry import allow, is_still_allowed
 from experiments.api.fields import Id, find
 from experiments.core import transcript
 from experiments.core.params import parse_number
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
-from experiments.runs.events.waiting import AFTER, LONGEST_WAIT, RUN
+from experiments.runs.events.waiting import Bell, free_thread, look
 from workers.record import events
 
 router = Router(tags=["Events"])
 
 MOST, USUAL = 500, 100
+LONGEST_WAIT, LONGEST_STREAM = 30, 900
+"""Seconds."""
+STILL_HERE = ": still here\n\n"
 KINDS = "one of: " + ", ".join(
     f"`{kind}` {{{', '.join(each.name for each in fields(row.payload))}}}" for kind, row in events.KINDS.items()
 )
@@ -60,51 +64,101 @@ class From(After):
     )
 
 
+UNSTORED = {"Cache-Control": "no-store"}
 STREAM = {"responses": {200: {"content": {"text/event-stream": {"schema": {"type": "object"}}}}}}
 
 
 @router.get("/runs/{pk}/events", response=Events, summary="Read the events of a run")
-def list_events(request: HttpRequest, pk: Id, asked: QueryParameter[From], response: HttpResponse) -> Events:
+def list_events(
+    request: HttpRequest, pk: Id, asked: QueryParameter[From], response: HttpResponse
+) -> Events | StreamingHttpResponse:
     """Those after a `seq`. With `wait`, an answer without events is held until there is one or the time is over."""
-    names = Names(allow(request))
-    told = events_after(find(Run.objects.all(), pk=pk), asked.after, asked.limit, names)
+    allow(request)
+    reader = Reader(request, pk, asked.after, asked.limit)
+    told = reader.read(find(Run.objects.all(), pk=pk))
     response["Cache-Control"] = "no-store"
-    if not (told.items or told.over):
-        response[RUN] = str(pk)
-    return told
-
-
-def events_after(run: Run, after: int, limit: int, names: Names) -> Events:
-    found = transcript.after(run.pk, after, limit)
-    last = found[-1].seq if found else after
-    for event in found:
-        event.run = run
-    items = [event_out(event, names) for event in found]
-    return Events(items=items, after=last, over=run.has_ended and last >= run.last_seq)
-
-
-def event_out(event: Event, names: Names) -> EventOut:
-    return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=dict(names.payload(event.run, event)))
+    if told.items or told.over or not asked.wait:
+        return told
+    return StreamingHttpResponse(
+        reader.poll(asked.wait), content_type="application/json; charset=utf-8", headers=UNSTORED
+    )
 
 
 @router.get("/runs/{pk}/events/stream", response=None, openapi_extra=STREAM, summary="Follow the events of a run")
-def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) -> HttpResponse:
+def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) -> HttpResponse | StreamingHttpResponse:
     """Server-sent events: `id` is the `seq`, `event` the kind, `data` the event as JSON; `over` is the last one.
 
     Whoever comes back says in Last-Event-ID what it has. A stream ends after a quarter of an hour: come back then.
     """
-    names = Names(allow(request))
-    after = max(asked.after, last_seen(request))
-    told = events_after(find(Run.objects.all(), pk=pk), after, MOST, names)
-    text = "".join(frame(each) for each in told.items) + ("event: over\ndata: {}\n\n" if told.over else "")
-    headers = {AFTER: str(told.after), "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return HttpResponse(text, content_type="text/event-stream", headers=headers | ({} if told.over else {RUN: str(pk)}))
+    allow(request)
+    after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
+    reader = Reader(request, pk, after, MOST)
+    told = reader.read(find(Run.objects.all(), pk=pk))
+    answer, body = (HttpResponse, frames(told)) if told.over else (StreamingHttpResponse, reader.stream())
+    return answer(body, content_type="text/event-stream", headers={**UNSTORED, "X-Accel-Buffering": "no"})
 
 
-def last_seen(request: HttpRequest) -> int:
-    """What a browser says it has when it comes back."""
-    return parse_number(request.headers.get("Last-Event-ID")) or 0
+@dataclass
+class Reader:
+    """Somebody who was let in and reads on, as long as that lasts."""
+
+    request: HttpRequest
+    run_id: int
+    after: int
+    limit: int
+
+    def read(self, run: Run) -> Events:
+        """The next events, with the names that this person reads now."""
+        found = transcript.after(run.pk, self.after, self.limit)
+        last = found[-1].seq if found else self.after
+        names = Names(self.request.user)
+        for event in found:
+            event.run = run
+        items = [event_out(event, names) for event in found]
+        return Events(items=items, after=last, over=run.has_ended and last >= run.last_seq)
+
+    def look(self) -> Events | None:
+        """The same once more; None where the person may not read on, or the run is gone."""
+        run = Run.objects.filter(pk=self.run_id).first() if is_still_allowed(self.request) else None
+        return self.read(run) if run else None
+
+    async def follow(self, seconds: float) -> AsyncGenerator[Events, None]:
+        """What each look finds, until it is over or the time is."""
+        until = time.monotonic() + seconds
+        await free_thread()
+        async with Bell(self.run_id) as bell:
+            while told := await look(self.look):
+                self.after = told.after
+                yield told
+                left = until - time.monotonic()
+                if told.over or left <= 0:
+                    return
+                if len(told.items) < self.limit:
+                    await bell.rung(left)
+
+    async def poll(self, seconds: float) -> AsyncGenerator[str, None]:
+        """One answer as JSON, once there is something to tell or the time is over."""
+        told = Events(items=[], after=self.after, over=False)
+        async with aclosing(self.follow(seconds)) as answers:
+            async for told in answers:
+                if told.items or told.over:
+                    break
+        yield JSONRenderer().render(self.request, told.model_dump(), response_status=200)
+
+    async def stream(self) -> AsyncGenerator[str, None]:
+        """Frames as they come; a comment where a look finds nothing, so that nobody on the way takes us for gone."""
+        async with aclosing(self.follow(LONGEST_STREAM)) as answers:
+            async for told in answers:
+                yield frames(told) or STILL_HERE
 
 
-def frame(event: EventOut) -> str:
-    return f"id: {event.seq}\nevent: {event.kind}\ndata: {json.dumps(event.model_dump(mode='json'))}\n\n"
+def event_out(event: Event, names: Names) -> EventOut:
+    return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=names.payload(event.run, event))
+
+
+def frames(told: Events) -> str:
+    """Events as a stream has them."""
+    each = (
+        f"id: {one.seq}\nevent: {one.kind}\ndata: {json.dumps(one.model_dump(mode='json'))}\n\n" for one in told.items
+    )
+    return "".join(each) + ("event: over\ndata: {}\n\n" if told.over else "")
