@@ -1,4 +1,4 @@
-"""All that a program can reach of the worker: one table of functions, one of plain attributes. Nothing else is served.
+"""All that a program can reach of the worker: one table of names, one of plain facts. Nothing else is served.
 
 Consumed by the sandbox; see `protocols.Sandbox.run`.
 """
@@ -20,31 +20,30 @@ HIDDEN = "hidden"
 """In place of a name that would tell the answer."""
 
 
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "system": ("neuron", "call_neuron"),
+    "tools": (
+        *("dataset_exemplars", "text2image", "text2model", "game_engine", "edit_images", "edit_image"),
+        *("describe_images", "describe", "summarize_images", "summarize"),
+        *("log_experiment", "save_experiment_log", "display", "experiment_log", "results_list"),
+    ),
+}
+"""What a program may use of `System` and `Tools`. Nothing else of them is served, or told in the reference."""
+
+
 def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, Callable[..., Any]]:
     """The functions by the names that programs of every published style use."""
+    owners: dict[str, object] = {"system": system, "tools": tools}
+    calls = {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in NAMES.items() for name in names}
+    if style == "script":
+        calls["tools.dataset_exemplars"] = lambda system=None: list(zip(*tools.dataset_exemplars(system), strict=True))
+    return calls
 
-    def exemplar_pairs(system: Any = None) -> list[tuple[float, str]]:
-        return list(zip(*tools.dataset_exemplars(system), strict=True))
 
-    return {
-        "system.neuron": system.neuron,
-        "system.call_neuron": system.call_neuron,
-        "tools.dataset_exemplars": tools.dataset_exemplars if style == "function" else exemplar_pairs,
-        "tools.text2image": tools.text2image,
-        "tools.text2model": tools.text2model,
-        "tools.game_engine": tools.game_engine,
-        "tools.edit_images": tools.edit_images,
-        "tools.edit_image": tools.edit_image,
-        "tools.describe_images": tools.describe_images,
-        "tools.describe": tools.describe,
-        "tools.summarize_images": tools.summarize_images,
-        "tools.summarize": tools.summarize,
-        "tools.log_experiment": tools.log_experiment,
-        "tools.save_experiment_log": tools.save_experiment_log,
-        "tools.display": tools.display,
-        "tools.experiment_log": lambda: tools.experiment_log,
-        "tools.results_list": lambda: tools.results_list,
-    }
+def _serve(owner: object, name: str) -> Callable[..., Any]:
+    """A method as it is; an attribute as a function that looks it up each time."""
+    is_attribute = isinstance(getattr(type(owner), name), property)
+    return (lambda: getattr(owner, name)) if is_attribute else getattr(owner, name)
 
 
 def list_facts(system: System) -> Mapping[str, Json]:

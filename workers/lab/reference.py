@@ -6,24 +6,15 @@ Used by whoever writes the instructions of a run.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from textwrap import dedent
 from typing import Any
 
+from workers.lab.program_api import NAMES
 from workers.lab.system import System
 from workers.lab.tools import Tools
 
-_METHODS: tuple[tuple[str, Callable[..., Any]], ...] = (
-    ("system", System.neuron),
-    ("tools", Tools.dataset_exemplars),
-    ("tools", Tools.text2image),
-    ("tools", Tools.edit_images),
-    ("tools", Tools.describe_images),
-    ("tools", Tools.summarize_images),
-    ("tools", Tools.log_experiment),
-    ("tools", Tools.display),
-)
-_ATTRIBUTES = ("experiment_log", "results_list")
+_OWNERS: dict[str, type] = {"system": System, "tools": Tools}
 _TYPES = (("Sequence", "list"), ("Image.Image", "Image"), ("ImageOrText", "Image"))
 _HEAD = """An Image that you get is a PIL image, a masked image is a Base64 string; wherever a tool takes images it
 takes both. NumPy and Pillow can be imported. A wrong argument raises ToolError with the remedy."""
@@ -37,25 +28,31 @@ def build_reference(vocabulary: str = "", changes: str = "") -> str:
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
     it does whatever is said.
     """
-    attributes = [f"tools.{name}: {inspect.getdoc(getattr(Tools, name))}" for name in _ATTRIBUTES]
-    parts = [
-        _HEAD,
-        f"## system\n\n{inspect.getdoc(System)}",
-        *(_method(owner, method) for owner, method in _METHODS[:1]),
-        f"## tools\n\n{inspect.getdoc(Tools)}",
-        *(_method(owner, method) for owner, method in _METHODS[1:]),
-        *([f"## What can be drawn\n\n{vocabulary}"] if vocabulary else []),
-        *([f"## What can be changed\n\n{changes}"] if changes else []),
-        "\n".join(attributes),
-        _ALIASES,
-    ]
-    return "\n\n".join(parts) + "\n"
+    attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
+    methods = {name: _method(name, value) for name, value in _entries() if not isinstance(value, property)}
+    parts = [_HEAD]
+    for owner, holder in _OWNERS.items():
+        parts.append(f"## {owner}\n\n{inspect.getdoc(holder)}")
+        parts += [text for name, text in methods.items() if name.startswith(f"{owner}.")]
+    parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary else []
+    parts += [f"## What can be changed\n\n{changes}"] if changes else []
+    return "\n\n".join([*parts, "\n".join(attributes), _ALIASES]) + "\n"
 
 
-def _method(owner: str, method: Callable[..., Any]) -> str:
+def _entries() -> Iterator[tuple[str, Any]]:
+    """What programs may use, by name: attributes, and methods that have an example. The others are other names."""
+    for owner, names in NAMES.items():
+        for name in names:
+            member = getattr(_OWNERS[owner], name)
+            is_method = getattr(member, "__name__", "") == name and "Example:\n" in (inspect.getdoc(member) or "")
+            if isinstance(member, property) or is_method:
+                yield f"{owner}.{name}", member
+
+
+def _method(name: str, method: Callable[..., Any]) -> str:
     text, _, example = (inspect.getdoc(method) or "").partition("Example:\n")
     code = dedent(example).strip()
-    return f"### {owner}.{method.__name__}{_signature(method)}\n\n{text.strip()}\n\n```python\n{code}\n```"
+    return f"### {name}{_signature(method)}\n\n{text.strip()}\n\n```python\n{code}\n```"
 
 
 def _signature(method: Callable[..., Any]) -> str:
