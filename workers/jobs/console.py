@@ -22,7 +22,6 @@ from workers.record.events import (
     HandedOver,
     LimitsChanged,
     Note,
-    Paused,
     Payload,
     Reminder,
     Replied,
@@ -98,20 +97,16 @@ def in_words(payload: Payload, kind: str) -> str:
         case Blocked():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case Ended():
-            return heading(kind.replace("_", " ").capitalize(), payload.reason) + conclusion_in_words(payload)
+            return heading(title_of(kind), payload.reason) + conclusion_in_words(payload)
         case _:
-            return steering_in_words(payload)
+            return steering_in_words(payload, kind)
 
 
-def steering_in_words(payload: Payload) -> str:
-    """What people did to the run."""
+def steering_in_words(payload: Payload, kind: str) -> str:
+    """What people did to the run: a sentence, or the texts of the event under its kind and whoever did it."""
     match payload:
-        case Paused():
-            return heading("Paused", payload.who)
         case Resumed():
             return f"{payload.who} has the run go on.\n"
-        case Note():
-            return heading("Note", payload.who) + textwrap.indent(payload.text, "  | ") + "\n"
         case LimitsChanged():
             return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
         case HandedOver():
@@ -120,7 +115,13 @@ def steering_in_words(payload: Payload) -> str:
             return f"Forked from run {payload.run} after round {payload.round}.\n"
         case WaitingForPerson():
             return f"Round {payload.round} is a person's to write, on the run's page.\n"
-    return ""
+    texts = {name: value for name, value in vars(payload).items() if isinstance(value, str) and value}
+    who = texts.pop("who", "")
+    return heading(title_of(kind), who) + "".join(textwrap.indent(text, "  | ") + "\n" for text in texts.values())
+
+
+def title_of(kind: str) -> str:
+    return kind.replace("_", " ").capitalize()
 
 
 def heading(title: str, note: str) -> str:

@@ -80,6 +80,8 @@ class Replied(Payload):
 
 @dataclass(frozen=True)
 class ExperimentStarted(Payload):
+    """A program begins to run."""
+
     round: int
     number: int
     """Counts the run's experiments from 1."""
@@ -88,7 +90,7 @@ class ExperimentStarted(Payload):
 
 @dataclass(frozen=True)
 class ExperimentEnded(Payload):
-    """`threshold` is the mean activation of the exemplars, once known; activations below it are weak."""
+    """What came of a program: what it logged and printed, or why it failed."""
 
     round: int
     number: int
@@ -102,6 +104,7 @@ class ExperimentEnded(Payload):
     tool_seconds: float = 0.0
     calls: tuple[ToolCall, ...] = ()
     threshold: float | None = None
+    """The mean activation of the exemplars, once known; activations below it are weak."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What describing images took, where a language model does it."""
     measured: int = 0
