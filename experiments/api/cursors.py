@@ -54,34 +54,34 @@ def page(
         rows = rows.alias(**{f"by_{name}": Coalesce(F(name), F(name)) for name in names})
         by = [("-" if name.startswith("-") else "") + f"by_{name.lstrip('-')}" for name in by]
     if asked.cursor:
-        rows = rows.filter(beyond(by, opened(request, asked.cursor, len(by))))
+        rows = rows.filter(filter_after(by, open_cursor(request, asked.cursor, len(by))))
     found = list(rows.order_by(*by)[: asked.limit + 1])
     shown = found[: asked.limit]
     more = len(found) > asked.limit
     return ListPage(
-        items=[shape(row) for row in shown], next=sealed(request, place(shown[-1], order)) if more else None
+        items=[shape(row) for row in shown], next=seal(request, read_place(shown[-1], order)) if more else None
     )
 
 
-def place(row: Model, order: Sequence[str]) -> list[Any]:
+def read_place(row: Model, order: Sequence[str]) -> list[Any]:
     return [getattr(row, field.lstrip("-")) for field in order]
 
 
-def beyond(order: Sequence[str], values: Sequence[Any]) -> Q:
+def filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:
     """Rows that come later. The first field's bound stands alone, so that an index on it serves."""
     field, value = order[0], values[0]
     name, past = field.lstrip("-"), "lt" if field.startswith("-") else "gt"
     if len(order) == 1:
         return Q(**{f"{name}__{past}": value})
-    later = Q(**{f"{name}__{past}": value}) | beyond(order[1:], values[1:])
+    later = Q(**{f"{name}__{past}": value}) | filter_after(order[1:], values[1:])
     return Q(**{f"{name}__{past}e": value}) & later
 
 
-def sealed(request: HttpRequest, values: Sequence[Any]) -> str:
+def seal(request: HttpRequest, values: Sequence[Any]) -> str:
     return signing.dumps([list_of(request), *values], salt=SALT)
 
 
-def opened(request: HttpRequest, cursor: str, length: int) -> list[Any]:
+def open_cursor(request: HttpRequest, cursor: str, length: int) -> list[Any]:
     """The place a cursor stands for. Raises Refusal."""
     try:
         origin, *values = signing.loads(cursor, salt=SALT)

@@ -60,7 +60,7 @@ def page(request: HttpRequest) -> HttpResponse:
     schema = api.get_openapi_schema()
     groups: dict[str, list[DocumentedOperation]] = {}
     for path, method, operation in document.operations(schema):
-        shown = described(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
+        shown = describe_operation(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
         groups.setdefault(operation["tags"][0], []).append(shown)
     context = {
         "groups": groups,
@@ -72,7 +72,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", context)
 
 
-def described(schema: Json, path: str, method: str, operation: Json, site: str) -> DocumentedOperation:
+def describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> DocumentedOperation:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
     return DocumentedOperation(
@@ -82,13 +82,13 @@ def described(schema: Json, path: str, method: str, operation: Json, site: str) 
         summary=operation["summary"],
         description=operation.get("description", ""),
         takes=taken + (list(fields(schema, body, "body")) if body else []),
-        gives=list(fields(schema, answered(operation), "")),
+        gives=list(fields(schema, find_answer_schema(operation), "")),
         answers=[(status, told["description"]) for status, told in operation["responses"].items()],
         curl=curl(site + path, method.upper(), example(schema, body) if body else None),
     )
 
 
-def answered(operation: Json) -> Json:
+def find_answer_schema(operation: Json) -> Json:
     """The schema of what a good answer holds."""
     good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
     return dict(good.get("content", {}).get("application/json", {}).get("schema", {}))
@@ -103,8 +103,8 @@ def parameter(schema: Json, told: Json) -> Value:
 
 def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
     """The fields of an object; of a page, those of its items."""
-    properties = resolved(schema, of).get("properties", {})
-    required = resolved(schema, of).get("required", [])
+    properties = resolve(schema, of).get("properties", {})
+    required = resolve(schema, of).get("required", [])
     if set(properties) == {"items", "next"}:
         yield from fields(schema, properties["items"]["items"], "item")
         return
@@ -113,7 +113,7 @@ def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
         yield Value(name, place, kind(schema, told), name in required, told.get("description", ""), default)
 
 
-def resolved(schema: Json, told: Json) -> Json:
+def resolve(schema: Json, told: Json) -> Json:
     """What a reference stands for, also one with a default beside it."""
     if len(told.get("allOf", ())) == 1:
         told = told["allOf"][0]
@@ -124,7 +124,7 @@ def resolved(schema: Json, told: Json) -> Json:
 
 def kind(schema: Json, told: Json) -> str:
     """The type in words."""
-    inner = resolved(schema, told)
+    inner = resolve(schema, told)
     if "anyOf" in inner:
         return " or ".join(dict.fromkeys(kind(schema, each) for each in inner["anyOf"]))
     if "enum" in inner or "const" in inner:
@@ -136,12 +136,12 @@ def kind(schema: Json, told: Json) -> str:
 
 def example(schema: Json, body: Json) -> dict[str, Any]:
     """A body with all that is required."""
-    told = resolved(schema, body)
+    told = resolve(schema, body)
     return {name: value(schema, told["properties"][name]) for name in told.get("required", [])}
 
 
 def value(schema: Json, told: Json) -> Any:
-    inner = resolved(schema, told)
+    inner = resolve(schema, told)
     if examples := told.get("examples"):
         return examples[0]
     if inner.get("type") == "array":

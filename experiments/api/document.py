@@ -64,7 +64,7 @@ EDITS = frozenset(
 RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
-def completed(document: Json) -> Json:
+def complete_document(document: Json) -> Json:
     """The same document with problems and headers."""
     schemas = document["components"]["schemas"]
     _, defined = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")

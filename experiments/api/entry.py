@@ -59,11 +59,11 @@ def is_still_allowed(request: HttpRequest) -> bool:
         token = ApiToken.objects.filter(pk=auth.pk).first()
         lasts = token is not None and token.is_good
     else:
-        lasts = sessions.lasts(request.session.session_key or "")
+        lasts = sessions.is_alive(request.session.session_key or "")
     return lasts and access.role_of(request.user) is not None
 
 
-def who(request: HttpRequest) -> str:
+def identify(request: HttpRequest) -> str:
     """Whose requests are counted together: those of one token, or of one person's sessions."""
     auth = getattr(request, "auth", None)
     return f"token:{auth.pk}" if isinstance(auth, ApiToken) else f"user:{request.user.pk}"

@@ -52,7 +52,7 @@ class Interface(NinjaAPI):
         return operation.view_func.__name__
 
     def get_openapi_schema(self, *, path_prefix: str | None = PREFIX, path_params: Any = None) -> Any:
-        return document.completed(super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params))
+        return document.complete_document(super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params))
 
 
 api = Interface(
@@ -66,7 +66,7 @@ api = Interface(
     openapi_url=None,
 )
 problems.handle(api)
-api.add_decorator(parameters.known)
+api.add_decorator(parameters.refuse_unknown)
 for router in dict.fromkeys([import_module(f"experiments.{module}").router for module in OPERATIONS]):
     api.add_router("", router)
 
@@ -78,7 +78,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
     return JsonResponse(api.get_openapi_schema())
 
 
-def served(view: View) -> View:
+def serve(view: View) -> View:
     """A view of the API: its bounds, its headers, and no answer that is not JSON where something went wrong."""
 
     @csrf_exempt
@@ -86,25 +86,25 @@ def served(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            bounded(request)
+            check_size(request)
             response = view(request, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, a script is told in its language
-            response = problems.of(request, error)
+            response = problems.make_problem(request, error)
         if response.status_code == 405:
             response = not_allowed(request, response)
-        return finished(request, response)
+        return finish(request, response)
 
     return answer
 
 
-def bounded(request: HttpRequest) -> None:
+def check_size(request: HttpRequest) -> None:
     """Refuse a body that is too large, or does not say how large it is, before it is read."""
     if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
         raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
     length = request.META.get("CONTENT_LENGTH") or "0"
     most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     announced = parse_number(length, ROW_DIGITS)
-    if bodies.refused(request) or announced is None or (most is not None and announced > most):
+    if bodies.find_refused_size(request) or announced is None or (most is not None and announced > most):
         raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
 
 
@@ -114,7 +114,7 @@ def not_allowed(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
     return problems.answer("method", detail, headers={"Allow": allowed})
 
 
-def finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """With the headers that all answers have; a 304 where the client has the same already."""
     patch_vary_headers(response, ["Authorization", "Cookie"])
     whole = response if isinstance(response, HttpResponse) else None
@@ -124,11 +124,11 @@ def finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBa
         whole.headers.setdefault("ETag", tag(whole.content))
         request.META.pop("HTTP_IF_MATCH", None)  # it is for edits
         response = get_conditional_response(request, etag=whole["ETag"], response=whole) or whole
-    rates.tell(request, response)
+    rates.set_headers(request, response)
     return response
 
 
-def nothing(request: HttpRequest) -> HttpResponse:
+def answer_missing(request: HttpRequest) -> HttpResponse:
     """Every address that there is not."""
     detail = f"The API has no address {request.path}. {PREFIX}openapi.json tells which there are."
     return problems.answer("missing", detail)
@@ -139,6 +139,6 @@ def addresses() -> list[URLPattern]:
     patterns = [each for each in api.urls[0] if isinstance(each, URLPattern) and each.name != "api-root"]
     for pattern in patterns:
         assert not iscoroutinefunction(pattern.callback)
-        pattern.callback = served(pattern.callback)
+        pattern.callback = serve(pattern.callback)
     root = path("", RedirectView.as_view(pattern_name="api:docs"), name="root")
-    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", served(nothing), name="nothing")]
+    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", serve(answer_missing), name="nothing")]

@@ -21,7 +21,7 @@ LONGEST = 200
 
 
 @transaction.atomic
-def once(
+def answer_once(
     request: HttpRequest, response: HttpResponse, user: User, make: Callable[[], tuple[Schema, str]]
 ) -> dict[str, Any]:
     """What `make` answers, with the address of what it made; the same again for the same key and request.
@@ -31,7 +31,7 @@ def once(
     """
     key = key_of(request)
     if not key:
-        return told(response, *spoken(make))
+        return set_location(response, *dump_answer(make))
     IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
     sent = fingerprint(request)
     row, fresh = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": sent})
@@ -39,10 +39,10 @@ def once(
         if row.request != sent:
             raise Refusal("key-reused", f"The key {key!r} came with another request before. Take a new one.")
         response["Idempotency-Replayed"] = "true"
-        return told(response, row.answer, row.location)
-    row.answer, row.location = spoken(make)
+        return set_location(response, row.answer, row.location)
+    row.answer, row.location = dump_answer(make)
     row.save(update_fields=["answer", "location"])
-    return told(response, row.answer, row.location)
+    return set_location(response, row.answer, row.location)
 
 
 def key_of(request: HttpRequest) -> str:
@@ -54,12 +54,12 @@ def key_of(request: HttpRequest) -> str:
     return key
 
 
-def spoken(make: Callable[[], tuple[Schema, str]]) -> tuple[dict[str, Any], str]:
+def dump_answer(make: Callable[[], tuple[Schema, str]]) -> tuple[dict[str, Any], str]:
     shown, location = make()
     return shown.model_dump(mode="json"), location
 
 
-def told(response: HttpResponse, shown: dict[str, Any], location: str) -> dict[str, Any]:
+def set_location(response: HttpResponse, shown: dict[str, Any], location: str) -> dict[str, Any]:
     response["Location"] = location
     return shown
 

@@ -29,7 +29,7 @@ class OnceEach(Parser):
         return super().parse_querydict(data, list_fields, request)
 
 
-def known(operation: Operation) -> Operation:
+def refuse_unknown(operation: Operation) -> Operation:
     """The same operation, for addresses with parameters that it takes."""
 
     @wraps(operation)

@@ -80,7 +80,7 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
     return response
 
 
-def of(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
     if isinstance(error, Refusal):
         return answer(error.kind, error.detail, error.errors)
@@ -140,4 +140,4 @@ def handle(api: NinjaAPI) -> None:
         SuspiciousOperation,
         Exception,
     ):
-        api.add_exception_handler(kind, of)
+        api.add_exception_handler(kind, make_problem)

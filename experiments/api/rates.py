@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from ninja.throttling import BaseThrottle
 from redis import RedisError
 
-from experiments.api.entry import who
+from experiments.api.entry import identify
 from experiments.core import notify
 
 LIMIT, WINDOW = 600, 60
@@ -30,7 +30,7 @@ class Rates(BaseThrottle):
     """Counts each request, and notes on it how it stands."""
 
     def allow_request(self, request: HttpRequest) -> bool:
-        rate = count(who(request))
+        rate = count(identify(request))
         request.rate = rate  # type: ignore[attr-defined]
         return rate is None or rate.left >= 0
 
@@ -52,7 +52,7 @@ def count(asker: str) -> Rate | None:
     return Rate(LIMIT, LIMIT - used, WINDOW - int(now) % WINDOW)
 
 
-def tell(request: HttpRequest, response: HttpResponseBase) -> None:
+def set_headers(request: HttpRequest, response: HttpResponseBase) -> None:
     """Say it in the headers that clients know."""
     rate: Rate | None = getattr(request, "rate", None)
     if rate:

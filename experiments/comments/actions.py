@@ -34,7 +34,7 @@ class WrittenComment:
 
 def _publish(run_id: int) -> None:
     """Have all pages that show comments on the run look again."""
-    notify.tell(f"comments.run.{run_id}")
+    notify.publish_topic(f"comments.run.{run_id}")
 
 
 @transaction.atomic
@@ -157,11 +157,11 @@ def _notice(meant: Mentions, comment: Comment) -> str:
 def _notify(comment: Comment, mentioned: list[User], replied: bool = True) -> None:
     """Tell whom the comment means, and who else has written in its thread; nobody twice, nor its author."""
     author, thread = comment.author, comment.thread
-    where = notifications.about(thread.run)
+    where = notifications.name_run(thread.run)
     known = {author.pk, *(member.pk for member in mentioned)}
     for member in mentioned:
         if member.pk != author.pk:
-            notifications.tell(
+            notifications.notify_person(
                 member,
                 NotificationKind.MENTION,
                 f"{person(author)} mentioned you on {where}.",
@@ -171,7 +171,7 @@ def _notify(comment: Comment, mentioned: list[User], replied: bool = True) -> No
         return
     others = mentions.members().filter(comments__thread=thread).exclude(pk__in=known).distinct()
     for member in others:
-        notifications.tell(
+        notifications.notify_person(
             member,
             NotificationKind.REPLY,
             f"{person(author)} replied in a thread of yours on {where}.",

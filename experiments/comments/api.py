@@ -14,7 +14,7 @@ from pydantic import StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, UnitNumber, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.versions import must_match
 from experiments.comments import actions, anchors, lists
 from experiments.comments.imported import opinions_of
@@ -170,7 +170,7 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
     by = Actor.behind(request, user)
     return Status(
         201,
-        once(
+        answer_once(
             request,
             response,
             user,
@@ -204,7 +204,7 @@ def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: H
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(Thread.objects.select_related("run"), pk=pk)
     by = Actor.behind(request, user)
-    return Status(201, once(request, response, user, lambda: written(actions.reply(by, row, said.text))))
+    return Status(201, answer_once(request, response, user, lambda: written(actions.reply(by, row, said.text))))
 
 
 # --- comments ----------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def list_notifications(
 ) -> ListPage[NotificationOut]:
     """The newest first."""
     user = allow(request)
-    rows = notifications.unread(user) if filters.unread else notifications.of(user)
+    rows = notifications.list_unread(user) if filters.unread else notifications.list_notifications(user)
     return page(request, rows, ["-pk"], paging, notification_out)
 
 
@@ -299,7 +299,7 @@ def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
     if which.all == bool(which.ids):
         raise InvalidInput("Name some, or say all: one of the two.", "ids")
-    rows = notifications.of(user)
+    rows = notifications.list_notifications(user)
     with transaction.atomic():
-        notifications.read(rows if which.all else rows.filter(pk__in=which.ids), user)
-    return UnreadOut(unread=notifications.unread(user).count())
+        notifications.mark_read(rows if which.all else rows.filter(pk__in=which.ids), user)
+    return UnreadOut(unread=notifications.list_unread(user).count())

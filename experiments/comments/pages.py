@@ -195,14 +195,14 @@ def notification_list(request: HtmxRequest) -> HttpResponse:
     """All of them, or those that are unread; htmx is sent the list alone."""
     user = access.require(request)
     only = request.GET.get("show") == "unread"
-    rows = notifications.unread(user) if only else notifications.of(user)
+    rows = notifications.list_unread(user) if only else notifications.list_notifications(user)
     number = paging.number_of(request.GET.get("page", "")) or 1
     shown = paging.Page(number, PER_PAGE, paging.count(rows), {"show": "unread"} if only else {})
     context = {
         "page": shown,
         "rows": rows[shown.start : shown.end],
         "only_unread": only,
-        "unread": notifications.unread(user).count(),
+        "unread": notifications.list_unread(user).count(),
         "query": request.GET.urlencode(),
     }
     alone = request.htmx and not request.htmx.history_restore_request
@@ -213,7 +213,7 @@ def notification_list(request: HtmxRequest) -> HttpResponse:
 def bell(request: HttpRequest) -> HttpResponse:
     """How many are unread. With `after`, the number of the newest that the page knows, what is newer is said aloud."""
     user = access.require(request)
-    unread = notifications.unread(user)
+    unread = notifications.list_unread(user)
     newest = unread.first()
     known = window.number(request.GET, "after")
     context = {"unread": unread[: notifications.SHOWN + 1].count(), "newest": newest.pk if newest else known or 0}
@@ -227,8 +227,8 @@ def bell(request: HttpRequest) -> HttpResponse:
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
     """To where one leads; from then on it is read."""
     user = access.require(request)
-    row = get_object_or_404(notifications.of(user), pk=pk)
-    notifications.read(notifications.of(user).filter(pk=pk), user)
+    row = get_object_or_404(notifications.list_notifications(user), pk=pk)
+    notifications.mark_read(notifications.list_notifications(user).filter(pk=pk), user)
     return redirect(row.url or "notifications")
 
 
@@ -236,9 +236,9 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
 def read_notifications(request: HtmxRequest) -> HttpResponse:
     """One is read, or all are."""
     user = access.require(request)
-    rows, key = notifications.of(user), window.number(request.POST, "notification")
+    rows, key = notifications.list_notifications(user), window.number(request.POST, "notification")
     if key is None and "all" not in request.POST:
         return HttpResponse(status=400)
-    notifications.read(rows if key is None else rows.filter(pk=key), user)
+    notifications.mark_read(rows if key is None else rows.filter(pk=key), user)
     # For htmx the bell rings, and the page asks for its list.
     return HttpResponse(status=204) if request.htmx else redirect("notifications")

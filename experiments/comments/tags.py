@@ -43,9 +43,9 @@ def talks_of_image(context: dict[str, Any], image: Image) -> dict[str, Any]:
 
 
 @register.filter
-def spoken(comment: Comment) -> SafeString:
+def render_comment(comment: Comment) -> SafeString:
     """A comment's words as safe HTML, with the names of those it mentions."""
-    return prose.said(comment.text, {user.get_username() for user in comment.mentions.all()})
+    return prose.render_words(comment.text, {user.get_username() for user in comment.mentions.all()})
 
 
 @register.filter

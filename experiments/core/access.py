@@ -59,7 +59,7 @@ def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
 def is_still_signed_in(scope: Mapping[str, Any]) -> bool:
     """Whether the session that opened a WebSocket has not ended since. Touches the database."""
     session = scope.get("session")
-    return session is None or not session.session_key or sessions.lasts(session.session_key)
+    return session is None or not session.session_key or sessions.is_alive(session.session_key)
 
 
 TOPICS = {

@@ -112,7 +112,7 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
         row_kind=kind_of(row) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
-        details={name: storable(value) for name, value in details.items()},
+        details={name: clean_detail(value) for name, value in details.items()},
         address=by.address,
         agent=clean_text(by.agent, AGENT_CHARS),
         token=clean_text(by.token, WORDS_CHARS),
@@ -128,7 +128,7 @@ def kind_of(noun: models.Model | type[models.Model]) -> str:
     return str(noun._meta.verbose_name)
 
 
-def storable(value: Detail) -> Detail:
+def clean_detail(value: Detail) -> Detail:
     """A detail as every database's JSON takes it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

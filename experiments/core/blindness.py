@@ -33,7 +33,7 @@ def visible(user: User) -> QuerySet[Review]:
     return Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED)
 
 
-def hears(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:
+def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:
     """Whether this person may read why others declined the item: as with opinions, and the queue's owner always.
     `blind`: whether they are, to its run."""
     if item.queue.owner_id == user.pk:

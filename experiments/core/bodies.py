@@ -49,9 +49,9 @@ class Bounded:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         most = await most_bytes(scope)
         counted, noted = Counted(receive, most), Noted(send)
-        if announced(scope) <= most:
+        if read_length(scope) <= most:
             await self.app(scope, counted, noted)
-        if not noted.answered and (announced(scope) > most or counted.exceeded):
+        if not noted.answered and (read_length(scope) > most or counted.exceeded):
             await self.app({**scope, REFUSED: most}, _nothing_more(), send)
 
 
@@ -92,7 +92,7 @@ def _nothing_more() -> Receive:
     return receive
 
 
-def announced(scope: Message) -> int:
+def read_length(scope: Message) -> int:
     """The bytes that the client says are coming; 0 if it does not."""
     told = dict(scope["headers"]).get(b"content-length", b"")
     return int(told) if told.isdigit() else 0
@@ -101,7 +101,7 @@ def announced(scope: Message) -> int:
 async def most_bytes(scope: Message) -> int:
     """The most bytes that the body of this request may have. Who may not import is not asked for a file at all."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < announced(scope) <= plain:
+    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < read_length(scope) <= plain:
         return plain
     return UPLOAD + ROOM if await database_sync_to_async(may_import)(scope) else 0
 
@@ -128,12 +128,12 @@ class BodyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        most = refused(request)
+        most = find_refused_size(request)
         if most and not request.path.startswith("/api/"):
             return render(request, "413.html", {"most": most}, status=413)
         return self.get_response(request)
 
 
-def refused(request: HttpRequest) -> int:
+def find_refused_size(request: HttpRequest) -> int:
     """The most bytes the body might have had that was not read; 0 if it was, or if its sender may send none."""
     return int(getattr(request, "scope", {}).get(REFUSED, 0))

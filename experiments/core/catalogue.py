@@ -23,7 +23,7 @@ LONGEST = 80
 def find_unknown(run: Run) -> str:
     """What the run names and this installation does not know or offer, with the remedy; "" if there is nothing."""
     row = Backbone.objects.filter(key=run.backbone, available=True).first()
-    return find_unknown_part(run) or (unoffered(run, row.model_names) if row else "")
+    return find_unknown_part(run) or (explain_unoffered(run, row.model_names) if row else "")
 
 
 def find_unknown_part(run: Run) -> str:
@@ -35,7 +35,7 @@ def find_unknown_part(run: Run) -> str:
         unknown_among("backbone", run.backbone, registry.BACKBONES),
         unknown_among("task", run.task, TASKS),
     )
-    return next(filter(None, checks), "") or compatibility.misfit(run.backbone, run.toolset)
+    return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset)
 
 
 def unknown_model(name: str) -> str:
@@ -45,7 +45,7 @@ def unknown_model(name: str) -> str:
 
 
 def no_model(name: str) -> str:
-    there = listed(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
+    there = join_names(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
     return f"There is no model “{name[:LONGEST]}”. Choose one of: {there}."
 
 
@@ -56,7 +56,7 @@ def unknown_layer(run: Run) -> str:
         return unknown_among("system", run.system_kind, registry.SYSTEMS)
     layer = layers.filter(name=run.layer).first()
     if layer is None:
-        names = listed(layers.values_list("name", flat=True))
+        names = join_names(layers.values_list("name", flat=True))
         return f"{run.model} has no layer “{run.layer[:LONGEST]}”. Choose one of: {names}."
     if not 0 <= run.unit < layer.units:
         return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
@@ -70,15 +70,15 @@ def unknown_dataset(key: str) -> str:
         return ""
     if Dataset.objects.filter(key=key).exists():
         return ""
-    there = listed(Dataset.objects.values_list("key", flat=True))
+    there = join_names(Dataset.objects.values_list("key", flat=True))
     return f"There is no dataset “{key[:LONGEST]}”. Choose one of: {there}."
 
 
 def unknown_among(what: str, key: str, there: Any) -> str:
-    return "" if key in there else f"There is no {what} “{key[:LONGEST]}”. Choose one of: {listed(there)}."
+    return "" if key in there else f"There is no {what} “{key[:LONGEST]}”. Choose one of: {join_names(there)}."
 
 
-def unoffered(run: Run, offered: Sequence[str]) -> str:
+def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
     """Why the backbone is not asked for this model of its provider: it offers others. "" stands for its default."""
     if not run.backbone_model or run.backbone_model in offered:
         return ""
@@ -93,5 +93,5 @@ def is_named(plugins: registry.Plugins, key: str) -> bool:
     return key in plugins and not key.endswith(":")
 
 
-def listed(names: Any) -> str:
+def join_names(names: Any) -> str:
     return ", ".join(names) or "none yet, the worker is still loading them"

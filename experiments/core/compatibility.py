@@ -23,7 +23,7 @@ def is_toybox(model: str) -> bool:
     return model in OF_TOYBOX
 
 
-def misfit(backbone: str, toolset: str) -> str:
+def explain_incompatibility(backbone: str, toolset: str) -> str:
     """Why this backbone cannot work with these tools; "" if it can."""
     if backbone == SCRIPTED and toolset != TOYBOX:
         return (
@@ -33,13 +33,13 @@ def misfit(backbone: str, toolset: str) -> str:
     return ""
 
 
-def advice(model: str, toolset: str, backbone: str = "") -> str:
+def advise(model: str, toolset: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one."""
-    notes = [_off_ground(model, toolset), _undescribed(model, toolset, backbone)]
+    notes = [_warn_of_other_domain(model, toolset), _warn_of_no_describer(model, toolset, backbone)]
     return " ".join(note for note in notes if note)
 
 
-def _undescribed(model: str, toolset: str, backbone: str) -> str:
+def _warn_of_no_describer(model: str, toolset: str, backbone: str) -> str:
     """Whether the tools leave images without words: toybox-eyes know toys alone, and only some agents see."""
     if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and toolset == TOYBOX):
         return ""
@@ -49,7 +49,7 @@ def _undescribed(model: str, toolset: str, backbone: str) -> str:
     )
 
 
-def _off_ground(model: str, toolset: str) -> str:
+def _warn_of_other_domain(model: str, toolset: str) -> str:
     """What a model has learnt, against what the tools draw."""
     if is_toybox(model) and toolset != TOYBOX:
         return f"{model} has only ever seen toys: with photographs its units are off their ground."
@@ -68,7 +68,7 @@ def fitting(model: str) -> dict[str, str]:
     toolset = next((key for key in toolsets if (key == TOYBOX) == toy), toolsets[0])
     backbones = [key for key in available(Backbone) if key != PERSON] or [SCRIPTED]  # nobody is put to work unasked
     backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
-    if misfit(backbone, toolset):
+    if explain_incompatibility(backbone, toolset):
         toolset = TOYBOX
     return {"dataset": dataset_for(model), "toolset": toolset, "backbone": backbone, "backbone_model": ""}
 

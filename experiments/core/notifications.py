@@ -1,7 +1,7 @@
 """What a person should know of, told where they are: a mention, a reply, the end of a run of theirs.
 
-`tell` is for all who have something to tell. Words and address never hold what the person might not see: they say
-where to look, and the page there asks for access.
+`notify_person` is for all who have something to tell. Words and address never hold what the person might not see: they
+say where to look, and the page there asks for access.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ NEWS = {
 """Kinds of events that the owner of a run is told of."""
 
 
-def tell(user: User, kind: str, words: str, url: str) -> None:
+def notify_person(user: User, kind: str, words: str, url: str) -> None:
     """Have a person know of something, of a `NotificationKind`. The same again is told once until it is read."""
-    known = {"kind": kind, "words": shortened(words, WORDS_CHARS), "url": url[:URL_CHARS]}
+    known = {"kind": kind, "words": shorten(words, WORDS_CHARS), "url": url[:URL_CHARS]}
     if not Notification.objects.filter(user=user, read=None, **known).exists():
         Notification.objects.create(user=user, **known)
-        notify.tell(topic(user))
+        notify.publish_topic(topic(user))
 
 
 def topic(user: User) -> str:
@@ -46,29 +46,29 @@ def topic(user: User) -> str:
     return f"user.{user.pk}"
 
 
-def of(user: User) -> QuerySet[Notification]:
+def list_notifications(user: User) -> QuerySet[Notification]:
     """All that was told to this person, the newest first."""
     return Notification.objects.filter(user=user)
 
 
-def unread(user: User) -> QuerySet[Notification]:
-    return of(user).filter(read=None)
+def list_unread(user: User) -> QuerySet[Notification]:
+    return list_notifications(user).filter(read=None)
 
 
-def read(rows: QuerySet[Notification], user: User) -> int:
+def mark_read(rows: QuerySet[Notification], user: User) -> int:
     """Note that the person has read these; how many were unread."""
     count = rows.filter(user=user, read=None).update(read=timezone.now())
     if count:
-        notify.tell(topic(user))
+        notify.publish_topic(topic(user))
     return count
 
 
-def about(run: Run) -> str:
+def name_run(run: Run) -> str:
     """A run as the words of a notification name it."""
-    return f"run {run.pk}, “{shortened(run.question, QUESTION_CHARS)}”"
+    return f"run {run.pk}, “{shorten(run.question, QUESTION_CHARS)}”"
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     text = " ".join(text.split())
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
@@ -81,11 +81,14 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     run = instance.run
     if instance.kind == "cancelled" and is_own(run, getattr(instance.content, "reason", "")):
         return
-    words = f"Your {about(run)} {NEWS[instance.kind]}."
+    words = f"Your {name_run(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
-    if instance.kind == "waiting_for_person" and of(run.owner).filter(kind=NotificationKind.RUN, words=words).exists():
+    if (
+        instance.kind == "waiting_for_person"
+        and list_notifications(run.owner).filter(kind=NotificationKind.RUN, words=words).exists()
+    ):
         return
-    tell(run.owner, NotificationKind.RUN, words, url)
+    notify_person(run.owner, NotificationKind.RUN, words, url)
 
 
 def is_own(run: Run, reason: str) -> bool:

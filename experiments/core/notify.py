@@ -36,7 +36,7 @@ def group(run_id: int) -> str:
     return f"run.{run_id}"
 
 
-def ring(run_id: int, seq: int) -> None:
+def publish_event(run_id: int, seq: int) -> None:
     """Tell viewers that the run has a new event."""
     send(group(run_id), {"type": "run.event", "run": run_id, "seq": seq})
 
@@ -46,7 +46,7 @@ def topic_group(topic: str) -> str:
     return f"topic.{topic}"
 
 
-def tell(topic: str) -> None:
+def publish_topic(topic: str) -> None:
     """Ring the bell of a topic, such as `comments.run.7`, once the transaction is committed. Never carries data.
 
     `access.TOPICS` says which there are and who may hear them.
@@ -86,12 +86,12 @@ def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] |
     return {run_id: (str(text or ""), json.loads(told) if told else None) for run_id, text, told in pairs}
 
 
-def watch(run_id: int, seconds: int = WATCHED_SECONDS) -> None:
+def mark_watched(run_id: int, seconds: int = WATCHED_SECONDS) -> None:
     """Note that somebody watches the run; to be said again before the seconds are over."""
     keep(f"maia:watched:{run_id}", "yes", seconds)
 
 
-def watched(run_id: int) -> bool:
+def is_watched(run_id: int) -> bool:
     """Whether anybody watches the run; False where nobody can tell."""
     if muted.is_set():
         return False
@@ -101,12 +101,12 @@ def watched(run_id: int) -> bool:
         return False
 
 
-def report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:
+def keep_report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:
     """Keep a report that no run's viewers wait for, such as on exemplars being made, for some seconds; pages ask."""
     keep(f"maia:report:{topic}", json.dumps({"what": what, "done": done, "total": total}), seconds)
 
 
-def reported(topic: str) -> dict[str, Any] | None:
+def read_report(topic: str) -> dict[str, Any] | None:
     """The last report on a topic, None if there is none or Redis is away."""
     try:
         found = redis().get(f"maia:report:{topic}")

@@ -88,7 +88,7 @@ def _activations_before(edited: Collection[str], logged: Sequence[Logged], rows:
     """What the originals of edits reached: in the same experiment, else when the run first logged them."""
     if not edited:
         return {}
-    return dict(rows.reached(edited)) | {each.image: each.activation for each in logged}
+    return dict(rows.find_activations(edited)) | {each.image: each.activation for each in logged}
 
 
 def observation_row(experiment: Experiment, position: int, logged: Logged, before: Mapping[str, float]) -> Observation:

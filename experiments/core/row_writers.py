@@ -30,7 +30,7 @@ class RowWriter(texts.Passages, Protocol):
         """Raises Experiment.DoesNotExist."""
         ...
 
-    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+    def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         """The activations of those of these images that the run has logged, of each when it first was."""
         ...
 
@@ -63,7 +63,7 @@ class Direct(texts.Written):
     def experiment(self, number: int) -> Experiment:
         return self.run.experiments.get(number=number)
 
-    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+    def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
         return dict(rows.values_list("image_id", "activation"))
 
@@ -116,7 +116,7 @@ class Bulk:
             raise Experiment.DoesNotExist(f"there is no experiment {number}")
         return self.experiments[number]
 
-    def reached(self, images: Collection[str]) -> Mapping[str, float]:
+    def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         return {key: self.first[key] for key in images if key in self.first}
 
     def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
@@ -141,7 +141,7 @@ class Bulk:
     def add_labels(self, texts: Sequence[str]) -> None:
         self.labels += labels_of(self.run, texts)
 
-    def said(self) -> set[str]:
+    def read_hypothesis_texts(self) -> set[str]:
         return self.hypotheses_said
 
     def titles(self, number: int) -> list[Text]:
@@ -177,14 +177,14 @@ class Bulk:
             numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
             save_labels(self.run, self.labels)
-            passages.write(key, titled(key, places))
+            passages.write(key, find_observations(key, places))
             if self.summary is not None:
                 texts.Written(self.run).set_summary(self.summary)
 
         return save
 
 
-def titled(run: int, places: Sequence[tuple[int, int]]) -> list[int]:
+def find_observations(run: int, places: Sequence[tuple[int, int]]) -> list[int]:
     """Keys of the observations at these places of a run."""
     rows = Observation.objects.filter(run=run).values_list("experiment__number", "position", "pk")
     found = {(number, position): pk for number, position, pk in rows.order_by().iterator()}

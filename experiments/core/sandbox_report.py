@@ -12,12 +12,12 @@ _TOPIC = "sandbox"
 def publish(warning: str, on: int, of: int) -> None:
     """Called by a worker, again and again: how many of its layers are on, and what everybody should know of it, ""
     where all is well. Kept for some minutes."""
-    notify.report(_TOPIC, warning, on, of)
+    notify.keep_report(_TOPIC, warning, on, of)
 
 
 def banner() -> str:
     """The warning that every page shows; what this process knows by itself where no worker has told."""
-    told = notify.reported(_TOPIC)
+    told = notify.read_report(_TOPIC)
     if told is not None:
         return str(told["what"])
     return "MAIA_SANDBOX_OVERRIDE is on: programs may run in a sandbox with holes." if settings.SANDBOX_OVERRIDE else ""

@@ -74,7 +74,7 @@ def end_all(user: User, but: str | None = None) -> int:
     return ended
 
 
-def lasts(key: str) -> bool:
+def is_alive(key: str) -> bool:
     """Whether the session is still there; sockets ask, since nobody else tells them."""
     return Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).exists()
 

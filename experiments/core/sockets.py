@@ -93,9 +93,9 @@ class Listener(AsyncWebsocketConsumer, ABC):
         if self.heard > MOST_HEARD or bytes_data is not None or len(text_data or "") > LONGEST_HEARD:
             await self.close(TOO_MUCH)
         elif is_ping(text_data or ""):
-            await self.tell({"type": "pong"})
+            await self.send_message({"type": "pong"})
 
-    async def tell(self, message: dict[str, Any]) -> None:
+    async def send_message(self, message: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(message))
 
     async def may_stay(self) -> bool:

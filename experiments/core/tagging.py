@@ -18,7 +18,7 @@ from experiments.models.tag import TAG_CHARS
 Tagged = Run | Experiment | Observation
 
 
-def fit(words: str) -> str:
+def clean_tag(words: str) -> str:
     """The words as a tag is kept. Raises InvalidInput."""
     name = clean_line(words)
     if not name:
@@ -31,7 +31,7 @@ def fit(words: str) -> str:
 @transaction.atomic
 def tag(actor: Actor, row: Tagged, words: str) -> str:
     """The tag as it is kept. Raises InvalidInput for words that cannot be a tag."""
-    name = fit(words)
+    name = clean_tag(words)
     row.tags.add(Tag.objects.get_or_create(name=name)[0])
     audit.record(actor, Verb(f"{row._meta.verbose_name}.tagged"), row, tag=name)
     return name
@@ -52,7 +52,7 @@ def untag(actor: Actor, row: Tagged, name: str) -> bool:
 
 def set_tags(actor: Actor, row: Tagged, wanted: Iterable[str]) -> None:
     """Have it these tags and no others. Call it with the row locked. Raises InvalidInput."""
-    before, after = set(row.tags.values_list("name", flat=True)), {fit(words) for words in wanted}
+    before, after = set(row.tags.values_list("name", flat=True)), {clean_tag(words) for words in wanted}
     for name in sorted(before - after):
         untag(actor, row, name)
     for name in sorted(after - before):

@@ -42,10 +42,10 @@ class TopicConsumer(Listener):
         return NOT_YOURS
 
     async def joined(self) -> None:
-        await self.tell({"type": "ready"})
+        await self.send_message({"type": "ready"})
 
     async def answer(self, message: dict[str, Any]) -> None:
-        await self.tell({"type": "bell", "topic": message["topic"]})
+        await self.send_message({"type": "bell", "topic": message["topic"]})
 
 
 def topics_of(query: bytes) -> list[str]:

@@ -70,10 +70,10 @@ def append(
         run.last_seq += 1
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
-        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=storable(encode(payload)))
+        event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=strip_unstorable(encode(payload)))
         projections.keep(run, event, state, Direct(run))
         run.save()
-        transaction.on_commit(partial(notify.ring, run_id, event.seq))
+        transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 
 
@@ -90,7 +90,9 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
         run.last_seq += 1
         if over and not may_follow(run, step.kind):
             raise ValueError("nothing can follow the end")
-        event = Event(run=run, seq=run.last_seq, kind=step.kind, payload=storable(encode(step.payload)), time=step.time)
+        event = Event(
+            run=run, seq=run.last_seq, kind=step.kind, payload=strip_unstorable(encode(step.payload)), time=step.time
+        )
         projections.keep(run, event, step.state, rows)
         if step.kind == "started":
             run.started = step.time
@@ -103,7 +105,7 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
 
     def save() -> None:
         write()
-        transaction.on_commit(partial(notify.ring, run.pk, run.last_seq))
+        transaction.on_commit(partial(notify.publish_event, run.pk, run.last_seq))
 
     return save
 
@@ -138,15 +140,15 @@ def last_stop(run: Run) -> Event | None:
     return run.events.filter(kind__in=_STILLS).order_by("-seq").first()
 
 
-def storable(data: Any) -> Any:
+def strip_unstorable(data: Any) -> Any:
     """The same JSON without what no database takes: zero bytes and half characters, which programs may print."""
     if isinstance(data, str):
         return clean_text(data)
     if isinstance(data, dict):
-        return {key: storable(value) for key, value in data.items()}
-    return [storable(item) for item in data] if isinstance(data, list | tuple) else data
+        return {key: strip_unstorable(value) for key, value in data.items()}
+    return [strip_unstorable(item) for item in data] if isinstance(data, list | tuple) else data
 
 
-def after(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:
+def list_events(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:
     """The run's events with a higher `seq`, in order, at most `limit`."""
     return list(Event.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])

@@ -23,7 +23,7 @@ LATE_SECONDS = 15
 _PREFIX = "maia:worker:"
 
 
-def tell(name: str, report: dict[str, Any]) -> bool:
+def publish_status(name: str, report: dict[str, Any]) -> bool:
     """Say how a worker is; False if Redis is away."""
     try:
         notify.redis().set(_PREFIX + name, json.dumps(report), ex=KEPT_SECONDS)
@@ -32,7 +32,7 @@ def tell(name: str, report: dict[str, Any]) -> bool:
     return True
 
 
-def leave(name: str) -> None:
+def remove_worker(name: str) -> None:
     """Take a worker that ends off the list."""
     try:
         notify.redis().delete(_PREFIX + name)
@@ -59,7 +59,7 @@ def is_here() -> bool:
     return any(state(each) != "late" for each in present() or ())
 
 
-def described(report: dict[str, Any]) -> dict[str, Any]:
+def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
     """A report with what only the page needs: its state, shares for bars, and words for what it does."""
     places = report.get("places", [])
     weights = sum(place["bytes"] for place in places)
@@ -67,7 +67,7 @@ def described(report: dict[str, Any]) -> dict[str, Any]:
         "state": state(report),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
-        "doing": [doing(each) for each in report.get("jobs", [])],
+        "doing": [describe_job(each) for each in report.get("jobs", [])],
         "idle": max(0, report.get("threads", 0) - len(report.get("jobs", []))),
     }
 
@@ -77,7 +77,7 @@ def state(report: dict[str, Any]) -> str:
     return "late" if report["silent"] > LATE_SECONDS else "busy" if report.get("jobs") else "ready"
 
 
-def doing(job: dict[str, Any]) -> dict[str, Any]:
+def describe_job(job: dict[str, Any]) -> dict[str, Any]:
     """A job under way in words: what, on what, with a run's address, how far it is and since how many seconds."""
     kind, row = str(job["name"]).rpartition(".")[2], int(job.get("row") or 0)
     words = _WORDS.get(kind, kind.replace("_", " ").capitalize())
@@ -95,12 +95,14 @@ def doing(job: dict[str, Any]) -> dict[str, Any]:
         )
     if kind == "write_exemplars":
         profile = UnitProfile.objects.filter(pk=row).select_related("unit__layer__model").first()
-        return found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.reported(f"profile:{row}"))
+        return (
+            found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.read_report(f"profile:{row}"))
+        )
     return found
 
 
 def _of(task: Job | None) -> dict[str, Any]:
-    return _progress(notify.reported(task.topic)) if task else {}
+    return _progress(notify.read_report(task.topic)) if task else {}
 
 
 def _progress(report: dict[str, Any] | None) -> dict[str, Any]:

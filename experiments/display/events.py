@@ -39,7 +39,7 @@ LATELY, CHARTED = 30, 400
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RenderContext:
     """What the events of a run are drawn with, looked up once for all of them."""
 
     run: Run
@@ -60,7 +60,7 @@ class Surroundings:
 
 def render_event(event: Event, run: Run) -> SafeString:
     """One event as HTML, safe to insert."""
-    return _draw(event, _surroundings(run, [event]))
+    return _draw(event, _load_context(run, [event]))
 
 
 def render_events(
@@ -77,20 +77,20 @@ def render_events(
     Whoever is not of the team gets no script and no link into the site, and `pictures` of their own.
     """
     shown = list(events)
-    around = replace(_surroundings(run, shown, names), audience=audience, pictures=pictures)
+    around = replace(_load_context(run, shown, names), audience=audience, pictures=pictures)
     if folded:
         shown = [each for each in shown if each.kind != "experiment" or each.number in around.running]
     return [(event, _draw(event, around)) for event in shown]
 
 
-def _surroundings(run: Run, events: Sequence[Event], names: Names | None = None) -> Surroundings:
+def _load_context(run: Run, events: Sequence[Event], names: Names | None = None) -> RenderContext:
     """What these events are drawn with. The number of queries does not depend on theirs."""
     names = names or Names(None)
     numbers = {event.number for event in events if event.number}
     if not numbers:
-        return Surroundings(run, scale_of(run), names=names)
+        return RenderContext(run, scale_of(run), names=names)
     rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
-    return Surroundings(
+    return RenderContext(
         run,
         scale_of(run),
         {number: code for number, code, _ in rows},
@@ -111,7 +111,7 @@ def _starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
     return starts
 
 
-def _draw(event: Event, around: Surroundings) -> SafeString:
+def _draw(event: Event, around: RenderContext) -> SafeString:
     run, team = around.run, around.audience == Audience.TEAM
     content = around.names.content(run, event)
     template = "unreadable" if event.is_unreadable else event.row.template
@@ -120,14 +120,14 @@ def _draw(event: Event, around: Surroundings) -> SafeString:
     if isinstance(content, ExperimentStarted | ExperimentEnded):
         context |= _experiment(content, around)
     elif isinstance(content, Started):
-        context |= {"told": _told(content), "made": _made(content)}
+        context |= {"told": _list_instructions(content), "made": _list_versions(content)}
     elif isinstance(content, Ended) and event.row.status:
-        context |= {"status": event.row.status, "strongest": image_cards.strongest(run.observations.all())}
+        context |= {"status": event.row.status, "strongest": image_cards.find_strongest(run.observations.all())}
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
     return render_to_string(f"display/events/{template}.html", context)
 
 
-def _experiment(content: ExperimentStarted | ExperimentEnded, around: Surroundings) -> dict[str, Any]:
+def _experiment(content: ExperimentStarted | ExperimentEnded, around: RenderContext) -> dict[str, Any]:
     """What the card of an experiment shows beside the payload."""
     shown = {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
     if isinstance(content, ExperimentStarted):
@@ -142,13 +142,13 @@ def _experiment(content: ExperimentStarted | ExperimentEnded, around: Surroundin
     }
 
 
-def _told(start: Started) -> list[tuple[str, str]]:
+def _list_instructions(start: Started) -> list[tuple[str, str]]:
     """What the agent was told before its first reply."""
     texts = ("Instructions", start.instructions), ("First message", start.assignment)
     return [(name, text) for name, text in texts if text]
 
 
-def _made(start: Started) -> list[tuple[str, str]]:
+def _list_versions(start: Started) -> list[tuple[str, str]]:
     """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
     versions = dict(start.versions)
     return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
@@ -157,7 +157,7 @@ def _made(start: Started) -> list[tuple[str, str]]:
 # --- the parts that sum the run up -------------------------------------------------------------------
 
 
-def pieces(run: Run) -> dict[str, SafeString]:
+def render_summaries(run: Run) -> dict[str, SafeString]:
     """Header, outline, side and tail as they are now."""
     return {"head": head(run), "tail": tail(run), "outline": outline(run), "side": side(run)}
 

@@ -166,7 +166,7 @@ def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -
     return list(found.values())
 
 
-def strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
+def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
     """The images that excited the unit most, each once."""
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
     return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]

@@ -94,10 +94,10 @@ def address(name: str) -> str:
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Looked up only by templates that ask; `names` is what systems are called before this person."""
     names = Names(getattr(request, "user", None))
-    return {"frame": SimpleLazyObject(lambda: look(request)), "names": names}
+    return {"frame": SimpleLazyObject(lambda: read_frame(request)), "names": names}
 
 
-def look(request: HttpRequest) -> dict[str, Any]:
+def read_frame(request: HttpRequest) -> dict[str, Any]:
     """`role` is None for strangers."""
     role = role_of(getattr(request, "user", None)) if hasattr(request, "user") else None
     if role is None:
@@ -167,12 +167,14 @@ class Breadcrumb:
 def breadcrumbs(path: str) -> list[Breadcrumb]:
     """The pages on the way to `path`, itself included. The start page alone needs no way."""
     found = [
-        Breadcrumb(_crumb_words(match, way), escape_uri_path(way)) for way in _ways(path) if (match := _page_at(way))
+        Breadcrumb(_crumb_words(match, way), escape_uri_path(way))
+        for way in _list_prefixes(path)
+        if (match := _page_at(way))
     ]
     return found if len(found) > 1 else []
 
 
-def _ways(path: str) -> Iterator[str]:
+def _list_prefixes(path: str) -> Iterator[str]:
     """Every beginning of a path that may be a page's address."""
     parts = path.strip("/").split("/")[:DEEPEST]
     yield "/"

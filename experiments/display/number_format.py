@@ -36,7 +36,7 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
-def took(seconds: float | None) -> str:
+def duration(seconds: float | None) -> str:
     """A duration in words: 0.8 s, 42 s, 3 min 5 s."""
     value = float(seconds or 0)
     if value < 10:
@@ -59,7 +59,7 @@ def ago(time: datetime | None) -> str:
     return "just now"
 
 
-def moment(time: datetime) -> str:
+def timestamp(time: datetime) -> str:
     """A day and a time, as 5 Nov 2026, 14:03; what `date` makes of "j M Y, H:i", for lists of many."""
     return f"{time.day} {time:%b %Y, %H:%M}"
 
@@ -77,8 +77,8 @@ def dollars(value: float | None) -> str:
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
 
 
-def counted(count: int, noun: str) -> str:
-    """`3|counted:"image"` is "3 images"."""
+def count_noun(count: int, noun: str) -> str:
+    """`3|count_noun:"image"` is "3 images"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

@@ -52,11 +52,11 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 @cache
 def markdown() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": fence})
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": render_fence})
     return parser.enable("table").disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
 
 
-def fence(code: str, language: str, _: str) -> str:
+def render_fence(code: str, language: str, _: str) -> str:
     """Python fences are coloured, all others come plain."""
     return str(highlight(code)) if language in {"python", "py"} else ""
 
@@ -71,24 +71,24 @@ AFTER_A_NAME = ".@+-_"
 AFTER_A_LINK = ".,;:!?)]}*"
 
 
-def said(text: str, names: Collection[str] = ()) -> SafeString:
+def render_words(text: str, names: Collection[str] = ()) -> SafeString:
     """A person's words as paragraphs; only these `names` count as people who are mentioned."""
     paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
-    html = ("<br>".join("".join(pieces(line, names)) for line in each.split("\n")) for each in paragraphs)
-    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `pieces` escapes
+    html = ("<br>".join("".join(render_pieces(line, names)) for line in each.split("\n")) for each in paragraphs)
+    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `render_pieces` escapes
 
 
-def pieces(line: str, names: Collection[str]) -> Iterator[str]:
+def render_pieces(line: str, names: Collection[str]) -> Iterator[str]:
     """The parts of a line as HTML: what is neither link, code nor a name stays as it was written."""
     end = 0
     for match in PIECE.finditer(line):
         yield escape(line[end : match.start()])
         end = match.end()
-        yield piece(match, names)
+        yield render_piece(match, names)
     yield escape(line[end:])
 
 
-def piece(match: re.Match[str], names: Collection[str]) -> str:
+def render_piece(match: re.Match[str], names: Collection[str]) -> str:
     if code := match["code"]:
         return f"<code>{escape(code)}</code>"
     if link := match["link"]:

@@ -60,7 +60,7 @@ class Verdict:
         return f"{self.words}, {self.basis}{labels}"
 
 
-def of(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verdict]:
+def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verdict]:
     """By run what this person may see of it; nothing of the others. Three queries, none if no run has a verdict."""
     rows = [run for run in runs if run.verdict]
     if not rows:
@@ -103,7 +103,7 @@ def of_unit(model: str, layer: str, unit: int, viewer: User) -> list[Correction]
     return corrections(Q(item__run__in=seen.values("pk")))
 
 
-def chosen(text: str, viewer: User | None) -> Q:
+def filter_by_verdict(text: str, viewer: User | None) -> Q:
     """Of runs: the verdict that this person may see is as `text`, one of CHOICES, says."""
     hidden = blindness.has_hidden_verdict(viewer)
     if text == UNREVIEWED:
@@ -113,7 +113,7 @@ def chosen(text: str, viewer: User | None) -> Q:
     return (Q(verdict_final=True) if text == FINAL else Q(verdict=text)) & ~hidden
 
 
-def ranked(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+def annotate_rank(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Each with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(ORDER)]
     hidden = When(blindness.has_hidden_verdict(viewer), then=Value(None))

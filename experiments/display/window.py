@@ -89,7 +89,7 @@ def laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
     cut = [whole_rounds(span.within(bounds), room, starts, bounds) for span, room in zip(spans, wide, strict=True)]
     pieces: list[Piece] = []
     reached = bounds.first - 1
-    for span in joined(cut):
+    for span in merge_spans(cut):
         if span.first > reached + 1:
             pieces.append(Gap(reached, span.first))
         pieces.append([event for event in events if span.first <= event.seq <= span.last])
@@ -106,7 +106,7 @@ def whole_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span) ->
     return Span(first, last)
 
 
-def joined(spans: Sequence[Span]) -> list[Span]:
+def merge_spans(spans: Sequence[Span]) -> list[Span]:
     """In order; those that touch or overlap are one."""
     whole: list[Span] = []
     for span in sorted((span for span in spans if span.first <= span.last), key=lambda each: each.first):

@@ -15,9 +15,9 @@ from pydantic import StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, binary, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
-from experiments.core.notify import reported
+from experiments.core.notify import read_report
 from experiments.exchange import export_pages as files
 from experiments.installation.api import Progress
 from experiments.models import Export
@@ -58,7 +58,7 @@ class ExportOut(Schema):
 
 
 def export_out(row: Export) -> ExportOut:
-    told = reported(row.job.topic) if row.job.status == JobStatus.RUNNING else None
+    told = read_report(row.job.topic) if row.job.status == JobStatus.RUNNING else None
     names = ("id", "what", "format", "query", "count", "size", "expires")
     return ExportOut(
         status=row.job.status,
@@ -85,7 +85,7 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[Export
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
-    return Status(202, once(request, response, user, lambda: begun(request, user, asked)))
+    return Status(202, answer_once(request, response, user, lambda: begun(request, user, asked)))
 
 
 def begun(request: HttpRequest, user: User, asked: ExportIn) -> tuple[ExportOut, str]:

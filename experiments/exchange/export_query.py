@@ -131,7 +131,7 @@ def filters_in(given: Mapping[str, str]) -> Filters:
 
 def titled(typed: str) -> QuerySet[Any, Any]:
     """Keys of the observations with these words. Raises Refused with the sentence that the page would show."""
-    asked = words.read(typed)
+    asked = words.parse_words(typed)
     if asked.problem:
         raise Refused(f"q: {asked.problem}")
     return finding.images(asked.terms)

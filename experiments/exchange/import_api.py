@@ -16,7 +16,7 @@ from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Id, find
 from experiments.api.problems import Refusal
-from experiments.core.notify import reported
+from experiments.core.notify import read_report
 from experiments.exchange import form
 from experiments.exchange import import_pages as files
 from experiments.installation.api import Progress
@@ -78,7 +78,7 @@ IMPORTS = Import.objects.select_related("job__asked_by").prefetch_related("impor
 
 
 def import_out(row: Import) -> ImportOut:
-    told = reported(row.job.topic) if row.job.status == JobStatus.RUNNING else None
+    told = read_report(row.job.topic) if row.job.status == JobStatus.RUNNING else None
     return ImportOut(
         id=row.pk,
         kind=row.kind,

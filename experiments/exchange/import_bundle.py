@@ -23,7 +23,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from experiments.core import transcript
-from experiments.core.transcript import ImportedEvent, storable
+from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_labels, run_record
 from experiments.exchange.laboratory import Laboratory, Progress, silent
 from experiments.exchange.run_decoding import RunDetails, moment, part, shown
@@ -75,7 +75,7 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
 
 def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
     """The run of one folder of the archive."""
-    told = storable(archive.json(f"{folder}run.json"))
+    told = strip_unstorable(archive.json(f"{folder}run.json"))
     if told.get("schema") != run_record.SCHEMA:
         words = f"run.json is of schema {shown(told.get('schema'))}; this version reads schema {run_record.SCHEMA}."
         raise Refused(f"{words} Update MAIA Web, or export the run again.")
@@ -102,7 +102,9 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
 def opinions_in(archive: Archive, folder: str) -> opinions.Said:
     """What people made of the run; bundles of earlier versions do not tell. Raises Refused."""
     name = f"{folder}people.json"
-    return opinions_decoding.decoded(storable(archive.json(name))) if name in archive.members else opinions.Said()
+    return (
+        opinions_decoding.decoded(strip_unstorable(archive.json(name))) if name in archive.members else opinions.Said()
+    )
 
 
 def known_run(told: Mapping[str, Any]) -> Run | None:

@@ -51,7 +51,7 @@ def around(user: User, told: dict[str, Any]) -> dict[str, Any]:
 def listed() -> dict[str, Any]:
     """The team's imports, with the runs that came of them."""
     rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:SHOWN])
-    told = {row.pk: notify.reported(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
+    told = {row.pk: notify.read_report(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
     return {
         "imports": [(row, told.get(row.pk), row.imported_runs.all()[:LINKS]) for row in rows],
         "moving": any(row.job.is_moving for row in rows),

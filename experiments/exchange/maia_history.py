@@ -20,7 +20,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.core.transcript import ImportedEvent, storable
+from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Laboratory, Progress, silent
@@ -96,7 +96,7 @@ def take(path: Path, source: Source, options: Json, laboratory: Laboratory, prog
         return Taken(imported_run.run, known=True)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         pictures = HistoryImages(laboratory, Path(waiting))
-        turns = list(turns_of(storable(parsed(data, source.name)), pictures, progress))
+        turns = list(turns_of(strip_unstorable(parsed(data, source.name)), pictures, progress))
         run = run_of(turns, source, options)
         steps = list(steps_of(turns, run, laboratory))
         rows = list(pictures.rows.values())

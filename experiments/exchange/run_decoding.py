@@ -110,7 +110,7 @@ def tags(given: Any, where: str) -> list[str]:
     found = []
     for name in given:
         try:
-            found.append(tagging.fit(name if isinstance(name, str) else ""))
+            found.append(tagging.clean_tag(name if isinstance(name, str) else ""))
         except InvalidInput:
             raise Refused(f"{where}: {shown(name)} is no tag.") from None
     if len(kept := list(dict.fromkeys(found))) > MOST_TAGS:

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 
 from experiments.core.display_name import person
-from experiments.core.transcript import storable
+from experiments.core.transcript import strip_unstorable
 from experiments.exchange import run_decoding
 from experiments.exchange.run_decoding import HIGHEST, moment, part, shown
 from experiments.exchange.safe_zip import Refused
@@ -102,7 +102,7 @@ def label_json(label: Label) -> dict[str, Any]:
 
 def run_from(data: Json, owner: User) -> Run:
     """The row of a bundle, not saved, as it was before its first event. Raises Refused naming the field."""
-    row = storable(part(data, "run", dict))
+    row = strip_unstorable(part(data, "run", dict))
     run = Run(owner=owner, status=Status.QUEUED, **{name: part(row, name, object) for name in ASKED})
     run.created = moment(row, "created") or run.created
     for name in ("question", "model", "layer", "task", "backbone"):

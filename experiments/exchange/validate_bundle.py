@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.core.transcript import ImportedEvent, storable
+from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange.event_bounds import bound
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.run_decoding import shown, time_of
@@ -67,7 +67,7 @@ def decode(data: bytes, where: str, laboratory: Laboratory) -> Decoded:
 
 def image_row(told: Mapping[str, Any], where: str) -> Image:
     """Raises Refused naming what is wrong."""
-    told = storable(told)
+    told = strip_unstorable(told)
     known = {name: told.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
     for name in ("key", "raw", "original"):
         key = known[name]

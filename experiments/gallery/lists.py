@@ -67,7 +67,7 @@ class Filters(forms.Form):
 
     def clean_q(self) -> str:
         typed = str(self.cleaned_data["q"])
-        asked = words.read(typed)
+        asked = words.parse_words(typed)
         if typed.strip() and asked.problem:
             raise forms.ValidationError(asked.problem)
         return typed
@@ -108,7 +108,7 @@ class Filters(forms.Form):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        return tuple(words.read(self.get("q")).terms) if self.get("q") else ()
+        return tuple(words.parse_words(self.get("q")).terms) if self.get("q") else ()
 
     def params(self) -> dict[str, str]:
         """The address without the page."""

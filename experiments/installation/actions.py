@@ -123,4 +123,4 @@ def refresh_catalogue(actor: Actor) -> None:
     """Have a worker look at every plug-in again, as after weights were fetched."""
     audit.record(actor, Verb.CATALOGUE_ASKED)
     queue.ask_for_catalogue()
-    notify.report("catalogue", "Waiting for a worker", 0, 1, seconds=30)
+    notify.keep_report("catalogue", "Waiting for a worker", 0, 1, seconds=30)

@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Words, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.core import worker_status
 from experiments.core.actors import Actor
 from experiments.installation import actions
@@ -252,7 +252,7 @@ def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: C
         job = ask()
         return job_out(job), reverse("api:read_job", args=[job.pk])
 
-    return Status(202, once(request, response, actor.person, make))
+    return Status(202, answer_once(request, response, actor.person, make))
 
 
 @router.post("/models", response={202: JobOut}, summary="Add a model")
@@ -347,5 +347,5 @@ def list_workers(request: HttpRequest) -> Workers:
     """What each holds in memory and does."""
     allow(request)
     reports = worker_status.present()
-    found = [worker_status.described(each) for each in reports or ()]
+    found = [worker_status.describe_worker(each) for each in reports or ()]
     return Workers(items=[WorkerOut(loaded=each["places"], **each) for each in found], reachable=reports is not None)

@@ -31,7 +31,7 @@ class ListedJob:
 
 
 def progress_of(job: Job) -> dict[str, Any] | None:
-    return notify.reported(job.topic) if job.status == JobStatus.RUNNING else None
+    return notify.read_report(job.topic) if job.status == JobStatus.RUNNING else None
 
 
 def recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def models(role: Role) -> dict[str, Any]:
     """All that the page of models shows."""
     counted = VisionModelRow.objects.annotate(layer_count=Count("layers"), unit_count=Sum("layers__units"))
     rows = list(counted.order_by("-available", "name"))
-    looking = notify.reported("catalogue")
+    looking = notify.read_report("catalogue")
     under_way = bool(looking and looking["done"] < looking["total"])
     jobs = recent_jobs([JobKind.MODEL], role)
     return jobs | {

@@ -201,6 +201,6 @@ def workers(request: HtmxRequest) -> HttpResponse:
     seconds."""
     access.require(request)
     told = worker_status.present()
-    rows = None if told is None else [worker_status.described(each) for each in told]
+    rows = None if told is None else [worker_status.describe_worker(each) for each in told]
     template = "installation/workers_now.html" if request.htmx else "installation/workers.html"
     return render(request, template, {"workers": rows})

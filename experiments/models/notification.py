@@ -19,7 +19,7 @@ class NotificationKind(models.TextChoices):
 
 
 class Notification(models.Model):
-    """Made by `notifications.tell`."""
+    """Made by `notifications.notify_person`."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications", db_index=False)
     kind = models.CharField(max_length=20, choices=NotificationKind.choices)

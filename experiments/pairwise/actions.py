@@ -54,7 +54,7 @@ def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
     audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
     words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
     for judge in reviewers().exclude(pk=by.person.pk):
-        notifications.tell(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
+        notifications.notify_person(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
     return trial
 
 
@@ -111,7 +111,7 @@ def close_trial(by: Actor, trial_id: int) -> PairwiseTrial:
 
 def publish(trial_id: int) -> None:
     """Have the pages that show a trial look again, once the transaction is committed."""
-    notify.tell(f"trial.{trial_id}")
+    notify.publish_topic(f"trial.{trial_id}")
 
 
 # --- votes ----------------------------------------------------------------------------------------------------

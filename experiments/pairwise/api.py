@@ -14,7 +14,7 @@ from ninja import Field, Query, Router, Schema, Status
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, RowNumber, binary, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
@@ -182,7 +182,7 @@ def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOu
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
     user = allow(request, MANAGES, TokenScope.WRITE)
-    return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), wanted)))
+    return Status(201, answer_once(request, response, user, lambda: made(Actor.behind(request, user), wanted)))
 
 
 def made(by: Actor, wanted: TrialIn) -> tuple[TrialOut, str]:

@@ -42,7 +42,7 @@ def index(request: HttpRequest) -> HttpResponse:
     user = access.require(request)
     role = access.role_of(user) or Role.VIEWER
     context = {
-        "crumbs": _crumbs(),
+        "breadcrumbs": _list_breadcrumbs(),
         "trials": [(row, [sources.words(key) for key in row.sources]) for row in lists.trials(user)[:SHOWN]],
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= MANAGES,
@@ -68,7 +68,7 @@ def new(request: HttpRequest) -> HttpResponse:
     model = str(form.data.get("model", ""))
     context = {
         "form": form,
-        "crumbs": [*_crumbs(), ("New trial", reverse("pairwise-new"))],
+        "breadcrumbs": [*_list_breadcrumbs(), ("New trial", reverse("pairwise-new"))],
         "draft": draft,
         "counts": draft.counts if draft else {},
         "problems": problems or (form.problems if asked else []),
@@ -92,7 +92,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
     context: dict[str, Any] = {
         "trial": row,
-        "crumbs": _crumbs(row),
+        "breadcrumbs": _list_breadcrumbs(row),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
         "worker": worker_status.is_here(),
@@ -116,7 +116,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(request, "pairwise/trial.html", context)
 
 
-def _crumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
+def _list_breadcrumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
     """The way to the trials, and to one by its name."""
     found = [("Pairwise trials", reverse("pairwise"))]
     return [*found, (row.name, row.get_absolute_url())] if row else found
@@ -125,7 +125,7 @@ def _crumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
 def _progress(judge: Judge) -> dict[str, Any] | None:
     """What a worker says of how far it is."""
     job = judge.job
-    return notify.reported(job.topic) if job and job.status == JobStatus.RUNNING else None
+    return notify.read_report(job.topic) if job and job.status == JobStatus.RUNNING else None
 
 
 @require_safe
@@ -154,7 +154,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     total, left = row.pairs.count(), judging.pending(row, user).count()
     context = {
         "trial": row,
-        "crumbs": [*_crumbs(row), ("Judging", request.path)],
+        "breadcrumbs": [*_list_breadcrumbs(row), ("Judging", request.path)],
         "pairs": judging.next_pairs(row, user, AHEAD),
         "total": total,
         "done": total - left,

@@ -122,7 +122,7 @@ def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
         raise StateConflict(f"This queue holds {MOST:,} runs, and takes no more. Choose another.")
     item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
     audit.record(by, Verb.RUN_PUT_UP, run, queue=queue)
-    _tell_reviewers(row, by, f"{by.name} has put {notifications.about(run)} up for review in “{row.name}”.")
+    _tell_reviewers(row, by, f"{by.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
     _publish(queue)
     return item
 
@@ -130,7 +130,7 @@ def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
 def _tell_reviewers(queue: ReviewQueue, by: Actor, words: str) -> None:
     """Those whom the queue names, but for who did it."""
     for reviewer in queue.reviewers.exclude(pk=by.person.pk):
-        notifications.tell(reviewer, NotificationKind.REVIEW, words, queue.get_absolute_url())
+        notifications.notify_person(reviewer, NotificationKind.REVIEW, words, queue.get_absolute_url())
 
 
 def may_close(user: User, queue: ReviewQueue) -> bool:
@@ -154,7 +154,7 @@ def close_queue(by: Actor, queue: ReviewQueue) -> bool:
 
 def _publish(queue: int) -> None:
     """Have the pages that show the queue look again."""
-    notify.tell(f"queue.{queue}")
+    notify.publish_topic(f"queue.{queue}")
 
 
 # --- reservations ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ninja import Field, Query, Router, Schema, Status
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
 from experiments.core import blindness
@@ -183,7 +183,7 @@ def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOu
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
-    return Status(201, once(request, response, user, lambda: made(Actor.behind(request, user), plan)))
+    return Status(201, answer_once(request, response, user, lambda: made(Actor.behind(request, user), plan)))
 
 
 def made(by: Actor, plan: QueueIn) -> tuple[QueueOut, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Max
 
 from experiments.display import events, window
-from experiments.display.image_cards import ImageCard, strongest
+from experiments.display.image_cards import ImageCard, find_strongest
 from experiments.models import Event, Run, UnitProfile
 from experiments.runs.page import experiments
 
@@ -33,13 +33,13 @@ def of(run: Run) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
-    exemplars, dataset = strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
+    exemplars, dataset = find_strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
-        "best": strongest(run.observations.exclude(origin="exemplar"), BEST),
+        "best": find_strongest(run.observations.exclude(origin="exemplar"), BEST),
         "exemplars": exemplars,
         "exemplars_of": dataset,
         "listed": experiments.listed(list(rows)),

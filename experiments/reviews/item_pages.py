@@ -86,7 +86,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "row": row,
         "mine": mine,
         "state": _writing_state(mine, item, user),
-        "crumbs": [
+        "breadcrumbs": [
             ("Review", reverse("review")),
             (queue.name, queue.get_absolute_url()),
             (f"Item {item.position}", item.get_absolute_url()),

@@ -131,7 +131,7 @@ def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:
         known = reviews.get(item.pk, [])
         opinions = [review for review in known if review.pk in seen]
         mine = next((review for review in known if review.reviewer_id == user.pk), None)
-        hears = blindness.hears(user, item, mine, blind=item.run_id in blind)
+        hears = blindness.may_read_declines(user, item, mine, blind=item.run_id in blind)
         found.append(ItemRow(item, known, opinions, mine, hears))
     return found
 

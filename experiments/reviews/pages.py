@@ -158,10 +158,10 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     lists.note_shown(rows, user)
     context = {
         "queue": row,
-        "crumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
+        "breadcrumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
         "page": page,
         "rows": rows,
-        "verdicts": verdicts.of([each.item.run for each in rows], user),
+        "verdicts": verdicts.find_verdicts([each.item.run for each in rows], user),
         "show": show,
         "shows": lists.SHOWS.items(),
         "named": row.reviewers.all(),

@@ -67,5 +67,5 @@ def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:
 def tell_author(run: Run) -> None:
     """That there is a verdict, not which: the author may be a reviewer who has not written theirs."""
     what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
-    words = f"{what} your {notifications.about(run)}."
-    notifications.tell(run.owner, NotificationKind.REVIEW, words, f"{run.get_absolute_url()}#verdict")
+    words = f"{what} your {notifications.name_run(run)}."
+    notifications.notify_person(run.owner, NotificationKind.REVIEW, words, f"{run.get_absolute_url()}#verdict")

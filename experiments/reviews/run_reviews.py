@@ -21,7 +21,7 @@ def card(run: Run, user: User | AnonymousUser, role: Role) -> dict[str, Any]:
     person may do."""
     assert isinstance(user, User)
     items = list(run.review_items.select_related("queue", "run__owner").order_by("-pk"))
-    seen = verdicts.of([run], user).get(run.pk)
+    seen = verdicts.find_verdicts([run], user).get(run.pk)
     return {
         "verdict": seen,
         "final": final(run) if seen and seen.is_final else None,

@@ -20,7 +20,7 @@ register = template.Library()
 
 @register.inclusion_tag("reviews/verdict.html")
 def verdict(verdicts: Mapping[int, Verdict] | str, run: Run) -> dict[str, Any]:
-    """What the viewer may see of the verdict on a run; nothing where there is none. `verdicts` is `verdicts.of`."""
+    """What the viewer may see of the verdict on a run; nothing where there is none. See `verdicts.find_verdicts`."""
     return {"verdict": verdicts.get(run.pk) if isinstance(verdicts, Mapping) else None}
 
 

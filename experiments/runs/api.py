@@ -175,7 +175,7 @@ def read(pk: int, viewer: User) -> RunOut:
 def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
     """Add the verdicts that this person may see."""
     judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
-    seen = verdicts.of(judged.only(*VERDICT_COLUMNS), viewer)
+    seen = verdicts.find_verdicts(judged.only(*VERDICT_COLUMNS), viewer)
     for run in shown:
         if found := seen.get(run.id):
             figures: dict[str, Any] = {"final": found.is_final, "opinions": found.opinions}

@@ -15,7 +15,7 @@ from django.db.models import F, Q, QuerySet
 
 from experiments.core.errors import InvalidInput
 from experiments.core.params import ROW_DIGITS, parse_day, parse_day_end, parse_number
-from experiments.core.search_index.words import read as read_words
+from experiments.core.search_index.words import parse_words as read_words
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.models import Run
@@ -95,7 +95,7 @@ def ordered(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Query
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
     name = sort.removeprefix("-")
     if name == "verdict":
-        runs = verdicts.ranked(runs, viewer)
+        runs = verdicts.annotate_rank(runs, viewer)
     # Said only where it makes a difference: PostgreSQL does not read an index in an order that it was not made in.
     last = True if name in MAY_LACK else None
     column = F(SORTS[name])
@@ -121,7 +121,7 @@ def by_verdict(text: str, viewer: User | None) -> Q:
     known = [key for key, _ in verdicts.CHOICES]
     if text not in known:
         raise InvalidInput(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
-    return verdicts.chosen(text, viewer)
+    return verdicts.filter_by_verdict(text, viewer)
 
 
 def by_unit(text: str) -> Q:

@@ -81,7 +81,7 @@ def index(request: HtmxRequest) -> HttpResponse:
         "any": bool(page.paginator.count) or Run.objects.exists(),
         "may_act": role != Role.VIEWER,
         "may_queue": role >= MAKES_QUEUES,
-        "verdicts": verdicts.of(page, user) if "verdict" in chosen else {},
+        "verdicts": verdicts.find_verdicts(page, user) if "verdict" in chosen else {},
         "address": request.get_full_path(),
     }
     if not part:

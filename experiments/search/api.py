@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
-from experiments.api.cursors import Paging, opened, sealed
+from experiments.api.cursors import Paging, open_cursor, seal
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.api.problems import FieldError, Refusal
@@ -70,11 +70,11 @@ class Asked(Schema):
 def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
     """Every word, and every “quoted phrase”, must occur; parts of words count, in any language."""
     user = allow(request)
-    read = words.read(asked.q)
+    read = words.parse_words(asked.q)
     if read.problem:
         raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=read.problem)])
     scope = finding.SearchScope(**asked.model_dump(exclude={"q"}, exclude_none=True))
-    cursor = str(opened(request, paging.cursor, 1)[0]) if paging.cursor else ""
+    cursor = str(open_cursor(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
     names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
     places = addresses.of_passages(rows.values())
@@ -82,7 +82,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
         items=[hit(rows[key], places[key], names) for key in found.keys if key in rows],
         ranked=found.ranked,
         total=found.total,
-        next=sealed(request, [found.cursor]) if found.cursor else None,
+        next=seal(request, [found.cursor]) if found.cursor else None,
     )
 
 

@@ -50,7 +50,7 @@ class Section:
 
 def sections(typed: str, user: User, role: Role) -> list[Section]:
     """The sections with something in them, in the order in which they stand."""
-    asked = words.read(typed)
+    asked = words.parse_words(typed)
     if asked.problem:
         return []
     terms = asked.terms

@@ -29,7 +29,7 @@ def page(request: HtmxRequest) -> HttpResponse:
     """The page; htmx is sent the results alone, or those that follow."""
     user = access.require(request)
     typed = request.GET.get("q", "")
-    asked = words.read(typed)
+    asked = words.parse_words(typed)
     scope, notes = scope_of(request.GET)
     context: dict[str, Any] = {
         "typed": typed,
@@ -43,7 +43,7 @@ def page(request: HtmxRequest) -> HttpResponse:
     if not asked.problem:
         try:
             context |= found(user, asked, scope, request.GET.get("after", ""))
-            context["verdicts"] = verdicts.of([group.run for group in context["groups"] if group.run], user)
+            context["verdicts"] = verdicts.find_verdicts([group.run for group in context["groups"] if group.run], user)
         except finding.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
     target = request.htmx.target or ""
@@ -94,4 +94,4 @@ def jump(request: HttpRequest) -> HttpResponse:
     role = access.role_of(user) or Role.VIEWER
     typed = request.GET.get("q", "")
     found = jumping.sections(typed, user, role)
-    return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": words.read(typed)})
+    return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": words.parse_words(typed)})

@@ -19,9 +19,9 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
     """Keys of the runs in whose question, description, labels, model, layer or number every word occurs; all for none.
     What `names` hide of a run does not count.
 
-    A subquery for `filter(pk__in=…)`. Empty for words that cannot be looked for: `words.read` says why.
+    A subquery for `filter(pk__in=…)`. Empty for words that cannot be looked for: `words.parse_words` says why.
     """
-    asked = words.read(typed)
+    asked = words.parse_words(typed)
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
     told = without_systems(hidden, names.hidden) if names and hidden else F("normalized")

@@ -17,7 +17,7 @@ from pydantic import StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, UnitNumber, Words, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
@@ -357,7 +357,7 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A person's label stands beside those of runs and imports."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
-    return Status(201, once(request, response, user, lambda: created(Actor.behind(request, user), label)))
+    return Status(201, answer_once(request, response, user, lambda: created(Actor.behind(request, user), label)))
 
 
 def created(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:

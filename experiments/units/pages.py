@@ -86,7 +86,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     drawings = drawing.network(layers, context["known"], context["wanted"])
     labels = lists.labelled({each.layer.pk: [cell.number for cell in each.cells] for each in drawings}, names)
     titles = {key: lists.shortened(texts) for key, texts in labels.items()}
-    context |= {"drawings": drawings, "titles": titles, "crumbs": crumbs(row)}
+    context |= {"drawings": drawings, "titles": titles, "breadcrumbs": list_breadcrumbs(row)}
     if context["found"] is not None:
         context["listed"] = lists.listed(context["found"], layers, names)
     return render(request, "units/model.html", context)
@@ -109,7 +109,7 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
         "links": drawing.links(row, known, wanted, titles),
         "listed": lists.listed({row.pk: chosen}, [row], names),
         "chosen": len(chosen),
-        "crumbs": crumbs(row.model, row),
+        "breadcrumbs": list_breadcrumbs(row.model, row),
     }
     return render(request, "units/layer.html", context)
 
@@ -147,7 +147,9 @@ def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: 
     return entries
 
 
-def crumbs(row: VisionModelRow, layer: Layer | None = None, number: int | None = None) -> list[tuple[str, str]]:
+def list_breadcrumbs(
+    row: VisionModelRow, layer: Layer | None = None, number: int | None = None
+) -> list[tuple[str, str]]:
     found = [("Units", reverse("units")), (row.name, reverse("units-model", args=[row.name]))]
     if layer:
         found.append((layer.name, reverse("units-layer", args=[row.name, layer.name])))
@@ -284,7 +286,7 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     label: Label | None = labels["label"]
     return labels | {
         "runs": runs,
-        "verdicts": verdicts.of(runs, viewer),
+        "verdicts": verdicts.find_verdicts(runs, viewer),
         "corrections": [] if is_hidden else verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
         "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
@@ -292,7 +294,7 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
         "hypotheses": last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,
-        "crumbs": crumbs(layer.model, layer, number),
+        "breadcrumbs": list_breadcrumbs(layer.model, layer, number),
     }
 
 

@@ -28,12 +28,12 @@ def test_an_additional_opinion_that_may_be_taken_back_does_not_show_the_verdict(
     give(queue, second, "reject")
     run = run_of(queue)
     submit(late, first, verdict="accept", additional=True)
-    assert verdicts.of([run], first) == {}
+    assert verdicts.find_verdicts([run], first) == {}
     assert signed_in(first).get(f"/runs/?verdict=reviewed&run={run.pk}").context["found"].runs.count() == 0
     assert actions.undoable(queue, first)
     signed_in(first).get(f"/review/{queue.pk}/items/1/")
     assert not actions.undoable(queue, first), "the other opinion was shown"
-    assert run.pk in verdicts.of([run_of(queue)], first)
+    assert run.pk in verdicts.find_verdicts([run_of(queue)], first)
 
 
 # --- several queues on one run ---

@@ -28,20 +28,20 @@ def run(owner: User) -> Run:
 
 
 def words(user: User) -> list[str]:
-    return list(notifications.of(user).values_list("words", flat=True))
+    return list(notifications.list_notifications(user).values_list("words", flat=True))
 
 
 def test_the_same_is_told_once_until_it_is_read(owner: User) -> None:
     for _ in range(3):
-        notifications.tell(owner, "reply", "Look  here", "/runs/1/")
+        notifications.notify_person(owner, "reply", "Look  here", "/runs/1/")
     assert words(owner) == ["Look here"]
-    assert notifications.read(notifications.of(owner), owner) == 1
-    notifications.tell(owner, "reply", "Look here", "/runs/1/")
-    assert notifications.unread(owner).count() == 1
+    assert notifications.mark_read(notifications.list_notifications(owner), owner) == 1
+    notifications.notify_person(owner, "reply", "Look here", "/runs/1/")
+    assert notifications.list_unread(owner).count() == 1
 
 
 def test_long_words_are_cut(owner: User) -> None:
-    notifications.tell(owner, "reply", "x" * 1000, "/")
+    notifications.notify_person(owner, "reply", "x" * 1000, "/")
     assert len(words(owner)[0]) == 300
     assert words(owner)[0].endswith("…")
 
@@ -62,7 +62,7 @@ def test_the_owner_is_told_how_a_run_ends_or_that_it_waits(
     transcript.append(run.pk, "reply", replied())
     transcript.append(run.pk, kind, payload)
     assert words(owner) == [f"Your run {run.pk}, “What does it respond to?” {told}."]
-    assert notifications.of(owner).get().url == f"/runs/{run.pk}/?at=3#e3"
+    assert notifications.list_notifications(owner).get().url == f"/runs/{run.pk}/?at=3#e3"
 
 
 def test_nobody_is_told_of_what_they_stopped_themselves(run: Run, owner: User) -> None:
@@ -73,7 +73,7 @@ def test_nobody_is_told_of_what_they_stopped_themselves(run: Run, owner: User) -
 def test_who_writes_the_replies_is_told_of_their_turn_once(run: Run, owner: User) -> None:
     for number in (1, 2):
         transcript.append(run.pk, "waiting_for_person", WaitingForPerson(number))
-        notifications.read(notifications.of(owner), owner)
+        notifications.mark_read(notifications.list_notifications(owner), owner)
         Run.objects.filter(pk=run.pk).update(status="queued")
     assert len(words(owner)) == 1
 
@@ -84,37 +84,37 @@ def test_who_writes_the_replies_is_told_of_their_turn_once(run: Run, owner: User
 def test_the_bell_counts_and_says_what_is_new(as_owner: Client, owner: User) -> None:
     assert 'href="/notifications/"' in as_owner.get("/runs/").content.decode()
     assert 'class="count"></span>' in as_owner.get("/notifications/bell/").content.decode()
-    notifications.tell(owner, "reply", "Look.", "/runs/")
-    known = notifications.of(owner).get().pk
+    notifications.notify_person(owner, "reply", "Look.", "/runs/")
+    known = notifications.list_notifications(owner).get().pk
     first = as_owner.get("/notifications/bell/")
     assert f"?after={known}" in first.content.decode()
     assert "HX-Trigger" not in first, "what was there before the page is not said aloud"
-    notifications.tell(owner, "reply", "And here.", "/runs/")
+    notifications.notify_person(owner, "reply", "And here.", "/runs/")
     assert "And here." in as_owner.get(f"/notifications/bell/?after={known}")["HX-Trigger"]
     assert "2<span" in as_owner.get("/notifications/bell/").content.decode()
 
 
 def test_following_one_reads_it_and_leads_there(as_owner: Client, owner: User) -> None:
-    notifications.tell(owner, "reply", "Look.", "/runs/?tag=odd")
-    row = notifications.of(owner).get()
+    notifications.notify_person(owner, "reply", "Look.", "/runs/?tag=odd")
+    row = notifications.list_notifications(owner).get()
     assert as_owner.get(f"/notifications/{row.pk}/")["Location"] == "/runs/?tag=odd"
-    assert not notifications.unread(owner).exists()
+    assert not notifications.list_unread(owner).exists()
 
 
 def test_nobody_follows_or_reads_what_others_were_told(as_owner: Client, owner: User, teammate: User) -> None:
-    notifications.tell(teammate, "reply", "For them.", "/")
+    notifications.notify_person(teammate, "reply", "For them.", "/")
     row = Notification.objects.get()
     assert as_owner.get(f"/notifications/{row.pk}/").status_code == 404
     as_owner.post("/notifications/read/", {"notification": row.pk})
     as_owner.post("/notifications/read/", {"all": "yes"})
-    assert notifications.unread(teammate).count() == 1
+    assert notifications.list_unread(teammate).count() == 1
     assert "For them." not in as_owner.get("/notifications/").content.decode()
 
 
 def test_one_or_all_are_marked_as_read(as_owner: Client, owner: User) -> None:
     for number in range(3):
-        notifications.tell(owner, "reply", f"Look {number}.", "/")
-    first = notifications.of(owner).last()
+        notifications.notify_person(owner, "reply", f"Look {number}.", "/")
+    first = notifications.list_notifications(owner).last()
     assert first
     as_owner.post("/notifications/read/", {"notification": first.pk})
     assert "Look 0." not in as_owner.get("/notifications/?show=unread").content.decode()
@@ -133,7 +133,7 @@ def test_a_page_costs_the_same_queries_however_many(
 ) -> None:
     for count in (1, 50):
         for number in range(count):
-            notifications.tell(owner, "reply", f"{count} {number}", "/")
+            notifications.notify_person(owner, "reply", f"{count} {number}", "/")
         with django_assert_max_num_queries(14):
             as_owner.get("/notifications/")
 
@@ -158,12 +158,12 @@ def test_a_page_costs_the_same_queries_however_many(
     ],
 )
 def test_what_people_say_is_paragraphs_links_code_and_names(text: str, html: str) -> None:
-    assert prose.said(text, {"owner"}) == html
+    assert prose.render_words(text, {"owner"}) == html
 
 
 def test_who_is_asked_to_review_is_told(run: Run, owner: User, teammate: User) -> None:
     plan = actions.QueuePlan("pass one", "", "", 1, True, [teammate, owner])
     queue = actions.make_queue(Actor(owner), Run.objects.all(), plan)
     assert words(teammate) == ["owner asks you to review 1 run in “pass one”."]
-    assert notifications.of(teammate).get().url == f"/review/{queue.pk}/"
+    assert notifications.list_notifications(teammate).get().url == f"/review/{queue.pk}/"
     assert words(owner) == []

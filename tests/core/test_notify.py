@@ -43,14 +43,14 @@ def test_progress_is_kept_until_it_is_cleared(redis_url: str) -> None:
 
 
 def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not notify.watched(7)
-    notify.watch(7)
-    assert notify.watched(7)
-    assert not notify.watched(8)
+    assert not notify.is_watched(7)
+    notify.mark_watched(7)
+    assert notify.is_watched(7)
+    assert not notify.is_watched(8)
     assert 0 < notify.redis().ttl("maia:watched:7") <= notify.WATCHED_SECONDS
     monkeypatch.setattr(notify, "muted", threading.Event())
     notify.muted.set()
-    assert not notify.watched(7), "a command line knows no viewers"
+    assert not notify.is_watched(7), "a command line knows no viewers"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -60,6 +60,6 @@ def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> N
     notify.draft(run.pk, "words", 0)
     assert run.events.count() == 1
     assert notify.current(run.pk) == ("", None)
-    assert notify.reported("unit:1") is None
-    notify.watch(run.pk)
-    assert not notify.watched(run.pk)
+    assert notify.read_report("unit:1") is None
+    notify.mark_watched(run.pk)
+    assert not notify.is_watched(run.pk)

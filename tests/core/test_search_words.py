@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.core.search_index.normalize import ngrams, normalize, normalized_with_places
-from experiments.core.search_index.words import LONGEST, read
+from experiments.core.search_index.words import LONGEST, parse_words
 from experiments.search.snippets import LENGTH, snippet
 
 
@@ -58,22 +58,22 @@ def test_grams_are_single_letters_and_pairs_within_words() -> None:
     ],
 )
 def test_a_query_is_words_and_phrases(typed: str, terms: tuple[str, ...]) -> None:
-    assert read(typed).terms == terms
-    assert not read(typed).problem
+    assert parse_words(typed).terms == terms
+    assert not parse_words(typed).problem
 
 
 @pytest.mark.parametrize("typed", ["", "   ", "*", "%%", "_ * ?", '""', '" "', "\N{COMBINING ACUTE ACCENT}"])
 def test_what_holds_no_word_gets_a_hint(typed: str) -> None:
-    asked = read(typed)
+    asked = parse_words(typed)
     assert not asked.terms
     assert "part of" in asked.problem
     assert not asked.refused
 
 
 def test_too_much_is_refused_with_its_size() -> None:
-    assert read("x" * 10_000).refused
-    assert f"10,000 characters, at most {LONGEST}" in read("x" * 10_000).problem
-    assert "17 words, at most 16" in read(" ".join("abcdefghijklmnopq")).problem
+    assert parse_words("x" * 10_000).refused
+    assert f"10,000 characters, at most {LONGEST}" in parse_words("x" * 10_000).problem
+    assert "17 words, at most 16" in parse_words(" ".join("abcdefghijklmnopq")).problem
 
 
 def marked(text: str, *terms: str) -> str:

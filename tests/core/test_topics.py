@@ -47,7 +47,7 @@ class Page:
 
 
 async def ring(topic: str) -> None:
-    await sync_to_async(notify.tell)(topic)
+    await sync_to_async(notify.publish_topic)(topic)
 
 
 async def test_a_page_hears_its_topics_and_no_others(redis_url: str, owner: User) -> None:
@@ -71,7 +71,7 @@ async def test_a_bell_rings_once_what_it_tells_of_is_kept(redis_url: str, owner:
 
 def tell_and_fail() -> None:
     with transaction.atomic():
-        notify.tell("runs")
+        notify.publish_topic("runs")
         transaction.set_rollback(True)
 
 

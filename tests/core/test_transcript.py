@@ -72,8 +72,8 @@ def test_it_reads_back_what_follows_a_number(owner: User) -> None:
     run = make_run(owner)
     for payload in (started(), started(), started()):
         transcript.append(run.pk, "started", payload)
-    assert [event.seq for event in transcript.after(run.pk, 1)] == [2, 3]
-    assert [event.seq for event in transcript.after(run.pk, 0, limit=2)] == [1, 2]
+    assert [event.seq for event in transcript.list_events(run.pk, 1)] == [2, 3]
+    assert [event.seq for event in transcript.list_events(run.pk, 0, limit=2)] == [1, 2]
 
 
 def test_a_reply_counts_its_usage_and_keeps_its_hypotheses(owner: User) -> None:
@@ -122,5 +122,5 @@ def test_a_conclusion_ends_the_run_and_labels_the_unit(owner: User) -> None:
 def test_it_keeps_what_a_program_printed_even_where_no_database_takes_it(owner: User) -> None:
     run = make_run(owner)
     event = transcript.append(run.pk, "retrying", Retrying(1, 1, "a\x00b \ud83d c"))
-    assert transcript.after(run.pk, 0) == [event]
+    assert transcript.list_events(run.pk, 0) == [event]
     assert Event.objects.get().payload["what"] == "a\ufffdb ? c"

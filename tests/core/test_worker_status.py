@@ -60,15 +60,15 @@ def test_without_a_worker_it_says_how_to_start_one(as_owner: Client) -> None:
 def test_without_redis_it_says_that_nothing_is_lost(as_owner: Client, settings) -> None:
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
     notify.redis.cache_clear()
-    assert not worker_status.tell("lab:17", REPORT)
-    worker_status.leave("lab:17")
+    assert not worker_status.publish_status("lab:17", REPORT)
+    worker_status.remove_worker("lab:17")
     text = page(as_owner)
     assert "Redis is away" in text
     assert "safe in the database" in text
 
 
 def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
-    assert worker_status.tell("lab:17", REPORT)
+    assert worker_status.publish_status("lab:17", REPORT)
     text = page(as_owner)
     for words in ("lab:17", "NVIDIA &lt;H100&gt; (cuda:0)", "float16", "4 threads", "4 free", "Ready", "up 1 h 1 min"):
         assert words in text
@@ -80,7 +80,9 @@ def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
 
 
 def test_without_a_limit_or_models_it_says_so(as_owner: Client) -> None:
-    worker_status.tell("lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}})
+    worker_status.publish_status(
+        "lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}}
+    )
     text = page(as_owner)
     assert "no limit" in text
     assert "Nothing is loaded" in text
@@ -98,7 +100,7 @@ def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, own
         {"name": "workers.jobs.long.work", "row": 999, "seconds": 2.0},
         {"name": "workers.jobs.long.write_exemplars", "row": 999, "seconds": 2.0},
     ]
-    worker_status.tell("lab:17", REPORT | {"jobs": jobs})
+    worker_status.publish_status("lab:17", REPORT | {"jobs": jobs})
     text = page(as_owner)
     for words in ("Working", "A round of a run", "What is &lt;b&gt;it&lt;/b&gt;?", f'href="/runs/{run.pk}/"'):
         assert words in text
@@ -107,7 +109,7 @@ def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, own
 
 
 def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -> None:
-    worker_status.tell("lab:17", REPORT)
+    worker_status.publish_status("lab:17", REPORT)
     notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - 40)
     text = page(as_owner)
     assert "Not heard of for 40 s" in text
@@ -119,11 +121,11 @@ def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -
 
 def test_workers_stand_in_order_and_one_that_leaves_is_gone(as_owner: Client) -> None:
     for name in ("b:2", "a:1"):
-        worker_status.tell(name, REPORT | {"name": name})
+        worker_status.publish_status(name, REPORT | {"name": name})
     told_by = worker_status.present()
     assert told_by is not None
     assert [each["name"] for each in told_by] == ["a:1", "b:2"]
-    worker_status.leave("a:1")
+    worker_status.remove_worker("a:1")
     assert "a:1" not in page(as_owner)
 
 
@@ -215,7 +217,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
         wait_for(worker_status.is_here)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
         wait_for(lambda: "presence goes on after a failure" in caplog.text)
-        worker_status.leave(here[0].name) if (here := worker.here) else None
+        worker_status.remove_worker(here[0].name) if (here := worker.here) else None
         monkeypatch.delattr(half, "cuda")
         monkeypatch.setattr(here[0], "_last", float("-inf"))
         wait_for(worker_status.is_here)
@@ -233,7 +235,7 @@ def test_every_place_says_the_same_of_the_workers(as_owner: Client) -> None:
         return "No worker seen" not in rail, ">Ready</span>" in overview, ">Ready</span>" in workers
 
     assert says() == (False, False, False)
-    worker_status.tell("lab:17", REPORT)
+    worker_status.publish_status("lab:17", REPORT)
     assert says() == (True, True, True)
     notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - worker_status.LATE_SECONDS - 5)
     assert says() == (False, False, False)

@@ -121,8 +121,10 @@ def test_the_author_is_told_that_there_is_a_verdict_but_not_which(owner, first):
 def test_a_verdict_is_hidden_from_who_is_still_to_review_the_run(owner, first, second, teammate, admin):
     run = run_of(reviewed(owner, (first, "reject")))
     actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
-    assert [bool(verdicts.of([run], user)) for user in (owner, teammate, first, admin, second)] == [True] * 4 + [False]
-    assert not verdicts.of([run], None), "nobody in particular sees what somebody may not"
+    assert [bool(verdicts.find_verdicts([run], user)) for user in (owner, teammate, first, admin, second)] == [
+        True
+    ] * 4 + [False]
+    assert not verdicts.find_verdicts([run], None), "nobody in particular sees what somebody may not"
     for text in ("reject", "reviewed"):
         assert list(lists.runs_from({"verdict": text}, owner).runs) == [run]
         assert list(lists.runs_from({"verdict": text}, second).runs) == []
@@ -135,10 +137,10 @@ def test_who_may_still_take_back_an_opinion_sees_no_verdict_with_those_of_others
     submit(taken(queue, second), second, verdict="accept")
     run = run_of(queue)
     assert run.verdict == "split"
-    assert verdicts.of([run], owner)
-    assert not verdicts.of([run], second)
+    assert verdicts.find_verdicts([run], owner)
+    assert not verdicts.find_verdicts([run], second)
     Review.objects.update(submitted=timezone.now() - timedelta(hours=1))
-    assert verdicts.of([run], second)
+    assert verdicts.find_verdicts([run], second)
 
 
 def test_runs_are_sorted_and_filtered_by_verdict(owner, first, second):
@@ -190,7 +192,7 @@ def test_a_final_verdict_stands_above_the_opinions_and_can_be_revised(owner, fir
     settle(queue, admin, label="red things")
     run = run_of(queue)
     assert (run.verdict, run.verdict_final, run.verdict_agreeing) == ("accept", True, 1)
-    assert verdicts.of([run], owner)[run.pk].corrections[0].text == "red things"
+    assert verdicts.find_verdicts([run], owner)[run.pk].corrections[0].text == "red things"
     settle(queue, admin, verdict="reject")
     assert run_of(queue).verdict == "reject"
     assert Adjudication.objects.count() == 2, "what was said before is kept"

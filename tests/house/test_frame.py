@@ -112,13 +112,13 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
     ]
     assert layout.breadcrumbs("/query/")[-1].words == "New query"
     text = page(as_owner, f"/runs/{run.pk}/")
-    way = text.partition('<nav class="crumbs"')[2].partition("</nav>")[0]
+    way = text.partition('<nav class="breadcrumbs"')[2].partition("</nav>")[0]
     links = re.findall(r'href="([^"]+)"', way)
     assert links == ["/", "/runs/", f"/runs/{run.pk}/"]
     assert f'aria-current="page">Run {run.pk}</a>' in way
     for link in links:
         assert as_owner.get(link).status_code == 200
-    assert text.count('class="crumbs"') == 1
+    assert text.count('class="breadcrumbs"') == 1
 
 
 @pytest.mark.usefixtures("more_pages")
@@ -133,7 +133,7 @@ def test_breadcrumbs_of_odd_addresses_lead_back_to_them() -> None:
 
 
 def test_a_view_may_name_the_way_itself(rf, as_owner: Client) -> None:
-    given = {"crumbs": [("Units", "/units/"), ("<b>", "/units/7/")], "request": rf.get("/units/7/")}
+    given = {"breadcrumbs": [("Units", "/units/"), ("<b>", "/units/7/")], "request": rf.get("/units/7/")}
     text = render_to_string("base.html", given)
     assert 'href="/units/7/" aria-current="page">&lt;b&gt;</a>' in text
 

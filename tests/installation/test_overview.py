@@ -136,7 +136,7 @@ def test_what_a_limit_forced_counts_and_what_was_stopped_does_not(as_owner: Clie
 
 
 def test_it_says_how_workers_and_models_are(as_owner: Client, owner: User) -> None:
-    worker_status.tell("lab:17", REPORT)
+    worker_status.publish_status("lab:17", REPORT)
     VisionModelRow.objects.create(name="toybox", label="toybox-net")
     Backbone.objects.create(key="openai", label="A <model>", available=False)
     text = page(as_owner)

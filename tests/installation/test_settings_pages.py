@@ -161,7 +161,7 @@ def test_a_researcher_starts_stops_and_resumes_an_index(
     job = Job.objects.get()
     assert (job.options, job.asked_by) == ({"model": "hf:own/0", "layers": ["layer1", "layer4"]}, owner)
     Job.objects.update(status=JobStatus.RUNNING)
-    notify.report(job.topic, "Indexing (2 images a second, 3 min left)", 40, 400)
+    notify.keep_report(job.topic, "Indexing (2 images a second, 3 min left)", 40, 400)
     page = text(as_owner, DATASETS, **{"HX-Target": "work"})
     assert "3 min left): 40 of 400" in page
     assert "every 1s" in page
@@ -226,7 +226,7 @@ def test_a_refresh_is_asked_of_a_worker_and_shows_how_far_it_is(
     with django_capture_on_commit_callbacks(execute=True):
         as_owner.post(f"{MODELS}refresh/")
     assert [task for task, _ in waiting(redis_url)] == ["workers.jobs.long.write_catalogue"]
-    notify.report("catalogue", "Looking at toybox", 3, 9)
+    notify.keep_report("catalogue", "Looking at toybox", 3, 9)
     assert "Looking at toybox" in text(as_owner, MODELS)
-    notify.report("catalogue", "Looked at everything", 9, 9)
+    notify.keep_report("catalogue", "Looked at everything", 9, 9)
     assert "every 1s" not in text(as_owner, MODELS)

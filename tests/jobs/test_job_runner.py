@@ -74,7 +74,7 @@ def test_an_index_is_made_and_names_what_could_not_be_read(
     assert dataset.broken_count == 2
     assert {each["file"] for each in dataset.broken} == {"broken <b>.jpg", "empty.png"}
     assert not any(each["reason"].startswith(each["file"]) for each in dataset.broken)
-    told = notify.reported(job.topic)
+    told = notify.read_report(job.topic)
     assert told
     assert told["done"] == told["total"] == IMAGES + 2
 

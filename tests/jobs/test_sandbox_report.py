@@ -70,7 +70,7 @@ def test_pages_hear_what_the_worker_found(redis_url, settings):
         settings.SANDBOX_OVERRIDE = True
         jail.announce()
         assert "Programs run without" in sandbox_report.banner()
-    report = notify.reported("sandbox")
+    report = notify.read_report("sandbox")
     assert report is not None
     assert (report["done"], report["total"]) == (1, 2)
 

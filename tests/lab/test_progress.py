@@ -50,7 +50,7 @@ def test_steps_in_quick_succession_send_few_reports(run_log: DatabaseRunLog) -> 
 
 def test_words_are_paced_for_as_long_as_somebody_watches(run_log: DatabaseRunLog) -> None:
     assert not run_log.watched()
-    notify.watch(run_log.run.pk)
+    notify.mark_watched(run_log.run.pk)
     run_log.asked = 0.0
     assert run_log.watched()
 

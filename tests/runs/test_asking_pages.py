@@ -127,7 +127,7 @@ def test_it_asks_again_once_the_first_request_may_be_lost(
 
 def test_it_shows_how_far_the_worker_is(as_owner: Client, layer: Layer, redis_url: str) -> None:
     picker(as_owner)
-    notify.report(f"profile:{UnitProfile.objects.get().pk}", "Indexing layer4", 40, 200)
+    notify.keep_report(f"profile:{UnitProfile.objects.get().pk}", "Indexing layer4", 40, 200)
     assert "Indexing layer4: 40 of 200" in picker(as_owner)
 
 

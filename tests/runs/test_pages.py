@@ -98,7 +98,7 @@ def test_the_pulse_says_whether_a_worker_is_there(as_owner: Client, owner: User,
         return as_owner.get("/pulse/").content.decode()
 
     assert "No worker seen" in pulse()
-    worker_status.tell("lab:17", {"name": "lab:17", "jobs": []})
+    worker_status.publish_status("lab:17", {"name": "lab:17", "jobs": []})
     assert "loading models" in pulse()
     VisionModelRow.objects.create(name="toybox", revision="1")
     make_run(owner)

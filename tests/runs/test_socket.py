@@ -166,7 +166,7 @@ async def test_a_stop_that_the_worker_has_not_seen_yet_is_shown(redis_url: str, 
         await viewer.until("state", stopping=False)
         await viewer.until("draft")
         await sync_to_async(Run.objects.filter(pk=run.pk).update)(cancel_requested=True)
-        await sync_to_async(notify.ring)(run.pk, 0)
+        await sync_to_async(notify.publish_event)(run.pk, 0)
         await viewer.until("state", stopping=True)
         assert "Stopping…" in (await viewer.until("head"))["html"]
 

@@ -46,7 +46,7 @@ def say(run: Run, *pieces: str, kind: str = "title") -> list[int]:
 
 def said(typed: str, **scope: Any) -> list[str]:
     """Texts that a search gives, in its order."""
-    found = finding.find(words.read(typed).terms, finding.SearchScope(**scope))
+    found = finding.find(words.parse_words(typed).terms, finding.SearchScope(**scope))
     rows = SearchText.objects.in_bulk(found.keys)
     return [rows[key].text for key in found.keys]
 
@@ -90,7 +90,7 @@ PLACES = {
 def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> None:
     whole_run(run)
     for typed, place in PLACES.items():
-        (key,) = finding.find(words.read(typed).terms, finding.SearchScope()).keys
+        (key,) = finding.find(words.parse_words(typed).terms, finding.SearchScope()).keys
         passage = SearchText.objects.get(pk=key)
         assert (passage.kind, passage.seq) == place, typed
     observation = Observation.objects.get()
@@ -141,7 +141,7 @@ def test_parts_of_words_are_found_in_any_language_however_short(
 )
 def test_no_character_is_special(way: str, run: Run, typed: str, found: list[str]) -> None:
     say(run, "100% red", "1000 red", "a_b", "aXb", "2*x", "a\\nb", "'; --", "x OR y", "NEAR(a b)", 'say"')
-    terms = words.read(typed).terms
+    terms = words.parse_words(typed).terms
     assert (said(typed) if terms else []) == found
 
 

@@ -44,7 +44,7 @@ def second(db: None) -> User:
 
 
 def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:
-    page = finding.find(words.read(typed).terms, finding.SearchScope(), viewer=viewer)
+    page = finding.find(words.parse_words(typed).terms, finding.SearchScope(), viewer=viewer)
     rows = SearchText.objects.in_bulk(page.keys)
     return [(rows[key].kind, rows[key].text) for key in page.keys]
 

@@ -46,7 +46,7 @@ class Presence:
     def leave(self) -> None:
         """Take the worker off the list."""
         self._stay.close()
-        worker_status.leave(self.name)
+        worker_status.remove_worker(self.name)
 
     def began(self, message_id: str, job: str) -> None:
         """A job is under way."""
@@ -80,7 +80,7 @@ class Presence:
         """Tell how this worker is, if it is time or anything is new."""
         report = self.report()
         if gist(report) != self._told or time.monotonic() - self._last >= TELL_EVERY:
-            worker_status.tell(self.name, report)
+            worker_status.publish_status(self.name, report)
             self._told, self._last = gist(report), time.monotonic()
         return True
 

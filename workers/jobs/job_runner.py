@@ -83,7 +83,7 @@ class Reporter:
         self.looked = now
         if lease.stopping.is_set() or Job.objects.filter(pk=self.job.pk, stop_requested=True).exists():
             raise Cancelled(f"Job {self.job.pk} was stopped.")
-        notify.report(self.job.topic, what, done, total)
+        notify.keep_report(self.job.topic, what, done, total)
 
 
 @contextmanager

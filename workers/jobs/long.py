@@ -87,6 +87,6 @@ def reporter(topic: str) -> Progress:
         now = time.monotonic()
         if done >= total or now - told >= TELL_EVERY:
             told = now
-            notify.report(topic, what, done, total, seconds=120)
+            notify.keep_report(topic, what, done, total, seconds=120)
 
     return report

@@ -44,7 +44,7 @@ class DatabaseRunLog:
         self.stop = self.showing = self.seen = False
 
     def events(self) -> Sequence[Event]:
-        while rows := transcript.after(self.run.pk, self.known[-1].seq if self.known else 0):
+        while rows := transcript.list_events(self.run.pk, self.known[-1].seq if self.known else 0):
             self.known += [Event(row.seq, row.kind, row.content) for row in rows]
         return self.known
 
@@ -122,7 +122,7 @@ class DatabaseRunLog:
     def watched(self) -> bool:
         now = time.monotonic()
         if now - self.asked >= LOOK_EVERY:
-            self.asked, self.seen = now, notify.watched(self.run.pk)
+            self.asked, self.seen = now, notify.is_watched(self.run.pk)
         return self.seen
 
     def pausing(self) -> str:

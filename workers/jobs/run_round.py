@@ -14,7 +14,7 @@ from importlib.metadata import version
 from threading import Event
 from typing import Any
 
-from experiments.core.catalogue import find_unknown_part, unoffered
+from experiments.core.catalogue import explain_unoffered, find_unknown_part
 from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
 from experiments.models import Run
@@ -82,7 +82,7 @@ def refuse_unknown(run: Run, any_model: bool) -> None:
     """Raises UnknownName for what a form would not offer: a file that somebody brought may name anything."""
     unknown = find_unknown_part(run)
     if not unknown and not any_model:
-        unknown = unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
+        unknown = explain_unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
     if unknown:
         raise UnknownName(unknown)
 

@@ -23,7 +23,7 @@ class Backend(Protocol):
         """Have passages (key, normalized text) found from now on; hints of the texts that are worked out are used."""
         ...
 
-    def newest(
+    def find_newest(
         self, passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
     ) -> tuple[list[int], int | None]:
         """Keys of the newest of these passages below `before`, at most `limit`; `passages` compares the terms itself.
@@ -32,30 +32,30 @@ class Backend(Protocol):
         """
         ...
 
-    def named(self, passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
+    def filter_matches(self, passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
         """All of these passages that the index names for the terms, for a subquery."""
         ...
 
 
 def hints(texts: Sequence[str]) -> Sequence[str]:
-    return of(connection.vendor).hints(texts)
+    return choose_backend(connection.vendor).hints(texts)
 
 
 def index(rows: Sequence[tuple[int, str]], worked_out: Sequence[str] | None = None) -> None:
-    of(connection.vendor).index(rows, worked_out=worked_out)
+    choose_backend(connection.vendor).index(rows, worked_out=worked_out)
 
 
-def newest(
+def find_newest(
     passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
 ) -> tuple[list[int], int | None]:
-    return of(connection.vendor).newest(passages, terms, before, limit)
+    return choose_backend(connection.vendor).find_newest(passages, terms, before, limit)
 
 
-def named(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
-    return of(connection.vendor).named(passages, terms)
+def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
+    return choose_backend(connection.vendor).filter_matches(passages, terms)
 
 
-def of(vendor: str) -> Backend:
+def choose_backend(vendor: str) -> Backend:
     if vendor == "sqlite":
         return sqlite
     if vendor == "postgresql":

@@ -22,11 +22,11 @@ Tagged = Run | Experiment | Observation
 
 def keep(opinion: Opinion) -> None:
     """Have an opinion found as it is now."""
-    replace(held(opinion), of(opinion))
+    replace(find_texts(opinion), make_texts(opinion))
 
 
 def forget(opinion: Opinion) -> None:
-    held(opinion).delete()
+    find_texts(opinion).delete()
 
 
 def keep_brought(brought: ImportedOpinions) -> None:
@@ -61,7 +61,7 @@ def replace(old: QuerySet[SearchText], new: Iterable[SearchText]) -> None:
     write(new)
 
 
-def held(opinion: Opinion) -> QuerySet[SearchText]:
+def find_texts(opinion: Opinion) -> QuerySet[SearchText]:
     return SearchText.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
 
 
@@ -71,23 +71,23 @@ def kind_of(opinion: Opinion) -> TextKind:
     return TextKind.REVIEW if isinstance(opinion, Review) else TextKind.FINAL
 
 
-def of(opinion: Opinion) -> list[SearchText]:
+def make_texts(opinion: Opinion) -> list[SearchText]:
     if isinstance(opinion, Comment):
-        return of_comment(opinion)
-    return of_review(opinion) if isinstance(opinion, Review) else of_final(opinion)
+        return make_comment_texts(opinion)
+    return make_review_texts(opinion) if isinstance(opinion, Review) else make_final_texts(opinion)
 
 
 # --- rows, not saved; a migration hands rows of its own -------------------------------------------------
 
 
-def of_comment(comment: Any) -> list[SearchText]:
+def make_comment_texts(comment: Any) -> list[SearchText]:
     """None of one that was deleted: its text is empty."""
     thread = comment.thread
     texts = [(TextKind.COMMENT, comment.pk, comment.text)]
     return in_pieces(thread.run, texts, seq=thread.seq or 0, time=comment.edited or comment.created)
 
 
-def of_review(review: Any) -> list[SearchText]:
+def make_review_texts(review: Any) -> list[SearchText]:
     """None of a draft, which is its writer's alone, and none of why an item was declined."""
     if review.state != ReviewState.SUBMITTED:
         return []
@@ -95,7 +95,7 @@ def of_review(review: Any) -> list[SearchText]:
     return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
 
 
-def of_final(final: Any) -> list[SearchText]:
+def make_final_texts(final: Any) -> list[SearchText]:
     texts = [(TextKind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
     return in_pieces(final.item.run, texts, time=final.created)
 

@@ -25,16 +25,16 @@ def index(rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None =
     """Nothing to do: PostgreSQL keeps its indexes itself."""
 
 
-def newest(
+def find_newest(
     passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
 ) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
-    found = named(passages.filter(pk__lt=before), terms)
+    found = filter_matches(passages.filter(pk__lt=before), terms)
     # Not by the bare key: the planner would walk all passages in its order rather than ask the index.
     return list(found.order_by(-(F("pk") + 0)).values_list("pk", flat=True)[:limit]), None
 
 
-def named(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
+def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
     whole = [term for term in terms if has_trigram(term)]
     for term in whole:

@@ -26,7 +26,7 @@ CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 class Passages(Protocol):
     """Where the passages of one run go."""
 
-    def said(self) -> set[str]:
+    def read_hypothesis_texts(self) -> set[str]:
         """The texts of the hypotheses that were made so far."""
         ...
 
@@ -45,7 +45,7 @@ class Written:
     def __init__(self, run: Run) -> None:
         self.run = run
 
-    def said(self) -> set[str]:
+    def read_hypothesis_texts(self) -> set[str]:
         return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
@@ -63,7 +63,7 @@ def keep(run: Run, event: Event, rows: Passages) -> None:
     texts = list(texts_of(event.content))
     if isinstance(event.content, Replied):
         # Agents repeat their list in every round: a hypothesis is found where it was made.
-        texts = without_repeats(texts, rows.said())
+        texts = without_repeats(texts, rows.read_hypothesis_texts())
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
     rows.add_passages(of_event(run, event, texts))

@@ -25,7 +25,7 @@ class Words:
     """Whether the problem is an error rather than that there is nothing to look for."""
 
 
-def read(typed: str) -> Words:
+def parse_words(typed: str) -> Words:
     """The terms of a query, or what is wrong with it."""
     if len(typed) > LONGEST:
         return Words((), f"The query has {len(typed):,} characters, at most {LONGEST} are possible: shorten it.", True)

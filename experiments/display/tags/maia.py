@@ -16,13 +16,13 @@ from experiments.display.number_format import (
     ago,
     clock,
     compact,
-    counted,
+    count_noun,
     dollars,
-    moment,
+    duration,
     share,
     size,
     thousands,
-    took,
+    timestamp,
 )
 from experiments.display.prose import highlight, prose, set_commands, split_lines
 from experiments.models import Run
@@ -36,7 +36,7 @@ DOT = SafeString('<span class="dot"></span>')
 MARKS = {"concluded": "check", "failed": "cross"}
 
 
-for _written in (figure, change, compact, size, clock, took, ago, moment, thousands, dollars, counted, share):
+for _written in (figure, change, compact, size, clock, duration, ago, timestamp, thousands, dollars, count_noun, share):
     register.filter(_written)
 register.filter(prose)
 register.filter(highlight)
@@ -64,14 +64,14 @@ def gauge(value: float, limit: float | None) -> dict[str, Any]:
 
 
 @register.filter
-def whole(command: str) -> SafeString:
+def nobreak(command: str) -> SafeString:
     """A command whose options are not broken at their hyphens where its lines are."""
     words = (('<span class="whole">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" "))
     return SafeString(" ".join(format_html(shape, word) for shape, word in words))
 
 
 @register.filter
-def said(value: Any) -> str:
+def humanize(value: Any) -> str:
     """A name or a value of something recorded, as a person would say it."""
     return (
         {True: "yes", False: "no", None: "none"}[value]

@@ -41,7 +41,7 @@ class Command(FetchingCommand):
         program, line = text_of(options["file"]), ProgressLine()
         try:
             spec = choices.system_of(options)
-            if advice := compatibility.advice(spec.model, options["toolset"]):
+            if advice := compatibility.advise(spec.model, options["toolset"]):
                 self.stderr.write(advice)
             named = {name: options[name] for name in ("seed", "seconds", "toolset")}
             with line.until_ctrl_c():

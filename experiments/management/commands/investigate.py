@@ -94,7 +94,7 @@ class Command(FetchingCommand):
         if options["fork"] is not None:
             return forked(options)
         run = asked(options)
-        if advice := compatibility.advice(run.model, run.toolset):
+        if advice := compatibility.advise(run.model, run.toolset):
             self.stderr.write(advice)
         return run
 
@@ -123,7 +123,7 @@ def asked(options: dict[str, Any]) -> Run:
     from workers.jobs import foreground
 
     spec = choices.system_of(options)
-    if problem := compatibility.misfit(options["backbone"], options["toolset"]):
+    if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"]):
         raise CommandError(problem)
     question = options["question"]
     run = Run(

@@ -31,7 +31,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     queue = get_object_or_404(ReviewQueue, pk=pk)
     way = [("Review", reverse("review")), (queue.name, queue.get_absolute_url()), ("Agreement", request.path)]
-    context: dict[str, Any] = {"queue": queue, "crumbs": way}
+    context: dict[str, Any] = {"queue": queue, "breadcrumbs": way}
     if not may_see_agreement(user, queue):
         return render(request, "reviews/agreement/hidden.html", context)
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))

@@ -11,7 +11,7 @@ from ninja import Field, Status
 
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
@@ -79,7 +79,7 @@ def made(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) 
             raise InvalidFields(str(error), named) from error
         return read(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
 
-    return Status(201, once(request, response, access.require(request), make_once))
+    return Status(201, answer_once(request, response, access.require(request), make_once))
 
 
 @router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from experiments.core import catalogue, compatibility, unit_names
-from experiments.core.catalogue import listed
+from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_number
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
@@ -125,7 +125,9 @@ class QueryForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         self._find_unit(data)
-        problem = compatibility.misfit(data.get("backbone", ""), data.get("toolset", compatibility.TOYBOX))
+        problem = compatibility.explain_incompatibility(
+            data.get("backbone", ""), data.get("toolset", compatibility.TOYBOX)
+        )
         if problem:
             self.add_error("backbone", problem)
         data["backbone_model"] = compatibility.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
@@ -180,7 +182,7 @@ def find_layer(model: str, layer: str) -> Layer:
         raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
     if place is None:
-        names = listed(found.layers.values_list("name", flat=True))
+        names = join_names(found.layers.values_list("name", flat=True))
         raise InvalidInput(f"{model} has no layer “{layer}”. Choose one of: {names}.", "layer")
     return place
 

@@ -41,7 +41,7 @@ def page(request: HttpRequest) -> HttpResponse:
             run = actions.ask(actor, form)
         except InvalidFields:
             return render(request, "runs/asking.html", around(request, form, form.data))
-        notify.watch(run.pk)  # whoever asks reads along, as soon as the page is there
+        notify.mark_watched(run.pk)  # whoever asks reads along, as soon as the page is there
         return redirect(run)
     initial = beginning(request)
     return render(request, "runs/asking.html", around(request, forms.QueryForm(initial=initial), initial))
@@ -157,14 +157,18 @@ def said(values: Any) -> dict[str, str]:
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
     stray = forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))
-    return {"advice": compatibility.misfit(backbone, tools) or compatibility.advice(model, tools, backbone) or stray}
+    return {
+        "advice": compatibility.explain_incompatibility(backbone, tools)
+        or compatibility.advise(model, tools, backbone)
+        or stray
+    }
 
 
 def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
     """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
     models = list(VisionModelRow.objects.all())
     if not any(each.available for each in models):
-        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.reported("catalogue")}
+        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
     there = [each for each in models if each.available]
     chosen = next((each for each in there if each.name == values.get("model")), there[0])
     layers = list(chosen.layers.all())
@@ -206,7 +210,7 @@ def numbered(layer: Layer | None, written: Any, dataset: Dataset | None, again: 
         number = forms.find_unit(layer, text)
     except InvalidInput as error:
         return {"written": text, "problem": str(error)}
-    written_as = unit_names.called(number, layer.names)
+    written_as = unit_names.format_unit(number, layer.names)
     context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
@@ -235,5 +239,5 @@ def profiled(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[s
         "profile": profile,
         "exemplars": exemplars,
         "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
-        "progress": None if profile.written else notify.reported(f"profile:{profile.pk}"),
+        "progress": None if profile.written else notify.read_report(f"profile:{profile.pk}"),
     }

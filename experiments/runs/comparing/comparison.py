@@ -18,7 +18,7 @@ from experiments.core.system_names import Names
 from experiments.display import events, verdicts
 from experiments.display import rounds as run_rounds
 from experiments.display.image_cards import ImageCard
-from experiments.display.number_format import compact, dollars, took
+from experiments.display.number_format import compact, dollars, duration
 from experiments.display.plots import Scale
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.runs.page.experiments import Listed, listed
@@ -80,7 +80,7 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
     ("Images", lambda run: run.observation_count, "{:,}".format),
     ("Tokens", lambda run: run.tokens, compact),
     ("Cost", lambda run: run.known_cost, dollars),
-    ("Time", lambda run: run.seconds, took),
+    ("Time", lambda run: run.seconds, duration),
 )
 
 
@@ -89,7 +89,7 @@ def facts(runs: Sequence[Run], viewer: User | None) -> list[ComparisonLine]:
     lines = [ComparisonLine(name, kind, [ComparisonCell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
     names = Names(viewer)
     lines.insert(SYSTEM, ComparisonLine("System", "system", [ComparisonCell(run, names.of(run)) for run in runs]))
-    seen = verdicts.of(runs, viewer)
+    seen = verdicts.find_verdicts(runs, viewer)
     said = [ComparisonCell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
     return [*lines, ComparisonLine("Verdict", "text", said)]
 

@@ -109,7 +109,7 @@ class Reader:
 
     def read(self, run: Run) -> Events:
         """The next events, with the names that this person reads now."""
-        found = transcript.after(run.pk, self.after, self.limit)
+        found = transcript.list_events(run.pk, self.after, self.limit)
         last = found[-1].seq if found else self.after
         names = Names(self.request.user)
         for event in found:

@@ -53,7 +53,7 @@ def news(run_id: int, after: int, viewer: Any) -> News:
     """The next events, and the parts of the page that sum the run up, as this person may read them. Raises
     Run.DoesNotExist."""
     run, names = Run.objects.get(pk=run_id), Names(viewer)
-    events = transcript.after(run_id, after, BATCH) if run.last_seq > after else []
+    events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages: list[dict[str, Any]] = [
         {"type": "event", "seq": event.seq, "kind": event.kind, "html": html}
         for event, html in rendering.render_events(run, events, names)
@@ -140,12 +140,12 @@ class RunConsumer(Listener):
             self.heard = 0
             if not self.rests:
                 await self.catch_up()
-                await sync_to_async(notify.watch, thread_sensitive=False)(self.run_id)
+                await sync_to_async(notify.mark_watched, thread_sensitive=False)(self.run_id)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.over.wait(), sockets.LOOK_EVERY)
             if not await self.may_stay():
                 return NOT_YOURS
-        await self.tell({"type": "end"})
+        await self.send_message({"type": "end"})
         return OVER
 
     async def catch_up(self) -> None:
@@ -168,7 +168,7 @@ class RunConsumer(Listener):
             self.shown[message["type"]] = message
         elif message["kind"] == "reply":
             self.drafted = 0
-        await self.tell(message)
+        await self.send_message(message)
 
     async def joined(self) -> None:
         await self.catch_up()
@@ -180,7 +180,7 @@ class RunConsumer(Listener):
         elif message["type"] == "run.draft":
             await self.draft(message["offset"], message["text"])
         elif message["type"] == "run.progress":
-            await self.tell({**message, "type": "progress"})
+            await self.send_message({**message, "type": "progress"})
 
     async def draft(self, offset: int, text: str) -> None:
         """Pass on words that continue what the viewer has; otherwise send the whole draft, which may be empty."""
@@ -188,15 +188,15 @@ class RunConsumer(Listener):
             await self.show_current()
             return
         self.drafted = offset + len(text)
-        await self.tell({"type": "draft", "offset": offset, "text": text})
+        await self.send_message({"type": "draft", "offset": offset, "text": text})
 
     async def show_current(self) -> None:
         """The whole draft and the progress as of now, for a viewer who comes late or has missed a piece."""
         text, report = await sync_to_async(notify.current, thread_sensitive=False)(self.run_id)
         self.drafted = len(text)
-        await self.tell({"type": "draft", "offset": 0, "text": text})
+        await self.send_message({"type": "draft", "offset": 0, "text": text})
         if report:
-            await self.tell({"type": "progress", **report})
+            await self.send_message({"type": "progress", **report})
 
 
 def after_of(query: bytes) -> int:

@@ -137,7 +137,7 @@ def find_writer(run: Run, key: str, model: str) -> Writer:
         raise InvalidInput(f"There is no agent “{key}” here. Choose one of: {names}.", "backbone")
     if not row.available:
         raise InvalidInput(f"{row.label} cannot be used yet. {row.remedy}", "backbone")
-    if problem := compatibility.misfit(key, run.toolset):
+    if problem := compatibility.explain_incompatibility(key, run.toolset):
         raise InvalidInput(problem, "backbone")
     if model and model not in row.model_names:
         names = ", ".join(row.model_names) or "none"

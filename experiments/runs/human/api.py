@@ -102,7 +102,7 @@ def read_reply(request: HttpRequest, pk: Id) -> ReplyOut:
 def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
     """Needs the ETag of the draft in If-Match, so that what you wrote elsewhere is not lost."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    values: dict[str, Any] = transcript.storable(wanted.model_dump() | {"labels": "\n".join(wanted.labels)})
+    values: dict[str, Any] = transcript.strip_unstorable(wanted.model_dump() | {"labels": "\n".join(wanted.labels)})
     if len({each.number for each in wanted.hypotheses}) < len(wanted.hypotheses):
         raise InvalidInput("Each needs a number of its own.", "hypotheses")
     with transaction.atomic():

@@ -36,7 +36,7 @@ def read_form(data: QueryDict) -> Values:
     values: Values = {"what": what if what in ReplyPurpose.values else ReplyPurpose.EXPERIMENT.value, **texts}
     rows = [data.getlist(f"hypothesis-{part}") for part in ("number", "text", "status", "reason")]
     values["hypotheses"] = _number([row for row in zip(*rows, strict=False) if row[1].strip()])
-    found: Values = transcript.storable(values)
+    found: Values = transcript.strip_unstorable(values)
     return found
 
 

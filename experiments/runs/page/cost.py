@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from experiments.display.number_format import clock, compact, dollars, took
+from experiments.display.number_format import clock, compact, dollars, duration
 from experiments.display.plots import HALF, Plot
 from experiments.display.rounds import RoundRange, steps
 from experiments.models import Run
@@ -33,7 +33,7 @@ class Resource:
 MEASURES = (
     Resource("Tokens", "tokens", 0, ("read", "written", "descriptions"), compact),
     Resource("Dollars", "cost", 3, ("replies", "descriptions"), dollars),
-    Resource("Time", "seconds", 5, ("replies", "programs", "tools"), took),
+    Resource("Time", "seconds", 5, ("replies", "programs", "tools"), duration),
 )
 WITHOUT_REPLY = ("reminder", "blocked", "limit_reached", "cancelled")
 """Kinds of events that tell what a reply took which did not come about."""

@@ -15,7 +15,7 @@ from pydantic import StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
-from experiments.api.once import once
+from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core import audit
@@ -79,7 +79,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
         audit.record(request, Verb.VIEW_SAVED, row, shared=row.shared)
         return view_out(row), reverse("api:read_view", args=[row.pk])
 
-    return Status(201, once(request, response, user, make))
+    return Status(201, answer_once(request, response, user, make))
 
 
 @router.put("/views/{pk}", response=ViewOut, summary="Change a saved view")

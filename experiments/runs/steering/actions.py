@@ -40,7 +40,7 @@ def _locked(by: Actor, run_id: int) -> Iterator[Run]:
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         yield run
-        transaction.on_commit(partial(notify.ring, run.pk, run.last_seq))
+        transaction.on_commit(partial(notify.publish_event, run.pk, run.last_seq))
 
 
 def pause(by: Actor, run_id: int) -> bool:
@@ -102,7 +102,7 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
         if deaf := cannot_hear(run):
             raise StateConflict(deaf)
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
-        note = Note(run.rounds, by.name, transcript.storable(text))
+        note = Note(run.rounds, by.name, transcript.strip_unstorable(text))
         if last is not None and last.content == note:
             return last
         event = transcript.append(run.pk, "note", note)
