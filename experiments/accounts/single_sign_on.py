@@ -2,7 +2,7 @@
 
 Beyond what allauth does, the ID token's signature is verified although it comes straight from the provider, and with
 it issuer, audience, nonce and age; and what the provider tells of a person must be of the person whom the token names.
-None of allauth's pages is used: what becomes of an identity is decided in `arriving`.
+None of allauth's pages is used: what becomes of an identity is decided in `provisioning`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def label() -> str:
 def begin(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str | HttpResponse:
     """The provider's address to send a browser to; a page that says why, if the provider does not answer.
 
-    `data` comes back to `arriving` with the person.
+    `data` comes back to `provisioning` with the person.
     """
     state = token_urlsafe(24)
     try:

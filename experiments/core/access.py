@@ -69,7 +69,7 @@ TOPICS = {
     "runs": Role.VIEWER,
     "user": Role.VIEWER,
 }
-"""Topic without its number -> the role that may hear its bell (`live.tell`). A user's own is for that user alone."""
+"""Topic without its number -> the role that may hear its bell (`notify.tell`). A user's own is for that user alone."""
 
 
 def may_hear(user: Any, topic: str) -> bool:

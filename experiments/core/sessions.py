@@ -1,7 +1,7 @@
 """The session engine (`SESSION_ENGINE`): Django's, in a table that knows whose each session is, with two ends.
 
 A session ends when nobody used it for `SESSION_IDLE`, and at the latest `SESSION_LENGTH` after it began. Both count
-on the server: the row's `expire_date` says so to pages and sockets alike.
+on the server: when the row expires holds for pages and sockets alike.
 """
 
 from __future__ import annotations

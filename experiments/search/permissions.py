@@ -1,4 +1,4 @@
-"""Who finds what people said of a run: asked of `review.blindness` whenever somebody looks, never when it is written.
+"""Who finds what people said of a run: asked of `core.blindness` whenever somebody looks, never when it is written.
 
 Comments are hidden from who is still to review their run unseen, as on its page. Reviews of others and final verdicts
 also from who may still take back a review of their own of it: that nothing is found would tell of opinions too.

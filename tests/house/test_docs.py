@@ -103,8 +103,12 @@ def test_every_command_the_readme_names_exists_and_each_of_ours_is_named() -> No
     assert {name for name, app in known.items() if app == "experiments"} <= named
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short_and_says_under_which_licence() -> None:
     assert len(README.splitlines()) < 200
+    licences = [path.name for path in ROOT.iterdir() if path.stem.upper() in {"LICENSE", "LICENCE", "COPYING"}]
+    assert ("No licence is chosen yet" in README) == (licences == []), (
+        "the owner chooses; until then it says so"
+    )
 
 
 @pytest.mark.parametrize("path", ["README.md", "docker/README.md", "CONTRIBUTING.md", "workers/OWN_PARTS.md"])
@@ -148,6 +152,36 @@ def test_every_package_says_what_each_of_its_files_is(package: Path) -> None:
     assert 3 <= len(lines) <= 12
     told = set(re.findall(r"`(\w+\.py)`", "\n".join(line for line in lines if line.startswith("- "))))
     assert told == {path.name for path in package.glob("*.py")} - {"__init__.py"}
+
+
+ROOMS = [
+    path
+    for top in ("maia_web", "experiments", "workers", "templates", "static")
+    for path in sorted((ROOT / top).rglob("README.md"))
+]
+
+
+@pytest.mark.parametrize("readme", ROOMS, ids=relative)
+def test_what_a_room_names_exists(readme: Path) -> None:
+    """Files and folders below it, beside it, or from the top."""
+    named = re.findall(r"`([\w./-]+(?:\.(?:py|md|html|css|js|toml)|/))`", readme.read_text())
+    places = [*readme.parents[: len(readme.relative_to(ROOT).parts)], ROOT / "templates"]
+    assert [name for name in named if not is_there(name, readme.parent, places)] == []
+
+
+def is_there(name: str, folder: Path, places: list[Path]) -> bool:
+    return any((place / name).exists() for place in places) or any(folder.rglob(name.rstrip("/")))
+
+
+def test_a_module_names_others_as_they_are_called() -> None:
+    """What the words at the top of a module put in backticks is a module, a folder or a name in the code."""
+    sources = {path: path.read_text() for package in PACKAGES for path in package.glob("*.py")}
+    known = {name for path in sources for name in (path.stem, path.parent.name)}
+    for text in sources.values():
+        known |= set(re.findall(r"\w+", re.sub(r'"""[\s\S]*?"""|#.*', "", text)))
+    told = {path: ast.get_docstring(ast.parse(text)) or "" for path, text in sources.items()}
+    named = {(path, name) for path, text in told.items() for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)*)`", text)}
+    assert [(relative(path), name) for path, name in sorted(named) if not set(name.split(".")) <= known] == []
 
 
 # --- packages ---------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What the agent is told of a run's system and tools before its first experiment. Measures as little as it can.
 
-Called by `conduct`, once for each run.
+Called by `run_round`, once for each run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a worker finds when it looks at the plug-ins, written down for the pages. Fetches nothing from anywhere.
 
-Used by `long` when a worker starts, by `chores` for what somebody adds, by the commands `models` and `datasets`.
+Used by `long` when a worker starts, by `registration` for what somebody adds, by the commands `models` and `datasets`.
 A plug-in that fails stops no other: its row says why.
 """
 

@@ -1,6 +1,6 @@
 """Out and in, done by a worker: files of exports, imports of what others bring, and the sweeping of both.
 
-What the files hold is in `experiments.transfer`; this gives it what only the laboratory has: decoding images, reading
+What the files hold is in `experiments.exchange`; this gives it what only the laboratory has: decoding images, reading
 replies, the shape of events.
 """
 

@@ -1,6 +1,6 @@
 """A backbone as the judge of a trial: a fresh conversation for each pair, its answer saved at once.
 
-Called by `chores` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
+Called by `job_runner` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
 allowance it keeps what it has, and goes on there when it is asked again.
 """
 

@@ -2,7 +2,7 @@
 
 Implements `protocols.Describer` for one experiment of a run. Answers are kept in a file until the experiment has its
 result, so a program that has to run again, since its provider refused or its worker died, pays for none of them twice.
-Made by `jobs.conduct`; what it took is part of the experiment's result.
+Made by `jobs.run_round`; what it took is part of the experiment's result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What people said of a run as passages: comments, reviews, final verdicts, what came with an import; and tags.
 
-The newest wording alone is found, and nothing of what was taken back. Who finds it is decided in `sight`.
+The newest wording alone is found, and nothing of what was taken back. Who finds it is decided in `search.permissions`.
 """
 
 from __future__ import annotations

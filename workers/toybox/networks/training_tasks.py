@@ -1,6 +1,6 @@
 """What each toybox network learns: its loss on labelled scenes, and the recipe of its training.
 
-Does not train (`train`) or measure (`exams`).
+Does not train (`train`) or measure (`evaluation`).
 """
 
 from __future__ import annotations

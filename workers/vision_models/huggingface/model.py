@@ -1,6 +1,6 @@
 """Any image model of transformers as a model under study, by hub id or by folder: "hf:microsoft/resnet-152".
 
-Its files, its image processor and its layers are the business of `huggingface_parts`; this joins them. Loaded through
+Its files, its image processor and its layers are read by the modules beside it; this joins them. Loaded through
 the registry.
 """
 
