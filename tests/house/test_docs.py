@@ -106,9 +106,7 @@ def test_every_command_the_readme_names_exists_and_each_of_ours_is_named() -> No
 def test_the_readme_is_short_and_says_under_which_licence() -> None:
     assert len(README.splitlines()) < 200
     licences = [path.name for path in ROOT.iterdir() if path.stem.upper() in {"LICENSE", "LICENCE", "COPYING"}]
-    assert ("No licence is chosen yet" in README) == (licences == []), (
-        "the owner chooses; until then it says so"
-    )
+    assert ("No licence is chosen yet" in README) == (licences == []), "the owner chooses; until then it says so"
 
 
 @pytest.mark.parametrize("path", ["README.md", "docker/README.md", "CONTRIBUTING.md", "workers/OWN_PARTS.md"])
