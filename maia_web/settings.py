@@ -105,27 +105,23 @@ def secret_key(state: Path) -> str:
     path = state / "secret_key"
     try:
         if not path.exists():
-            make_secret_key(path)
+            # Two processes may start at once: the first one's key is kept
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.touch(mode=0o600)
+            fresh.write_text(get_random_secret_key())
+            try:
+                os.link(fresh, path)
+            except FileExistsError:
+                pass
+            finally:
+                fresh.unlink()
         return path.read_text()
     except OSError as error:
         raise ImproperlyConfigured(
             f"MAIA_STATE={state}: the state folder cannot be used ({error.strerror}: {error.filename}). "
             "Name a folder that this user may write to."
         ) from None
-
-
-def make_secret_key(path: Path) -> None:
-    """Two processes may start at once: the first one's key is kept."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(get_random_secret_key())
-    try:
-        os.link(fresh, path)
-    except FileExistsError:
-        pass
-    finally:
-        fresh.unlink()
 
 
 def database(url: str, password: str = "") -> dict[str, object]:

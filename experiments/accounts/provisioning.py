@@ -42,22 +42,19 @@ def arrive(request: HttpRequest, login: SocialLogin) -> HttpResponse:
             person = known or newcomer(request, account, invitation)
             if isinstance(person, HttpResponse):
                 return person
-            return enter(request, person, invitation, login.state.get("next"))
+            # Sign somebody in, and take the invitation that they came with
+            further = login.state.get("next")
+            if not person.is_active:
+                return refusals.inactive(request)
+            request.came_by = "single sign-on"  # type: ignore[attr-defined]
+            sign_in(request, person)
+            if invitation is not None:
+                admit(Actor.behind(request, person), invitation)
+            if not Member.objects.filter(user=person).exists():
+                return render(request, "accounts/no_role.html")
+            return redirect(further or "overview")
     except IntegrityError:
         return refusals.interrupted(request)
-
-
-def enter(request: HttpRequest, person: User, invitation: Invitation | None, further: str | None) -> HttpResponse:
-    """Sign somebody in, and take the invitation that they came with."""
-    if not person.is_active:
-        return refusals.inactive(request)
-    request.came_by = "single sign-on"  # type: ignore[attr-defined]
-    sign_in(request, person)
-    if invitation is not None:
-        admit(Actor.behind(request, person), invitation)
-    if not Member.objects.filter(user=person).exists():
-        return render(request, "accounts/no_role.html")
-    return redirect(further or "overview")
 
 
 def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:

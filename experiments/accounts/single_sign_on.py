@@ -105,7 +105,14 @@ class Connection(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         if not hasattr(self, "found"):
-            self.found = discovered(self.fetch(f"{settings.OIDC_ISSUER}/.well-known/openid-configuration"))
+            # What the provider says of itself, if that is whole and it is the one that the settings name
+            config = self.fetch(f"{settings.OIDC_ISSUER}/.well-known/openid-configuration")
+            missing = [each for each in ENDPOINTS if not isinstance(config.get(each), str)]
+            if missing:
+                raise OAuth2Error(f"The provider does not name its {', '.join(missing)}.")
+            if str(config.get("issuer")).rstrip("/") != settings.OIDC_ISSUER:
+                raise OAuth2Error(f"The provider calls itself {config.get('issuer')!r}, not {settings.OIDC_ISSUER!r}.")
+            self.found = config
         return self.found
 
     def get_provider(self) -> Provider:
@@ -164,16 +171,6 @@ class Connection(OpenIDConnectOAuth2Adapter):
         if not isinstance(found, dict):
             raise OAuth2Error(f"{url} answers with something else than an object.")
         return found
-
-
-def discovered(config: dict[str, Any]) -> dict[str, Any]:
-    """What the provider says of itself, if that is whole and it is the one that the settings name."""
-    missing = [each for each in ENDPOINTS if not isinstance(config.get(each), str)]
-    if missing:
-        raise OAuth2Error(f"The provider does not name its {', '.join(missing)}.")
-    if str(config.get("issuer")).rstrip("/") != settings.OIDC_ISSUER:
-        raise OAuth2Error(f"The provider calls itself {config.get('issuer')!r}, not {settings.OIDC_ISSUER!r}.")
-    return config
 
 
 class Provider(OpenIDConnectProvider):

@@ -89,7 +89,9 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
     if isinstance(error, ValidationError):
         return answer("invalid", "Some values are not right: see errors.", [field_error(each) for each in error.errors])
     if isinstance(error, Throttled):
-        return too_many(request)
+        rate = request.rate  # type: ignore[attr-defined]
+        detail = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
+        return answer("too-many", detail, headers={"Retry-After": str(rate.reset)})
     if isinstance(error, AuthenticationError):
         return answer("unauthenticated", "Send a token in the header “Authorization: Bearer …”; Settings makes one.")
     if isinstance(error, HttpError):
@@ -109,12 +111,6 @@ def refused_fields(error: ActionRefused) -> list[FieldError]:
         return [FieldError(field=name, message=words) for name, told in error.fields.items() for words in told]
     field = error.field if isinstance(error, InvalidInput) else ""
     return [FieldError(field=field, message=str(error))] if field else []
-
-
-def too_many(request: HttpRequest) -> HttpResponse:
-    rate = request.rate  # type: ignore[attr-defined]
-    detail = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
-    return answer("too-many", detail, headers={"Retry-After": str(rate.reset)})
 
 
 def field_error(found: Mapping[str, Any]) -> FieldError:

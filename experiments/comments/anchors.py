@@ -66,10 +66,19 @@ def read(run: Run, params: Mapping[str, str]) -> Anchor:
         experiment = _experiment_of(run, params.get("experiment", ""))
         if on == On.EXPERIMENT:
             return Anchor(run, on, experiment=experiment)
-        observation = _observation_of(experiment, params.get("image", ""))
+        # The image as this experiment logged it; the original of an edit may have been logged by one before
+        key = params.get("image", "")
+        logged = Observation.objects.filter(run=experiment.run_id, image=key).select_related("experiment")
+        found = list(logged.order_by("experiment__number", "position")[:100])
+        if not found:
+            raise InvalidInput(f"Run {experiment.run_id} logged no image {key[:12]}.")
+        observation = next((row for row in found if row.experiment_id == experiment.pk), found[0])
         return Anchor(run, on, experiment=observation.experiment, observation=observation)
     if on in {On.EVENT, On.WORDS}:
-        event = _event_of(run, params.get("seq", ""))
+        number = _number_of(params.get("seq", ""), "event")
+        event = run.events.filter(seq=number).first()
+        if event is None:
+            raise InvalidInput(f"Run {run.pk} has no event {number}.")
         return Anchor(run, on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
     raise InvalidInput(f"Nothing can hang on “{on[:40]}”.")
 
@@ -81,29 +90,12 @@ def _number_of(text: str, noun: str) -> int:
     return number
 
 
-def _event_of(run: Run, text: str) -> Event:
-    number = _number_of(text, "event")
-    event = run.events.filter(seq=number).first()
-    if event is None:
-        raise InvalidInput(f"Run {run.pk} has no event {number}.")
-    return event
-
-
 def _experiment_of(run: Run, text: str) -> Experiment:
     number = _number_of(text, "experiment")
     experiment = run.experiments.filter(number=number).first()
     if experiment is None:
         raise InvalidInput(f"Run {run.pk} has no experiment {number}.")
     return experiment
-
-
-def _observation_of(experiment: Experiment, key: str) -> Observation:
-    """The image as this experiment logged it; the original of an edit may have been logged by one before."""
-    logged = Observation.objects.filter(run=experiment.run_id, image=key).select_related("experiment")
-    found = list(logged.order_by("experiment__number", "position")[:100])
-    if not found:
-        raise InvalidInput(f"Run {experiment.run_id} logged no image {key[:12]}.")
-    return next((row for row in found if row.experiment_id == experiment.pk), found[0])
 
 
 def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:

@@ -17,7 +17,7 @@ from experiments.core import access, blindness
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.display import window
-from experiments.models import Comment, Event, ImportedOpinions, Run, Tag, Thread
+from experiments.models import Comment, Event, ImportedOpinions, Run, Thread
 from experiments.models.comment import On
 from experiments.models.member import Role
 
@@ -104,16 +104,6 @@ def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | No
     return {thread.pk: anchors.spot_of(thread, numbers) for thread in rows}
 
 
-def _at_event(run: Run, event: Event) -> QuerySet[Thread]:
-    """The threads on what the element of this event shows: on it, its words, its experiment and the images of that."""
-    here = Q(seq=event.seq)
-    if event.kind in anchors.PROGRAMS:
-        number = event.number
-        seqs = run.events.filter(kind__in=anchors.PROGRAMS, payload__number=number).values_list("seq", flat=True)
-        here = Q(seq__in=list(seqs)) | Q(experiment__number=number)
-    return threads(run).filter(here)
-
-
 # --- one run --------------------------------------------------------------------------------------------------
 
 
@@ -165,8 +155,21 @@ def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -
     if hides(user, run):
         return context | {"hidden": HIDDEN}
     anchor, problem = _anchor_of(run, event, params)
-    views = thread_views(run, _at_event(run, event))
-    return context | {"threads": views, "anchor": anchor, "problem": problem, "tags": _tags_of(anchor)}
+    # The threads on what the element of this event shows: on it, its words, its experiment and the images of that
+    here = Q(seq=event.seq)
+    if event.kind in anchors.PROGRAMS:
+        number = event.number
+        seqs = run.events.filter(kind__in=anchors.PROGRAMS, payload__number=number).values_list("seq", flat=True)
+        here = Q(seq__in=list(seqs)) | Q(experiment__number=number)
+    views = thread_views(run, threads(run).filter(here))
+    # The tags of an experiment or an image; None for what has none
+    row = anchor.observation or anchor.experiment
+    return context | {
+        "threads": views,
+        "anchor": anchor,
+        "problem": problem,
+        "tags": (list(row.tags.all()) if row is not None else None),
+    }
 
 
 def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Anchor, str]:
@@ -179,12 +182,6 @@ def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Ancho
         return anchors.read(run, {**usual, "seq": str(event.seq), **params}), ""
     except InvalidInput as problem:
         return anchors.read(run, usual), str(problem)
-
-
-def _tags_of(anchor: Anchor) -> list[Tag] | None:
-    """The tags of an experiment or an image; None for what has none."""
-    row = anchor.observation or anchor.experiment
-    return list(row.tags.all()) if row is not None else None
 
 
 # --- how many stand where -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
@@ -46,8 +46,17 @@ def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
         raise Http404("There is nothing here.")
     if held < role:
         raise PermissionDenied(f"This needs the role {role.label}; yours is {held.label}. Ask an admin of your team.")
+    vars(request)["held_role"] = held
     assert isinstance(request.user, User)
     return request.user
+
+
+def role_in(request: HttpRequest) -> Role | None:
+    """The role of who asks, as `require` found it for this request: for what a page offers, never for a change."""
+    if "held_role" not in vars(request):
+        vars(request)["held_role"] = role_of(getattr(request, "user", AnonymousUser()))
+    held: Role | None = vars(request)["held_role"]
+    return held
 
 
 def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:

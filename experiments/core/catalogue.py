@@ -28,20 +28,16 @@ def find_unknown(run: Run) -> str:
 
 def find_unknown_part(run: Run) -> str:
     """As `find_unknown`, but for the provider's model: on the command line any of them may be asked."""
+    # A member of a family, such as hf:owner/name, is known once an admin has added it
+    known = is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
     checks = (
-        unknown_model(run.model) or unknown_layer(run),
+        ("" if known else no_model(run.model)) or unknown_layer(run),
         unknown_dataset(run.options.get("dataset") or ""),
         unknown_among("toolset", run.toolset, registry.TOOLSETS),
         unknown_among("backbone", run.backbone, registry.BACKBONES),
         unknown_among("task", run.task, TASKS),
     )
     return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset)
-
-
-def unknown_model(name: str) -> str:
-    """A member of a family, such as hf:owner/name, is known once an admin has added it."""
-    known = is_named(registry.VISION_MODELS, name) or VisionModelRow.objects.filter(name=name).exists()
-    return "" if known else no_model(name)
 
 
 def no_model(name: str) -> str:

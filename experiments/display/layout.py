@@ -18,7 +18,7 @@ from django.utils.encoding import escape_uri_path
 from django.utils.functional import SimpleLazyObject
 
 from experiments.core import review_rights, sandbox_report
-from experiments.core.access import role_of
+from experiments.core.access import role_in
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.member import Role
@@ -99,7 +99,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 def read_frame(request: HttpRequest) -> dict[str, Any]:
     """`role` is None for strangers."""
-    role = role_of(getattr(request, "user", None)) if hasattr(request, "user") else None
+    role = role_in(request)
     if role is None:
         return {"role": None, "may_ask": False, "places": [], "counts": {}}
     places = [place for place in MENU if place.url]
@@ -121,17 +121,13 @@ def counts(user: Any) -> Mapping[str, str]:
     rows = Run.objects.filter(status__in=asked).order_by().values_list("status").annotate(Count("pk"))
     found = dict(rows)
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
+    # How many items wait for this person's review; "" for none. Beyond some the number does not matter.
+    count = review_rights.waiting(user)[: COUNTED + 1].count()
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
         "runs": f"{live} live" if live else "",
-        "review": to_review(user),
+        "review": (f"{COUNTED}+" if count > COUNTED else str(count or "")),
     }
-
-
-def to_review(user: Any) -> str:
-    """How many items wait for this person's review; "" for none. Beyond some the number does not matter."""
-    count = review_rights.waiting(user)[: COUNTED + 1].count()
-    return f"{COUNTED}+" if count > COUNTED else str(count or "")
 
 
 # --- breadcrumbs -----------------------------------------------------------------------------------

@@ -34,7 +34,12 @@ def bound(kind: str, payload: Payload) -> None:
     used = [(name, payload.get(name)) for name in NOT_NEGATIVE] + list((payload.get("usage") or {}).items())
     if negative := [(name, value) for name, value in used if (value or 0) < 0]:
         raise ValueError(f"{negative[0][0]} is {shown(negative[0][1])}, and that is below 0")
-    bound_words(payload)
+    # Of hypotheses and labels there is a row for each
+    labels = (payload.get("conclusion") or {}).get("labels", ())
+    if len(labels) > MOST_LABELS or any(len(text) > LABEL_CHARS for text in labels):
+        raise ValueError(f"labels are over {MOST_LABELS}, or one has over {LABEL_CHARS:,} characters")
+    if len(payload.get("hypotheses", ())) > MOST_HYPOTHESES:
+        raise ValueError(f"hypotheses are over {MOST_HYPOTHESES:,}")
     for name in ("limits", "before"):
         if payload.get(name) is not None and kind in {"started", "limits"}:
             run_decoding.limits(payload[name], f"{kind}: {name}")
@@ -52,7 +57,7 @@ def bound_value(value: Any, name: str, depth: int = 0) -> None:
         raise ValueError(f"{name} has {len(value):,} characters, at most {TEXT:,} are possible")
     if run_decoding.is_number(value) and abs(value) > LARGEST:
         raise ValueError(f"{name} is {shown(value)}, and that is too large")
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         if len(value) > LIST:
             raise ValueError(f"{name} has {len(value):,} entries, at most {LIST:,} are possible")
         for each in value:
@@ -62,15 +67,6 @@ def bound_value(value: Any, name: str, depth: int = 0) -> None:
             raise ValueError(f"{name} has over {FIELDS} fields, or one with a name over {NAME} characters")
         for key, each in value.items():
             bound_value(each, key, depth + 1)
-
-
-def bound_words(payload: Payload) -> None:
-    """Of hypotheses and labels there is a row for each."""
-    labels = (payload.get("conclusion") or {}).get("labels", ())
-    if len(labels) > MOST_LABELS or any(len(text) > LABEL_CHARS for text in labels):
-        raise ValueError(f"labels are over {MOST_LABELS}, or one has over {LABEL_CHARS:,} characters")
-    if len(payload.get("hypotheses", ())) > MOST_HYPOTHESES:
-        raise ValueError(f"hypotheses are over {MOST_HYPOTHESES:,}")
 
 
 def bound_columns(payload: Payload) -> None:

@@ -130,7 +130,8 @@ class LabelFile:
         found: dict[str, float] = {}
         for place in columns.others:
             name, cell = columns.names[place][:80], row[place].strip()
-            if (score := number_in(cell)) is not None:
+            # A finite number, else None
+            if (score := (float(cell) if is_number(cell) and math.isfinite(float(cell)) else None)) is not None:
                 if name:
                     found[name] = score
             elif cell and not is_number(cell):
@@ -198,11 +199,6 @@ def texts_in(told: Any, where: str) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
         raise Refused(f"{where}: no label of at most {LONGEST:,} characters stands there.")
     return [clean_text(text) for text in texts]
-
-
-def number_in(cell: str) -> float | None:
-    """A finite number, else None."""
-    return float(cell) if is_number(cell) and math.isfinite(float(cell)) else None
 
 
 def is_number(cell: str) -> bool:

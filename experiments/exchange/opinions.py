@@ -166,23 +166,23 @@ def save(run: Run, said: Said) -> None:
     if any(brought.values()):
         ImportedOpinions.objects.create(run=run, **brought)
     if said.tags:
-        save_tags(run, said.tags)
-
-
-def save_tags(run: Run, tagged: Sequence[Tagged]) -> None:
-    """A number of queries that does not depend on how many they are: others wait to write meanwhile."""
-    wanted = {name for each in tagged for name in each.tags}
-    Tag.objects.bulk_create([Tag(name=name) for name in sorted(wanted)], ignore_conflicts=True)
-    keys = dict(Tag.objects.filter(name__in=wanted).values_list("name", "pk"))
-    experiments = dict(run.experiments.values_list("number", "pk"))
-    places = run.observations.values_list("experiment__number", "position", "pk")
-    images = {(number, position): pk for number, position, pk in places}
-    of_experiments, of_images = Tag.experiments.through, Tag.observations.through
-    rows: dict[Any, list[Any]] = {of_experiments: [], of_images: []}
-    for each in tagged:
-        pk = experiments.get(each.experiment) if each.position is None else images.get((each.experiment, each.position))
-        kind, column = (of_experiments, "experiment_id") if each.position is None else (of_images, "observation_id")
-        rows[kind] += [kind(tag_id=keys[name], **{column: pk}) for name in each.tags if pk is not None]
-    for kind, made in rows.items():
-        kind.objects.bulk_create(made, ignore_conflicts=True, batch_size=AT_ONCE)
-    opinions.keep_tags_within(run)
+        # A number of queries that does not depend on how many they are: others wait to write meanwhile
+        wanted = {name for each in said.tags for name in each.tags}
+        Tag.objects.bulk_create([Tag(name=name) for name in sorted(wanted)], ignore_conflicts=True)
+        keys = dict(Tag.objects.filter(name__in=wanted).values_list("name", "pk"))
+        experiments = dict(run.experiments.values_list("number", "pk"))
+        places = run.observations.values_list("experiment__number", "position", "pk")
+        images = {(number, position): pk for number, position, pk in places}
+        of_experiments, of_images = Tag.experiments.through, Tag.observations.through
+        rows: dict[Any, list[Any]] = {of_experiments: [], of_images: []}
+        for each in said.tags:
+            pk = (
+                experiments.get(each.experiment)
+                if each.position is None
+                else images.get((each.experiment, each.position))
+            )
+            kind, column = (of_experiments, "experiment_id") if each.position is None else (of_images, "observation_id")
+            rows[kind] += [kind(tag_id=keys[name], **{column: pk}) for name in each.tags if pk is not None]
+        for kind, made in rows.items():
+            kind.objects.bulk_create(made, ignore_conflicts=True, batch_size=AT_ONCE)
+        opinions.keep_tags_within(run)

@@ -12,7 +12,7 @@ import json
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
@@ -66,10 +66,7 @@ class Archive:
             if self.members.setdefault(checked(info).filename, info) is not info:
                 raise Refused(f"{info.filename!r} is in the archive twice.")
         self.unpacked = 0
-        self.hashes = self.manifest()
-
-    def manifest(self) -> Mapping[str, str]:
-        """Member -> its SHA-256. Raises Refused if it does not name exactly what is there."""
+        # Member -> its SHA-256. Raises Refused if it does not name exactly what is there.
         if MANIFEST not in self.members:
             raise Refused(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or it was packed again.")
         told = parsed(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
@@ -80,7 +77,7 @@ class Archive:
             raise Refused(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
         if more := sorted(set(self.members) - set(hashes) - {MANIFEST}):
             raise Refused(f"{more[0]!r} is in the archive and not in {MANIFEST}.")
-        return hashes
+        self.hashes = hashes
 
     def folders(self) -> list[str]:
         """Where runs lie: "" or "run-12/", as many as there are. Raises Refused if there is none."""
@@ -135,16 +132,13 @@ class Archive:
                 raise Refused(f"{name}, line {number + 1} is longer than {LINE >> 20} MB.")
             for line in whole:
                 number += 1
-                yield (where := f"{name}, line {number}"), an_object(line, where)
+                place = f"{name}, line {number}"
+                found = parsed(line, place)
+                if not isinstance(found, dict):
+                    raise Refused(f"{place} is no JSON object.")
+                yield place, found
         if rest:
             raise Refused(f"{name} ends in the middle of line {number + 1}.")
-
-
-def an_object(line: bytes, where: str) -> dict[str, Any]:
-    found = parsed(line, where)
-    if not isinstance(found, dict):
-        raise Refused(f"{where} is no JSON object.")
-    return found
 
 
 @contextmanager

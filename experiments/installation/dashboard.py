@@ -60,11 +60,17 @@ class ConcludedRun:
 def read() -> dict[str, Any]:
     """What the templates of the Overview show."""
     concluded = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
+    # Runs under way before those in the queue, each with the newest of its words
+    replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
+    rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
+    newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
+    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
+    drafts = notify.all_current([run.pk for run in chosen])
     return {
         **_count_runs(),
         **_read_machinery(),
         "any": Run.objects.exists(),
-        "active": _active_runs(),
+        "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
         "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
         "concluded": [ConcludedRun(run, strongest(run)) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]],
     }
@@ -83,16 +89,6 @@ def _count_runs() -> dict[str, int]:
 
 
 # --- runs alive ------------------------------------------------------------------------------------------
-
-
-def _active_runs() -> list[ActiveRun]:
-    """Runs under way before those in the queue, each with the newest of its words."""
-    replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
-    rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
-    newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
-    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
-    drafts = notify.all_current([run.pk for run in chosen])
-    return [_active_run(run, *drafts[run.pk]) for run in chosen]
 
 
 def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> ActiveRun:

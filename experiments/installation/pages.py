@@ -59,7 +59,7 @@ def overview(request: HtmxRequest) -> HttpResponse:
 
 def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
     """Every part as HTML, with its name and fingerprint."""
-    role = access.role_of(request.user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     context = dashboard.read() | {
         "may_ask": role >= Role.RESEARCHER,
         "to_review": review_lists.unfinished(request.user),

@@ -112,15 +112,11 @@ def draft_trial(form: NewTrial) -> TrialDraft:
     """The trial that a form without problems asks for."""
     known = sources.labels_of(form.units(), form.options.sources)
     units = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
-    truths = _truths(units)
+    # What synthetic neurons respond to, by id of the unit
+    rows = units.filter(layer__kind=CONCEPT).select_related("layer")
+    truths = {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}
     profiles = {unit: pk for unit, pk in _profiles(units).items() if unit not in truths}
     return TrialDraft(plan_pairs(form.options, known, frozenset(truths) | frozenset(profiles)), truths, profiles)
-
-
-def _truths(units: QuerySet[Unit]) -> dict[int, str]:
-    """What synthetic neurons respond to, by id of the unit."""
-    rows = units.filter(layer__kind=CONCEPT).select_related("layer")
-    return {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}
 
 
 def _profiles(units: QuerySet[Unit]) -> dict[int, int]:

@@ -40,7 +40,7 @@ HELD = 50
 def index(request: HttpRequest) -> HttpResponse:
     """All trials, and how far each and the reader are."""
     user = access.require(request)
-    role = access.role_of(user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     context = {
         "breadcrumbs": _list_breadcrumbs(),
         "trials": [(row, [sources.words(key) for key in row.sources]) for row in lists.trials(user)[:SHOWN]],
@@ -87,7 +87,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     """How a trial was made and who has judged how much; once it is closed, what came of it."""
     user = access.require(request)
     row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
-    role = access.role_of(user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     judges = [(judge, _progress(judge)) for judge in lists.judges(row)]
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
     context: dict[str, Any] = {

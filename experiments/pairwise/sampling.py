@@ -61,7 +61,12 @@ def plan_pairs(asked: TrialOptions, said: LabelsBySource, seen: frozenset[int]) 
     """The pairs of a trial. `seen` are the units that there is something to show of."""
     rng = Random(f"trial {asked.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
-    possible = _plain(asked.sources, shown)
+    # Each two of the sources, wherever both say something
+    possible = [
+        PlannedPair(PairKind.PLAIN, unit, (a, b), (known[a], known[b]))
+        for unit, known in shown.items()
+        for a, b in combinations([source for source in asked.sources if source in known], 2)
+    ]
     different = [pair for pair in possible if not _same(*pair.labels)]
     chosen = rng.sample(different, min(asked.most, len(different)))
     checks = _known_answers(shown, asked.sources, round(asked.known_answer_share * len(chosen)), rng)
@@ -75,15 +80,6 @@ def plan_pairs(asked: TrialOptions, said: LabelsBySource, seen: frozenset[int]) 
     }
     repeated = round(asked.repeat_share * len(chosen))
     return PairPlan(_with_repeats(once, repeated, rng), {why: n for why, n in left_out.items() if n})
-
-
-def _plain(sources: Sequence[str], said: LabelsBySource) -> list[PlannedPair]:
-    """Each two of the sources, wherever both say something."""
-    return [
-        PlannedPair(PairKind.PLAIN, unit, (a, b), (known[a], known[b]))
-        for unit, known in said.items()
-        for a, b in combinations([source for source in sources if source in known], 2)
-    ]
 
 
 def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[PlannedPair]:

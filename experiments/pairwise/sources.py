@@ -110,7 +110,11 @@ def _newest(some: Iterable[SourceLabel]) -> SourceLabel:
 def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:
     """Unit, key and label, of everything that these sources ever said."""
     rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"))
-    through = rows.filter(label__source__in=_columns_of(keys)).order_by("label_id")
+    # What labels of these sources have in their column `source`
+    of_runs = {"run"} if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys) else set()
+    through = rows.filter(label__source__in=(of_runs | {key.removeprefix(f"{IMPORT}:") for key in keys})).order_by(
+        "label_id"
+    )
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
     backbone = ("label__run__backbone", "label__run__backbone_model")
     for unit, label, text, source, run, *by in through.values_list(*names, *backbone).iterator():
@@ -119,12 +123,6 @@ def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[in
                 yield unit, key, SourceLabel(text.strip(), label, label, run)
     if CORRECTION in keys:
         yield from _corrected(units)
-
-
-def _columns_of(keys: Sequence[str]) -> set[str]:
-    """What labels of these sources have in their column `source`."""
-    of_runs = {"run"} if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys) else set()
-    return of_runs | {key.removeprefix(f"{IMPORT}:") for key in keys}
 
 
 def _corrections() -> QuerySet[Review]:

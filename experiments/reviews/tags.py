@@ -44,5 +44,5 @@ def unit_page(context: template.Context, run: Run) -> str:
 @register.simple_tag(takes_context=True)
 def reviews_of_run(context: template.Context, run: Run) -> dict[str, Any]:
     """What the page of a run shows of its reviews, before who reads it; see `run_reviews.card`."""
-    user = access.require(context["request"])
-    return run_reviews.card(run, user, access.role_of(user) or Role.VIEWER)
+    request = context["request"]
+    return run_reviews.card(run, access.require(request), access.role_in(request) or Role.VIEWER)

@@ -64,7 +64,7 @@ USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "
 def index(request: HtmxRequest) -> HttpResponse:
     """The runs that the address chooses; the list alone for htmx."""
     user = access.require(request)
-    role = access.role_of(user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     found = lists.runs_from(request.GET.dict(), user)
     # Owners are fetched apart: joined, SQLite would begin with them and sort all runs of each.
     runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)

@@ -101,7 +101,14 @@ def look(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, view
         return by_time(keys, frontier, limit)
     keys, frontier, whole = newest(terms, scope, top, RANKED + 1, limit, viewer)
     if whole and len(keys) <= RANKED:
-        return by_rank(terms, keys, top, last, limit)
+        # The page of best matches after the one with the order `last`
+        rows = SearchText.objects.filter(pk__in=keys).values_list("pk", "kind", "normalized")
+        ordered = sorted([-score(terms, kind, normalized), -pk] for pk, kind, normalized in rows)
+        rest = [each for each in ordered if last is None or each > last]
+        page = rest[:limit]
+        first = max(keys, default=0) + 1 if top == ALL else top
+        after = write_cursor(first, page[-1]) if len(rest) > limit else ""
+        return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
     return by_time(keys, frontier, limit)
 
 
@@ -142,17 +149,6 @@ def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
     if len(keys) > limit:
         return Found(keys[:limit], cursor=write_cursor(keys[limit - 1]))
     return Found(keys, cursor=write_cursor(frontier) if frontier else "", gave_up=frontier is not None)
-
-
-def by_rank(terms: Sequence[str], keys: Sequence[int], top: int, last: list[int] | None, limit: int) -> Found:
-    """The page of best matches after the one with the order `last`."""
-    rows = SearchText.objects.filter(pk__in=keys).values_list("pk", "kind", "normalized")
-    ordered = sorted([-score(terms, kind, normalized), -pk] for pk, kind, normalized in rows)
-    rest = [each for each in ordered if last is None or each > last]
-    page = rest[:limit]
-    first = max(keys, default=0) + 1 if top == ALL else top
-    after = write_cursor(first, page[-1]) if len(rest) > limit else ""
-    return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
 
 
 def score(terms: Sequence[str], kind: str, normalized: str) -> int:

@@ -91,7 +91,7 @@ def scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
 def jump(request: HttpRequest) -> HttpResponse:
     """Options for the palette, a few of each sort."""
     user = access.require(request)
-    role = access.role_of(user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     typed = request.GET.get("q", "")
     found = jumping.sections(typed, user, role)
     return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": words.parse_words(typed)})

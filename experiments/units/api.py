@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from django.db import transaction
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
@@ -119,10 +119,6 @@ def labels_of(unit: Unit, *, is_hidden: bool) -> list[str]:
 def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> ListPage[UnitOut]:
     """Units that somebody has asked about, by model, layer, number and the words of their labels."""
     names = Names(allow(request))
-    return page(request, matching(filters, names), ["pk"], paging, partial(unit_out, names))
-
-
-def matching(filters: UnitFilters, names: Names) -> QuerySet[Unit]:
     fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
     given = filters.model_dump(exclude_none=True)
     rows = UNITS.filter(**{field: given[name] for name, field in fields.items() if name in given})
@@ -132,7 +128,7 @@ def matching(filters: UnitFilters, names: Names) -> QuerySet[Unit]:
         rows = rows.filter(labels__text__icontains=filters.label)
     if filters.label or filters.labelled is not None:
         rows = rows.exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
-    return rows.distinct()
+    return page(request, rows.distinct(), ["pk"], paging, partial(unit_out, names))
 
 
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
@@ -333,10 +329,6 @@ def label_out(row: Label, names: Names | None = None) -> LabelOut:
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
     """The newest first."""
     names = Names(allow(request))
-    return page(request, matching_labels(filters, names), ["-pk"], paging, partial(label_out, names=names))
-
-
-def matching_labels(filters: LabelFilters, names: Names) -> QuerySet[Label]:
     rows = LABELS.all()
     of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
     given = filters.model_dump(exclude_none=True)
@@ -344,7 +336,13 @@ def matching_labels(filters: LabelFilters, names: Names) -> QuerySet[Label]:
     if units:
         rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
     rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
-    return rows.filter(text__icontains=filters.q) if filters.q else rows
+    return page(
+        request,
+        (rows.filter(text__icontains=filters.q) if filters.q else rows),
+        ["-pk"],
+        paging,
+        partial(label_out, names=names),
+    )
 
 
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)

@@ -36,7 +36,7 @@ def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) 
         page.on("dialog", lambda dialog: asked.append(dialog.message))
         page.goto(file.as_uri(), wait_until="load")
         expect(page.get_by_role("heading", level=1)).to_have_text(f"What? {HOSTILE}")
-        expect(page.get_by_role("heading", name="Concluded")).to_be_visible()
+        expect(page.get_by_role("heading", name="Conclusion")).to_be_visible()
         assert page.title().startswith("What? </title></style>")
         for picture in page.locator("figure img").all():
             assert picture.evaluate("each => each.naturalWidth") > 0

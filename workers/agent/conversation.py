@@ -100,7 +100,14 @@ def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
         parts.append(_SILENT)
     if result.rounds is not None:
         parts.append(rounds_told(result.round, Limits(rounds=result.rounds)))
-    return _joined(parts)
+    # The parts with neighbouring lines put together
+    joined: list[Part] = []
+    for part in parts:
+        if joined and isinstance(part, str) and isinstance(joined[-1], str):
+            joined[-1] = f"{joined[-1]}\n{part}"
+        else:
+            joined.append(part)
+    return tuple(joined)
 
 
 def _turns(payload: Payload) -> Iterator[Message]:
@@ -166,17 +173,6 @@ def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
     line = f"{number}. {title} — activation {format_activation(observation.activation)}"
     source = places.get(observation.original or "")
     return f"{line} (edited from {source})" if source else line
-
-
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The parts with neighbouring lines put together."""
-    joined: list[Part] = []
-    for part in parts:
-        if joined and isinstance(part, str) and isinstance(joined[-1], str):
-            joined[-1] = f"{joined[-1]}\n{part}"
-        else:
-            joined.append(part)
-    return tuple(joined)
 
 
 def _shortened(error: str) -> str:

@@ -23,20 +23,16 @@ _NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
 
 def lines(result: ExperimentEnded) -> Iterator[str]:
     """All of it, a line each."""
-    yield from marked(result.entries)
-    yield from table(result.entries)
-    yield from scale(result)
-
-
-def marked(entries: Sequence[LogEntry]) -> Iterator[str]:
-    """The images whose logged activation is not what the system returned, by the numbers under which they are shown."""
-    seen = enumerate((each for entry in entries for each in entry.observations), 1)
+    # The images whose logged activation is not what the system returned, by the numbers under which they are shown
+    seen = enumerate((each for entry in result.entries for each in entry.observations), 1)
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
     for number, each in wrong[:MOST_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MOST_MARKED:
         yield f"So it is with {len(wrong) - MOST_MARKED} more. Log the activations that system.neuron returned."
+    yield from table(result.entries)
+    yield from scale(result)
 
 
 def table(entries: Sequence[LogEntry]) -> Iterator[str]:

@@ -94,7 +94,20 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
     latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
-    return _after_reply(events, latest, seconds)
+    reply = events[latest].payload
+    assert isinstance(reply, Replied)
+    since = [event.payload for event in events[latest + 1 :]]
+    if notes := _final_answer(events, latest):
+        return _after_final_answer(events, latest, notes, seconds)
+    if reply.code is not None:
+        return _unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
+    answer = answer_of(events, latest)
+    whole = not answer.lacks(started(events).task) or was_asked_for_more(events[:latest])
+    if answer.conclusion is not None and whole and not unheard(events, latest):
+        return Record("concluded", Ended(conclusion=answer.conclusion))
+    if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
+        return Record("failed", Ended(_SILENT_AGENT))
+    return _between_rounds(events, latest, seconds)
 
 
 def stands_still(events: Sequence[Event]) -> bool:
@@ -158,23 +171,6 @@ def _own(result: ExperimentEnded) -> list[float]:
         return [] if result.best is None else [result.best]
     logged = (observation for entry in result.entries for observation in entry.observations)
     return [observation.activation for observation in logged if observation.origin != "exemplar"]
-
-
-def _after_reply(events: Sequence[Event], latest: int, seconds: float) -> Step:
-    reply = events[latest].payload
-    assert isinstance(reply, Replied)
-    since = [event.payload for event in events[latest + 1 :]]
-    if notes := _final_answer(events, latest):
-        return _after_final_answer(events, latest, notes, seconds)
-    if reply.code is not None:
-        return _unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
-    answer = answer_of(events, latest)
-    whole = not answer.lacks(started(events).task) or was_asked_for_more(events[:latest])
-    if answer.conclusion is not None and whole and not unheard(events, latest):
-        return Record("concluded", Ended(conclusion=answer.conclusion))
-    if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
-        return Record("failed", Ended(_SILENT_AGENT))
-    return _between_rounds(events, latest, seconds)
 
 
 def _after_final_answer(events: Sequence[Event], latest: int, notes: Sequence[int], seconds: float) -> Step:

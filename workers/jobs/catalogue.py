@@ -18,7 +18,6 @@ from experiments.models import Backbone, Dataset, Layer, LayerIndex, Run, Toolse
 from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
-from workers.protocols import Dataset as DatasetOfImages
 from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, no_progress
 
 log = logging.getLogger(__name__)
@@ -83,18 +82,14 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
     layers = [] if known else list(model.layers())
     here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
     if not known:
-        here["about"] = about(model)
+        # Which weights it has, if it can tell
+        tell: Callable[[], str] | None = getattr(model, "about", None)
+        here["about"] = tell() if tell else ""
     with transaction.atomic():
         row, _ = VisionModelRow.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
         if not known:
             write_layers(row, model, layers)
     return row
-
-
-def about(model: VisionModel) -> str:
-    """Which weights it has, if it can tell."""
-    tell: Callable[[], str] | None = getattr(model, "about", None)
-    return tell() if tell else ""
 
 
 def write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
@@ -139,7 +134,9 @@ def look_at_dataset(key: str, **added: Any) -> Dataset:
     require(registry.DATASETS, key)
     dataset = laboratory().dataset(key)
     named = {"label": label} if (label := added.pop("label", "")) else {}
-    here = {"available": True, "remedy": "", "images": counted(dataset)} | named
+    # How many images it has, as far as that can be told without reading them
+    count: Callable[[], int] | None = getattr(dataset, "count", None)
+    here = {"available": True, "remedy": "", "images": (count() if count else len(dataset))} | named
     fresh = {"label": called(registry.DATASETS, key), "revision": dataset.revision} | added
     with transaction.atomic():
         row, _ = Dataset.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
@@ -149,12 +146,6 @@ def look_at_dataset(key: str, **added: Any) -> Dataset:
             row.revision, row.broken, row.broken_count = dataset.revision, [], 0
             row.save(update_fields=["revision", "broken", "broken_count"])
     return row
-
-
-def counted(dataset: DatasetOfImages) -> int:
-    """How many images it has, as far as that can be told without reading them."""
-    count: Callable[[], int] | None = getattr(dataset, "count", None)
-    return count() if count else len(dataset)
 
 
 # --- backbones and toolsets ------------------------------------------------------------------------

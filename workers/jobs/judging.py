@@ -100,7 +100,12 @@ def consider(sitting: Sitting, pair: Pair) -> None:
     emit("")
     swapped = judging.is_swapped(sitting.trial, pair, key_of(sitting.judge))
     began = time.monotonic()
-    messages = conversation(pair, swapped)
+    texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
+    shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
+    images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
+    if not images and not pair.truth:
+        raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
+    messages = two_way.build_question(*texts, images, pair.truth)
     for attempt in range(ATTEMPTS):
         reply = ask(sitting.backbone, messages, emit, sitting.trial.seed + attempt)
         said = two_way.parse_answer(reply.text)
@@ -114,15 +119,6 @@ def consider(sitting: Sitting, pair: Pair) -> None:
 def key_of(judge: Judge) -> str:
     """What the order of a backbone's pairs is drawn by."""
     return f"backbone {judge.backbone} {judge.backbone_model}"
-
-
-def conversation(pair: Pair, swapped: bool) -> list[Message]:
-    texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
-    shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
-    images = [(each.masked_id, each.image_id) for each in shown.get(pair.profile_id or 0, [])]
-    if not images and not pair.truth:
-        raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
-    return two_way.build_question(*texts, images, pair.truth)
 
 
 def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:

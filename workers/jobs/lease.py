@@ -37,18 +37,14 @@ stopping = threading.Event()
 """Set when this process is asked to stop: rounds under way unwind and are continued by the next claim."""
 
 
-def worker_name() -> str:
-    """Names this thread of this process, for the people who read the run's row."""
-    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100]
-
-
 def claim(run_id: int) -> Run | None:
     """Take the run, or None if it has ended, waits for a person, or is held by a worker that is alive."""
     now = timezone.now()
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=now)
+    # Names this thread of this process, for the people who read the run's row
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
-        lease_worker=worker_name(),
+        lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
         lease_expires=now + LASTS,
         taken=now,
         fence=F("fence") + 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -16,9 +16,6 @@ from workers.jobs.laboratory import laboratory
 from workers.jobs.systems import find_dataset
 from workers.jobs.unit_profiles import note_index
 from workers.protocols import Progress
-
-if TYPE_CHECKING:
-    from workers.lab.index_files import SkippedImages
 
 
 def model(written: str, by: User | None = None) -> VisionModelRow:
@@ -87,7 +84,12 @@ def index_layers(
     made.prepare([layer.name for layer in layers], progress, insist=insist)
     note_index(dataset, layers)
     skipped = made.skipped()
-    note_skipped(dataset, skipped)
+    # Write down which images an index left out
+    dataset.broken_count = skipped.count
+    dataset.broken = [
+        {"file": each.file, "reason": each.reason.removeprefix(f"{each.file}: ")} for each in skipped.first
+    ]
+    dataset.save(update_fields=["broken_count", "broken"])
     rest = f" {skipped.count:,} could not be read and are left out." if skipped.count else ""
     rest += f" Nothing was published of {', '.join(layer.name for layer in left)}, so that is left out." if left else ""
     notes = dict.fromkeys(note for layer in layers if (note := made.note(layer.name)))
@@ -107,15 +109,6 @@ def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], li
         named = ", ".join(layer.name for layer in layers)
         raise MissingPart(f"{dataset.label} has no exemplars of {named}, only of: {', '.join(there)}.")
     return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
-
-
-def note_skipped(dataset: Dataset, skipped: SkippedImages) -> None:
-    """Write down which images an index left out."""
-    dataset.broken_count = skipped.count
-    dataset.broken = [
-        {"file": each.file, "reason": each.reason.removeprefix(f"{each.file}: ")} for each in skipped.first
-    ]
-    dataset.save(update_fields=["broken_count", "broken"])
 
 
 def named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:

@@ -29,16 +29,12 @@ def write(key: str, image: Pillow.Image) -> None:
     for size in SIZES:
         path = Image.thumbnail_of(key, size)
         if not default_storage.exists(path):
-            default_storage.save(path, ContentFile(encoded(image, size)))
-
-
-def encoded(image: Pillow.Image, size: int) -> bytes:
-    """The image as WebP, no side longer than `size`; small images keep theirs."""
-    small = image.copy() if image.mode in {"RGB", "RGBA"} else image.convert("RGB")
-    small.thumbnail((size, size), Pillow.Resampling.LANCZOS)
-    file = BytesIO()
-    small.save(file, "WEBP", quality=QUALITY, method=EFFORT)
-    return file.getvalue()
+            # The image as WebP, no side longer than `size`; small images keep theirs
+            small = image.copy() if image.mode in {"RGB", "RGBA"} else image.convert("RGB")
+            small.thumbnail((size, size), Pillow.Resampling.LANCZOS)
+            file = BytesIO()
+            small.save(file, "WEBP", quality=QUALITY, method=EFFORT)
+            default_storage.save(path, ContentFile(file.getvalue()))
 
 
 def write_missing() -> None:

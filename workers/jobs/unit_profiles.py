@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def write(profile: UnitProfile, progress: Progress) -> None:
     """Raises what the laboratory raises, among it Cancelled if `progress` does; then nothing is written."""
     unit = profile.unit
-    spec = spec_of(unit.layer, unit.number, profile.dataset)
+    # The system that a unit of a layer is studied as, over this dataset
+    kind = registry.SYSTEM_OF_LAYER[unit.layer.kind]
+    spec = SystemSpec(kind, unit.layer.model.name, unit.layer.name, unit.number, {"dataset": profile.dataset.key})
     images = ImagesInDatabase()
     rows = []
     for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):
@@ -64,12 +66,6 @@ def note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
         setattr(profile, name, value if math.isfinite(value) else None)
     known = record.counts and math.isfinite(record.start)
     profile.histogram = {"start": record.start, "width": record.width, "counts": record.counts} if known else {}
-
-
-def spec_of(layer: Layer, number: int, dataset: Dataset) -> SystemSpec:
-    """The system that a unit of a layer is studied as, over this dataset."""
-    kind = registry.SYSTEM_OF_LAYER[layer.kind]
-    return SystemSpec(kind, layer.model.name, layer.name, number, {"dataset": dataset.key})
 
 
 def note_index(dataset: Dataset, layers: list[Layer]) -> None:

@@ -63,16 +63,12 @@ def _captioned(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
 def _titled(images: list[LoggedImage], words: list[str]) -> tuple[list[LoggedImage], str]:
     if len(images) == len(words) == 1 and _is_title(words[0]):
         return [replace(images[0], title=words[0].strip())], ""
-    return images, _joined(words)
+    # A line for each text; letters alone come from a text that was unpacked, and make one line
+    return images, ("" if all(len(word) == 1 for word in words) else "\n").join(words)
 
 
 def _is_title(words: str) -> bool:
     return 0 < len(words.strip()) <= MOST_TITLE and "\n" not in words.strip()
-
-
-def _joined(words: list[str]) -> str:
-    """A line for each text; letters alone come from a text that was unpacked, and make one line."""
-    return ("" if all(len(word) == 1 for word in words) else "\n").join(words)
 
 
 def _is_pair(things: Sequence[Any]) -> bool:

@@ -143,7 +143,12 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if type(image) is Image.Image and image.mode == "RGB" and not image.info:
         return image.copy()
     if image.mode in {"I", "F"}:
-        image = _scaled(image)
+        values = np.nan_to_num(np.asarray(image, dtype=np.float32))
+        highest = float(values.max())
+        whole = next((each for each in (1.0, 255.0, 65535.0) if highest <= each), highest)
+        if image.mode == "I" and whole == 1:
+            whole = 255.0
+        image = Image.fromarray((values.clip(0) * (255 / whole)).astype(np.uint8))
     if image.mode.startswith("I;16"):
         image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.has_transparency_data:
@@ -299,15 +304,6 @@ def _resizable(image: Image.Image) -> Image.Image:
     if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
         return to_rgb(image)
     return image.convert("RGBA" if image.has_transparency_data else "RGB")
-
-
-def _scaled(image: Image.Image) -> Image.Image:
-    values = np.nan_to_num(np.asarray(image, dtype=np.float32))
-    highest = float(values.max())
-    whole = next((each for each in (1.0, 255.0, 65535.0) if highest <= each), highest)
-    if image.mode == "I" and whole == 1:
-        whole = 255.0
-    return Image.fromarray((values.clip(0) * (255 / whole)).astype(np.uint8))
 
 
 _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."

@@ -14,7 +14,6 @@ import numpy as np
 from isal import isal_zlib
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from PIL.Image import Image
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -26,18 +25,14 @@ _UP = 2
 def encode_rgb(image: Image) -> bytes:
     """The pixels of an RGB image as PNG, without metadata."""
     head = struct.pack(">II", *image.size) + _EIGHT_BIT_RGB
-    data: bytes = isal_zlib.compress(_filtered(image), 1)
-    return b"".join([_SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", data), *_chunk(b"IEND", b"")])
-
-
-def _filtered(image: Image) -> NDArray[np.uint8]:
-    """Rows of bytes, (height, 1 + 3 * width): the filter's number, then differences from the row above."""
+    # Rows of bytes, (height, 1 + 3 * width): the filter's number, then differences from the row above
     pixels = np.frombuffer(image.tobytes(), np.uint8).reshape(image.height, -1)
     rows = np.empty((image.height, 1 + pixels.shape[1]), np.uint8)
     rows[:, 0] = _UP
     rows[0, 1:] = pixels[0]
     np.subtract(pixels[1:], pixels[:-1], out=rows[1:, 1:])
-    return rows
+    data: bytes = isal_zlib.compress(rows, 1)
+    return b"".join([_SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", data), *_chunk(b"IEND", b"")])
 
 
 def _chunk(kind: bytes, data: bytes) -> tuple[bytes, ...]:

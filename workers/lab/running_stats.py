@@ -62,7 +62,13 @@ class Histogram:
 
         Raises FloatingPointError if one is not.
         """
-        self._make_room(maps, highest)
+        if not np.isfinite(self.floor).all():
+            self.low = np.minimum(self.low, maps.amin((0, 2)).numpy(force=True))
+        self.high = np.maximum(self.high, highest)
+        if not np.isfinite(self.high - self.low).all():
+            raise FloatingPointError
+        self.counts = self.counts.to(maps.device)
+        self._widen()
         step = max(1, AT_ONCE // maps[0].numel())
         bins_of = _bins_on_cpu if maps.device.type == "cpu" else _bins_on_gpu
         scale, offset = (1 / self.width).astype(np.float32), np.arange(len(self.width)) * self.bins - self.base
@@ -110,15 +116,6 @@ class Histogram:
         downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
         bins = self.bins - 1 - (downwards >= wanted).argmax(1)
         return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
-
-    def _make_room(self, maps: torch.Tensor, highest: NDArray[Any]) -> None:
-        if not np.isfinite(self.floor).all():
-            self.low = np.minimum(self.low, maps.amin((0, 2)).numpy(force=True))
-        self.high = np.maximum(self.high, highest)
-        if not np.isfinite(self.high - self.low).all():
-            raise FloatingPointError
-        self.counts = self.counts.to(maps.device)
-        self._widen()
 
     def _widen(self) -> None:
         """Make room for `low` to `high` where they lie outside of the bins."""

@@ -46,7 +46,9 @@ class SimilarUnits:
 def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int, most: int = 8) -> SimilarUnits:
     """The units of these layers that are most like one of them; at most so many of its own layer and of the others."""
     own = layers[layer]
-    images = count_sampled(own.sample, unit)
+    # Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing
+    values = own.sample[np.isfinite(own.sample[:, unit]), unit]
+    images = len(values) if len(values) and values.max() > values.min() else 0
     by_sample = images >= FEWEST
     exemplars = own.positions[own.kept[:, unit], unit]
     measure: Callable[[LayerStatistics], NDArray[np.float64]] = (
@@ -74,12 +76,6 @@ def most_similar(
     best = np.argsort(-similarity, kind="stable")[:most]
     both = count_shared(exemplars, statistics)
     return [SimilarUnit(layer, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
-
-
-def count_sampled(sample: NDArray[np.float32], unit: int) -> int:
-    """Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing."""
-    values = sample[np.isfinite(sample[:, unit]), unit]
-    return len(values) if len(values) and values.max() > values.min() else 0
 
 
 def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:

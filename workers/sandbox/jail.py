@@ -126,9 +126,12 @@ def trial() -> None:
 
 def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[SandboxLayer]:
     """Apply every layer, in this order; none can be taken back. The process dies with `parent`."""
-    _die_with(parent)
+    kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above: nobody would kill this process
+        os._exit(0)
     with contextlib.suppress(OSError):
-        _offer_to_the_oom_killer()
+        # Where memory of the whole machine runs out, let the kernel take this process, not the worker
+        Path("/proc/self/oom_score_adj").write_text("1000")
     return [
         _entered(namespaced),
         _shut("no_new_privs", "Use Linux 3.5 or newer.", _renounce),
@@ -152,11 +155,6 @@ def release_reserve() -> None:
 def adopt_orphans() -> None:
     """Make orphans of a program children of the caller, the zygote, which kills them."""
     kernel.prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
-
-
-def address_space() -> int:
-    """Bytes of address space that this process uses now."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 @cache
@@ -193,7 +191,8 @@ def _renounce() -> str:
 
 def _limit(limits: ChildLimits, namespaced: bool) -> str:
     os.nice(NICENESS)
-    space = address_space() + limits.memory_bytes
+    # Bytes of address space that this process uses now
+    space = (int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()) + limits.memory_bytes
     counted = namespaced and _counts_by_namespace()
     for kind, soft, hard in (
         *([(resource.RLIMIT_NPROC, PROCESSES, PROCESSES)] if counted else []),
@@ -235,15 +234,3 @@ def _close_files(limits: ChildLimits) -> str:
 def _filter() -> str:
     seccomp.restrict()
     return "an allow-list of system calls"
-
-
-def _die_with(parent: int) -> None:
-    kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above: nobody would kill this process
-        os._exit(0)
-
-
-def _offer_to_the_oom_killer() -> None:
-    """Where memory of the whole machine runs out, let the kernel take this process, not the worker."""
-    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 one write, no newline games
-        file.write("1000")

@@ -84,18 +84,16 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
         for name, source in sources.items():
             try:
                 clock.start()
-                exec(_compiled("\n" * line + source), namespace)  # noqa: S102 this is what the child is for
+                code: types.CodeType = compile(
+                    ("\n" * line + source), failure.EARLIER, "exec", annotations.compiler_flag, dont_inherit=True
+                )
+                exec(code, namespace)  # noqa: S102 this is what the child is for
             except BaseException as error:  # noqa: BLE001 whatever the program's own words raise
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
             finally:
                 clock.running = False
             line += source.count("\n") + 2
     return failed
-
-
-def _compiled(source: str) -> types.CodeType:
-    code: types.CodeType = compile(source, failure.EARLIER, "exec", annotations.compiler_flag, dont_inherit=True)
-    return code
 
 
 def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:

@@ -181,7 +181,12 @@ class HostSession:
         poller.register(self._child.channel, event)
         poller.register(self._child.status, select.POLLIN)
         while True:
-            self._check_cancelled()
+            # Ask every 100 ms and right after each call; asking may cost a query
+            now = time.monotonic()
+            if now - self._asked >= _POLL_SECONDS:
+                self._asked = now
+                if self._cancelled():
+                    raise Cancelled("the experiment was cancelled")
             left = self._seconds - self.own_seconds()
             if left <= 0:
                 raise StopError("timeout", _time_words(self.bounds))
@@ -190,14 +195,6 @@ class HostSession:
                 return
             if ready:
                 raise EOFError("its process is gone")
-
-    def _check_cancelled(self) -> None:
-        """Ask every 100 ms and right after each call; asking may cost a query."""
-        now = time.monotonic()
-        if now - self._asked >= _POLL_SECONDS:
-            self._asked = now
-            if self._cancelled():
-                raise Cancelled("the experiment was cancelled")
 
 
 def summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:

@@ -116,7 +116,8 @@ class Packer:
         if isinstance(value, Mapping):
             return {self._key(key): self.lower(item, depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return self._items(value, depth)
+            items = [self.lower(item, depth + 1) for item in value]
+            return Ext(_TUPLE, msgspec.msgpack.encode(items)) if isinstance(value, tuple) else items
         return self._rich(value, depth)
 
     def _key(self, key: Any) -> Any:
@@ -124,10 +125,6 @@ class Packer:
         if not isinstance(key, str | int | float | bool | None):
             raise SendError(f"a dict with a key of type {type(key).__name__}; use texts or numbers as keys")
         return key
-
-    def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
-        items = [self.lower(item, depth + 1) for item in value]
-        return Ext(_TUPLE, msgspec.msgpack.encode(items)) if isinstance(value, tuple) else items
 
     def _rich(self, value: Any, depth: int) -> Any:
         if isinstance(value, Image.Image):
@@ -186,7 +183,10 @@ class _Unpacker:
             self.depth -= 1
             return items
         if code == _ARRAY and self.arrays:
-            return self._array(data)
+            name, shape = msgspec.msgpack.decode(data, type=tuple[str, tuple[int, ...]])
+            dtype = np.dtype(name)
+            count = int(np.prod(shape, dtype=object))
+            return np.frombuffer(self._take(count * dtype.itemsize), dtype).reshape(shape).copy()
         raise WireError(f"an unknown kind of value ({code})")
 
     def _take(self, size: int) -> memoryview:
@@ -201,12 +201,6 @@ class _Unpacker:
             raise WireError(f"an image of {width} by {height} pixels, at most {self.pixels} in all")
         name = _MODES[mode]
         return Image.frombytes(name, (width, height), self._take(width * height * len(name)))
-
-    def _array(self, data: memoryview) -> np.ndarray[Any, Any]:
-        name, shape = msgspec.msgpack.decode(data, type=tuple[str, tuple[int, ...]])
-        dtype = np.dtype(name)
-        count = int(np.prod(shape, dtype=object))
-        return np.frombuffer(self._take(count * dtype.itemsize), dtype).reshape(shape).copy()
 
 
 def _described(value: object) -> str:

@@ -30,7 +30,10 @@ def find_excess(pidfd: int, scratch: str) -> str:
             return f"started more than {THREADS} threads"
         nameless = _nameless(process, os.path.realpath(scratch))
     except (OSError, ValueError):
-        return "" if _is_gone(pidfd) else "hid how many threads and files it has"
+        # Whether the process has ended; it may still wait to be reaped
+        poller = select.poll()
+        poller.register(pidfd, select.POLLIN)
+        return "" if bool(poller.poll(0)) else "hid how many threads and files it has"
     try:
         sizes = [*_on_disk(scratch), *nameless]
         if len(sizes) > SCRATCH_FILES:
@@ -38,13 +41,6 @@ def find_excess(pidfd: int, scratch: str) -> str:
         return f"wrote more than {SCRATCH_BYTES >> 20} MiB of files" if sum(sizes) > SCRATCH_BYTES else ""
     except OSError:
         return "made folders that cannot be looked into"
-
-
-def _is_gone(pidfd: int) -> bool:
-    """Whether the process has ended; it may still wait to be reaped."""
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    return bool(poller.poll(0))
 
 
 def _on_disk(scratch: str) -> Iterator[int]:
@@ -70,21 +66,16 @@ def _nameless(process: Path, scratch: str) -> list[int]:
     for thread in (process / "task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if maps := (thread / "maps").read_bytes():  # it lives
-                held = _opened(thread)
+                # Inode -> bytes, of each open file that was deleted
+                held = {}
+                with os.scandir(thread / "fd") as entries:
+                    for entry in entries:
+                        with contextlib.suppress(OSError):
+                            found = Path(entry.path).stat()
+                            if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+                                held[found.st_ino] = found.st_blocks * 512
                 return [*held.values(), *(FILE_BYTES for inode in _mapped(maps, scratch) if inode not in held)]
     return []
-
-
-def _opened(thread: Path) -> dict[int, int]:
-    """Inode -> bytes, of each open file that was deleted."""
-    held = {}
-    with os.scandir(thread / "fd") as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                found = Path(entry.path).stat()
-                if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
-                    held[found.st_ino] = found.st_blocks * 512
-    return held
 
 
 def _mapped(maps: bytes, scratch: str) -> set[int]:

@@ -103,17 +103,14 @@ class ChildSupervisor:
             os.killpg(child.pid, signal.SIGKILL)  # before the pid is free again
         _, status, usage = os.wait4(child.pid, 0)
         del self.living[child.pid]
-        self.kill_orphans()
-        with contextlib.suppress(OSError):
-            child.status.send(wire.datagram(wire.ChildEnded(status, usage.ru_maxrss * 1024, child.excess)))
-        child.status.close()
-
-    def kill_orphans(self) -> None:
-        """Kill and reap what programs left behind, where nothing keeps them from it: orphans come to the zygote."""
+        # Kill and reap what programs left behind, where nothing keeps them from it: orphans come to the zygote
         while strays := _children() - self.living.keys():
             for pid in strays:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):
+            child.status.send(wire.datagram(wire.ChildEnded(status, usage.ru_maxrss * 1024, child.excess)))
+        child.status.close()
 
     def end(self) -> NoReturn:
         """The worker has closed the sandbox, or is dead: nothing stays, neither child nor file."""
@@ -137,7 +134,14 @@ def become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, 
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    channel = _only(channel)
+    # Close everything else; standard input is empty, standard output and error lead nowhere
+    number = os.dup(channel.detach())
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.dup2(number, CHANNEL, inheritable=False)
+    os.closerange(CHANNEL + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    channel = socket.socket(fileno=CHANNEL)
     gc.enable()
     os.chdir(limits.scratch)
     layers = jail.restrict(limits, zygote, namespaced=namespaced)
@@ -146,17 +150,6 @@ def become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, 
     for name in [name for name in sys.modules if name.split(".")[0] == "workers"]:
         del sys.modules[name]
     guest.serve(channel)
-
-
-def _only(channel: socket.socket) -> socket.socket:
-    """Close everything else; standard input is empty, standard output and error lead nowhere."""
-    number = os.dup(channel.detach())
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    os.dup2(number, CHANNEL, inheritable=False)
-    os.closerange(CHANNEL + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    return socket.socket(fileno=CHANNEL)
 
 
 def main(control: int, namespaced: bool) -> None:

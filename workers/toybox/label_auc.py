@@ -47,7 +47,9 @@ def make_label_test(label: str, seed: int, each: int = EACH) -> LabelTest:
     if toybox does not understand the label or half of its words, if it describes nearly everything, or if it says more
     than alternatives of one thing each: a condition, a relation, a negation.
     """
-    read = share_understood(label)
+    # The share of a label's words that toybox understands, 0 to 1; words that carry no meaning here do not count
+    words = [word for word in read_words(label) if word.kind not in ("stop", "count", "and", "or")]
+    read = sum(word.kind != "unknown" for word in words) / len(words) if words else 0.0
     if beyond := _beyond(label):
         raise RequestError(
             f"The label {label!r} cannot be judged: {beyond} is not read. Name alternatives of one thing each, with "
@@ -61,12 +63,6 @@ def make_label_test(label: str, seed: int, each: int = EACH) -> LabelTest:
     near = [_outside(concept.hard_negative, concepts, label, rng) for concept in turns[: each // 2]]
     far = [_outside(concept.negative, concepts, label, rng) for concept in turns[each // 2 :]]
     return LabelTest(tuple(concept.sample(rng) for concept in turns), (*near, *far), read)
-
-
-def share_understood(label: str) -> float:
-    """The share of a label's words that toybox understands, 0 to 1; words that carry no meaning here do not count."""
-    words = [word for word in read_words(label) if word.kind not in ("stop", "count", "and", "or")]
-    return sum(word.kind != "unknown" for word in words) / len(words) if words else 0.0
 
 
 def _beyond(label: str) -> str:

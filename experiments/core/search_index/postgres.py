@@ -36,7 +36,8 @@ def find_newest(
 
 def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
-    whole = [term for term in terms if has_trigram(term)]
+    # Whether pg_trgm knows a part of it: three letters or digits in a row, of scripts that the locale has
+    whole = [term for term in terms if bool((TRIGRAM if knows_all_scripts() else ASCII_TRIGRAM).search(term))]
     for term in whole:
         passages = passages.filter(normalized__contains=term)
     return passages if whole else passages.filter(pk__in=holding_grams(terms))
@@ -44,20 +45,17 @@ def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> Quer
 
 def holding_grams(terms: Sequence[str]) -> RawSQL:
     """Passages with all characters and pairs of the terms."""
-    wanted = sorted({number(gram) for term in terms for gram in ngrams(term)})
+    # A gram as the database's function has it: numbers are smaller and sooner compared than text
+    wanted = sorted(
+        {
+            (ord(gram) if len(gram) == 1 else ord(gram[0]) << 21 | ord(gram[1]))
+            for term in terms
+            for gram in ngrams(term)
+        }
+    )
     return RawSQL(
         "SELECT id FROM experiments_searchtext WHERE experiments_ngrams(normalized) @> %s::bigint[]", [wanted]
     )
-
-
-def number(gram: str) -> int:
-    """A gram as the database's function has it: numbers are smaller and sooner compared than text."""
-    return ord(gram) if len(gram) == 1 else ord(gram[0]) << 21 | ord(gram[1])
-
-
-def has_trigram(term: str) -> bool:
-    """Whether pg_trgm knows a part of it: three letters or digits in a row, of scripts that the locale has."""
-    return bool((TRIGRAM if knows_all_scripts() else ASCII_TRIGRAM).search(term))
 
 
 @cache

@@ -66,7 +66,8 @@ def keep(run: Run, event: Event, rows: Passages) -> None:
         texts = without_repeats(texts, rows.read_hypothesis_texts())
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
-    rows.add_passages(of_event(run, event, texts))
+    # Its passages, not saved
+    rows.add_passages(in_pieces(run, texts, seq=event.seq, time=event.time))
     if any(kind in CONCLUDED for kind, _, _ in texts):
         rows.set_summary(summary(run))
 
@@ -150,11 +151,6 @@ def titles(observations: type[Observation], run: Run, number: int) -> list[Text]
 
 def title_of(title: str, prompt: str) -> str:
     return title if normalize(prompt) in normalize(title) else f"{title}\n{prompt}"
-
-
-def of_event(run: Run, event: Event, texts: Iterable[Text]) -> list[SearchText]:
-    """Its passages, not saved."""
-    return in_pieces(run, texts, seq=event.seq, time=event.time)
 
 
 def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:

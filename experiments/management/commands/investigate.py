@@ -92,30 +92,26 @@ class Command(FetchingCommand):
         if options["resume"] is not None:
             return existing(options["resume"])
         if options["fork"] is not None:
-            return forked(options)
+            # A fork, changed in what differs from the command's defaults. Raises CommandError, and saves nothing.
+            from workers.jobs import foreground
+
+            source = existing(options["fork"])
+            foreground.look_at(source)
+            defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
+            given = {name: options[name] for name, value in defaults.items() if options[name] != value}
+            given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
+            number = lineage.find_last_complete_round(source) if options["round"] is None else options["round"]
+            try:
+                form = ForkForm(source, lineage.find_fork_point(source, number), given | {"note": options["note"]})
+                return actions.ask(Actor(welcome.owner()[0]), form, enqueue=False)
+            except InvalidFields as error:
+                raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error
+            except ActionRefused as refused:
+                raise CommandError(str(refused)) from refused
         run = asked(options)
         if advice := compatibility.advise(run.model, run.toolset):
             self.stderr.write(advice)
         return run
-
-
-def forked(options: dict[str, Any]) -> Run:
-    """A fork, changed in what differs from the command's defaults. Raises CommandError, and saves nothing."""
-    from workers.jobs import foreground
-
-    source = existing(options["fork"])
-    foreground.look_at(source)
-    defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
-    given = {name: options[name] for name, value in defaults.items() if options[name] != value}
-    given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
-    number = lineage.find_last_complete_round(source) if options["round"] is None else options["round"]
-    try:
-        form = ForkForm(source, lineage.find_fork_point(source, number), given | {"note": options["note"]})
-        return actions.ask(Actor(welcome.owner()[0]), form, enqueue=False)
-    except InvalidFields as error:
-        raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error
-    except ActionRefused as refused:
-        raise CommandError(str(refused)) from refused
 
 
 def asked(options: dict[str, Any]) -> Run:
@@ -126,9 +122,15 @@ def asked(options: dict[str, Any]) -> Run:
     if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"]):
         raise CommandError(problem)
     question = options["question"]
+    # The limits that were given; none of the cost where that is not to be known. Raises RequestError.
+    from workers.jobs.laboratory import laboratory
+
+    limits = {name: options[f"max_{name}"] for name in USUAL}
+    if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
+        limits["cost"] = None
     run = Run(
         question=question if question is not None else suggested(spec, options["task"]),
-        limits=limits_of(options),
+        limits=limits,
         system_kind=spec.kind,
         model=spec.model,
         layer=spec.layer,
@@ -139,16 +141,6 @@ def asked(options: dict[str, Any]) -> Run:
     foreground.check(run)
     foreground.look_at(run)
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
-
-
-def limits_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The limits that were given; none of the cost where that is not to be known. Raises RequestError."""
-    from workers.jobs.laboratory import laboratory
-
-    limits = {name: options[f"max_{name}"] for name in USUAL}
-    if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
-        limits["cost"] = None
-    return limits
 
 
 def suggested(spec: Any, task: str) -> str:

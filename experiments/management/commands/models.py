@@ -28,7 +28,11 @@ class Command(FetchingCommand):
             if options["remove"]:
                 self.stdout.write(removed(options["name"] or ""))
             elif options["name"]:
-                layers = layers_of(options["name"])
+                # The layers of a model, which is loaded if they are not known yet. Raises RequestError.
+                name = options["name"]
+                from workers.jobs import registration
+
+                layers = list(registration.model(name).layers.all())
                 self.stdout.write(as_json([told(layer) for layer in layers]) if options["json"] else in_lines(layers))
             else:
                 found = listed()
@@ -52,13 +56,6 @@ def listed() -> list[dict[str, Any]]:
         }
         for key in catalogue.model_keys()
     ]
-
-
-def layers_of(name: str) -> list[Layer]:
-    """The layers of a model, which is loaded if they are not known yet. Raises RequestError."""
-    from workers.jobs import registration
-
-    return list(registration.model(name).layers.all())
 
 
 def removed(name: str) -> str:

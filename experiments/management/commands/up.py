@@ -42,7 +42,9 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         if options["state"] and options["state"].resolve() != settings.STATE:
-            restart_with(options["state"].resolve())
+            # Start this process anew with another state folder: settings are read once
+            os.environ["MAIA_STATE"] = str(options["state"].resolve())
+            os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
         self.check()
         console, port = Console(), options["port"]
         with ExitStack() as held:
@@ -52,24 +54,15 @@ class Command(BaseCommand):
             if not os.environ.get("MAIA_REDIS_URL"):
                 folder = held.enter_context(redis_server.private_folder(settings.STATE))
                 redis = redis_server.child(folder)
-                use_redis(redis_server.address(folder))
+                # Have the children use this Redis, and this process too, which has read its settings already
+                url = redis_server.address(folder)
+                os.environ["MAIA_REDIS_URL"] = url
+                current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
             call_command("migrate", verbosity=0, interactive=False)
             user, first = welcome.owner()
             installation = Installation(console, port, redis, user, example=first and not options["no_example"])
             if not asyncio.run(installation.run()):
                 raise CommandError("Stopped, because a part could not be kept alive. See above.")
-
-
-def restart_with(state: Path) -> None:
-    """Start this process anew with another state folder: settings are read once."""
-    os.environ["MAIA_STATE"] = str(state)
-    os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
-
-
-def use_redis(url: str) -> None:
-    """Have the children use this Redis, and this process too, which has read its settings already."""
-    os.environ["MAIA_REDIS_URL"] = url
-    current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
 
 
 class Installation:

@@ -199,7 +199,10 @@ PARTS = {"words": "Words", "hypotheses": "Hypotheses", "programs": "Program", "i
 
 def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differences: bool) -> list[Round]:
     """The rounds from `first` to `last`; with `only_differences` without what all runs have alike."""
-    replies = replies_of(runs, first, last)
+    # What was replied, by run and round
+    rows = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
+    said = ((row.run_id, row.content) for row in rows.order_by("seq"))
+    replies = {(run, reply.round): reply for run, reply in said if isinstance(reply, Replied)}
     ran = experiments_of(runs, first, last)
     scales = {run.pk: Scale(scale.low, scale.high, run.threshold) for run in runs}
     found = []
@@ -213,13 +216,6 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
         if shown:
             found.append(Round(number, shown))
     return found
-
-
-def replies_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], Replied]:
-    """What was replied, by run and round."""
-    rows = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
-    said = ((row.run_id, row.content) for row in rows.order_by("seq"))
-    return {(run, reply.round): reply for run, reply in said if isinstance(reply, Replied)}
 
 
 def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], list[Listed]]:

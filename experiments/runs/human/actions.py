@@ -149,11 +149,6 @@ def find_writer(run: Run, key: str, model: str) -> Writer:
     return Writer(key, chosen, f"{row.label}, {chosen}" if chosen else row.label)
 
 
-def _may_change_hands(run: Run) -> bool:
-    """Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over."""
-    return not run.has_ended or run.status in REOPENABLE
-
-
 @transaction.atomic
 def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: str = "") -> None:
     """From the next reply on this backbone writes, be it a person; a `note` is put to them first. The reply under way
@@ -163,7 +158,8 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
         raise InvalidInput(words, "note")
     run = Run.objects.select_for_update().get(pk=run_id)
     writer = find_writer(run, backbone, model)
-    if not _may_change_hands(run):
+    # Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over
+    if not (not run.has_ended or run.status in REOPENABLE):
         raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")
     if (run.backbone, run.backbone_model) == (writer.backbone, writer.model):
         raise StateConflict(f"{writer.label} writes the replies of this run already.")

@@ -24,7 +24,7 @@ from experiments.runs.steering import actions
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
-    role = access.role_of(request.user) or Role.VIEWER
+    role = access.role_in(request) or Role.VIEWER
     tab = tabs.chosen(request.GET.get("tab", ""))
     context = {
         "run": run,

@@ -114,27 +114,24 @@ class PipelineRunner:
         with self._store.alone([each.key for each in batch], meter.tell):
             found = {each.key: picture for each in batch if (picture := self._store.find(each.key))}
             if left := [each for each in batch if each.key not in found]:
-                found |= self._make(left, meter)
+                # Run the pipeline; what it made is kept, even if it refused a part
+                meter.tell(len(left))
+                with self._slot as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
+                    result = pipeline(**self._arguments(pipeline, left, meter))
+                    remarks = [find_unread(pipeline, each.words, self._calls) for each in left]
+                flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(left)
+                made = {}
+                for request, values, remark, refused in zip(left, self._values(result), remarks, flagged, strict=True):
+                    if not refused:
+                        made[request.key] = Picture(self._image(values, request), remark=remark)
+                        self._store.keep(request.key, made[request.key])
+                    else:
+                        made[request.key] = refused_picture(
+                            f"the safety checker of {self.name} withheld it; ask in other words"
+                        )
+                found |= made
         meter.done += len(batch)
         return [found[each.key] for each in batch]
-
-    def _make(self, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Picture]:
-        """Run the pipeline; what it made is kept, even if it refused a part."""
-        meter.tell(len(batch))
-        with self._slot as pipeline, np.errstate(invalid="ignore"):  # NaN is found below
-            result = pipeline(**self._arguments(pipeline, batch, meter))
-            remarks = [find_unread(pipeline, each.words, self._calls) for each in batch]
-        flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(batch)
-        made = {}
-        for request, values, remark, refused in zip(batch, self._values(result), remarks, flagged, strict=True):
-            if not refused:
-                made[request.key] = Picture(self._image(values, request), remark=remark)
-                self._store.keep(request.key, made[request.key])
-            else:
-                made[request.key] = refused_picture(
-                    f"the safety checker of {self.name} withheld it; ask in other words"
-                )
-        return made
 
     def _arguments(self, pipeline: Any, batch: Sequence[ImageRequest], meter: StepProgress) -> dict[str, Any]:
         arguments: dict[str, Any] = {

@@ -93,7 +93,18 @@ class PipelineSource:
 def find_pipeline(name: str, use: Use) -> PipelineSource:
     """The pipeline. Raises MissingPart if it is not here, not whole, or of another trade."""
     folder = _folder(name, use)
-    index = _index(name, folder, use)
+    # What model_index.json says: the class of the pipeline, and library and class of each component
+    path = folder / "model_index.json"
+    try:
+        index = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise MissingPart(
+            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {remedy(name, use)}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise MissingPart(f"{path} cannot be read: {error}. {remedy(name, use)}") from error
+    if not isinstance(index, dict):
+        raise MissingPart(f"{path} holds no JSON object. {remedy(name, use)}")
     kind = _kind(name, index, use)
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
@@ -145,22 +156,6 @@ def _folder(name: str, use: Use) -> Path:
             f"The pipeline {name!r} is not on this machine: it is neither a folder nor in the cache of Hugging Face. "
             f"{remedy(name, use)}"
         ) from None
-
-
-def _index(name: str, folder: Path, use: Use) -> dict[str, Any]:
-    """What model_index.json says: the class of the pipeline, and library and class of each component."""
-    path = folder / "model_index.json"
-    try:
-        index = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise MissingPart(
-            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {remedy(name, use)}"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise MissingPart(f"{path} cannot be read: {error}. {remedy(name, use)}") from error
-    if not isinstance(index, dict):
-        raise MissingPart(f"{path} holds no JSON object. {remedy(name, use)}")
-    return index
 
 
 def _kind(name: str, index: Mapping[str, Any], use: Use) -> type[Any]:

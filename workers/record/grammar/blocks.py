@@ -68,27 +68,24 @@ def cut(text: str) -> Cut:
             found.blocks.append(Block(THINKING, list(piece.split("\n"))))
             found.blocks.append(Block(""))
         else:
-            _read(piece.split("\n"), found)
+            lines = piece.split("\n")
+            blocks, at, may_end = found.blocks, 0, True
+            while at < len(lines):
+                pieces = list(_split(lines[at], blocks[-1].tag, found.quoted))
+                for place, (tag, words) in enumerate(pieces):
+                    if tag:
+                        blocks.append(Block(tag))
+                    if place < len(pieces) - 1:
+                        blocks[-1].parts += [words] if words.strip() else []
+                at += 1
+                opening = _FENCE.match(pieces[-1][1])
+                if opening:
+                    fence, at = _fence(opening, lines, at, may_end)
+                    may_end = may_end and fence.closed  # a second search for the end of a fence could take too long
+                    blocks[-1].parts.append(fence)
+                else:
+                    blocks[-1].parts.append(pieces[-1][1])
     return found
-
-
-def _read(lines: Sequence[str], found: Cut) -> None:
-    blocks, at, may_end = found.blocks, 0, True
-    while at < len(lines):
-        pieces = list(_split(lines[at], blocks[-1].tag, found.quoted))
-        for place, (tag, words) in enumerate(pieces):
-            if tag:
-                blocks.append(Block(tag))
-            if place < len(pieces) - 1:
-                blocks[-1].parts += [words] if words.strip() else []
-        at += 1
-        opening = _FENCE.match(pieces[-1][1])
-        if opening:
-            fence, at = _fence(opening, lines, at, may_end)
-            may_end = may_end and fence.closed  # a second search for the end of a fence could take too long
-            blocks[-1].parts.append(fence)
-        else:
-            blocks[-1].parts.append(pieces[-1][1])
 
 
 def _thoughts(text: str) -> Iterator[tuple[bool, str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
 
@@ -106,14 +106,10 @@ def _together(fences: dict[Place, Fence], remarks: tuple[str, ...]) -> Program:
         remarks += (f"They define {' and '.join(names)}: as in any program, only the last was called.",)
     if any(not fence.closed for fence in fences.values()):
         remarks += (UNCLOSED,)
-    return Program("\n\n".join(bodies), _by_block(fences), remarks)
-
-
-def _by_block(places: Iterable[Place]) -> dict[int, frozenset[int]]:
     found: dict[int, set[int]] = {}
-    for block, part in places:
+    for block, part in fences:
         found.setdefault(block, set()).add(part)
-    return {block: frozenset(parts) for block, parts in found.items()}
+    return Program("\n\n".join(bodies), {block: frozenset(parts) for block, parts in found.items()}, remarks)
 
 
 # --- programs without a fence -----------------------------------------------------------------------

@@ -50,8 +50,9 @@ def compose(draft: Draft) -> str:
 def select(draft: Draft) -> Written:
     """What of a draft is sent: a program or a conclusion, never both."""
     hypotheses = draft["hypotheses"]
+    # Prose as the grammar keeps it: no spaces at line ends, one blank line at most
     about = Written(
-        prose=_tidy(draft["prose"]),
+        prose=re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in draft["prose"].split("\n"))).strip(),
         hypotheses=tuple(
             (each["number"], _in_line(each["text"]), each["status"], _in_line(each["reason"])) for each in hypotheses
         ),
@@ -137,11 +138,6 @@ def _meant(labels: tuple[str, ...]) -> list[str]:
 def _bare(text: str) -> str:
     """Letters, digits and signs without the spaces and marks around them, which the grammar may trim."""
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")
-
-
-def _tidy(text: str) -> str:
-    """Prose as the grammar keeps it: no spaces at line ends, one blank line at most."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip()
 
 
 def _in_line(text: str) -> str:

@@ -21,6 +21,12 @@ def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metri
     _, one = _net_answers(network, single)
     answers = single.presence[:, :nouns].argmax(axis=1)
     colours = slice(nouns, nouns + len(network.vocabulary.colours))
+    # Median over live units of the AUC of a unit's best class: chosen on one half, measured on the other
+    half = len(units) // 2
+    best = []
+    for unit in np.flatnonzero(units.max(axis=0) > 0):
+        choices = [_class_auc(units[:half, unit], mixed.presence[:half, k]) for k in range(mixed.presence.shape[1])]
+        best.append(_class_auc(units[half:, unit], mixed.presence[half:, int(np.nanargmax(choices))]))
     return {
         "top1_accuracy_one_toy": metrics.top1_accuracy(one[:, :nouns], answers),
         "mean_average_precision_nouns": metrics.mean_average_precision(scores[:, :nouns], mixed.presence[:, :nouns]),
@@ -30,18 +36,8 @@ def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metri
         "mean_average_precision_all": metrics.mean_average_precision(scores, mixed.presence),
         "layer4_units": units.shape[1],
         "layer4_dead_units": int((units.max(axis=0) <= 0).sum()),
-        "layer4_median_best_class_auc": _median_best_auc(units, mixed.presence),
+        "layer4_median_best_class_auc": float(np.median(best)),
     }
-
-
-def _median_best_auc(units: metrics.Floats, presence: metrics.Bools) -> float:
-    """Median over live units of the AUC of a unit's best class: chosen on one half, measured on the other."""
-    half = len(units) // 2
-    best = []
-    for unit in np.flatnonzero(units.max(axis=0) > 0):
-        choices = [_class_auc(units[:half, unit], presence[:half, k]) for k in range(presence.shape[1])]
-        best.append(_class_auc(units[half:, unit], presence[half:, int(np.nanargmax(choices))]))
-    return float(np.median(best))
 
 
 def _class_auc(scores: metrics.Floats, truth: metrics.Bools) -> float:

@@ -175,19 +175,15 @@ def _grow(seed: Bools, room: Bools) -> Bools:
     while True:
         wider = region.copy()
         for axis in (0, 1):
-            _sweep(wider, room, axis)
+            # Carry a region along every run of `room` in a row (axis 1) or a column (axis 0); in place
+            view, free = (wider.T, room.T) if axis == 0 else (wider, room)
+            runs = np.cumsum(~free, axis=1) + np.arange(len(free))[:, None] * (free.shape[1] + 1)
+            touched = np.zeros(int(runs.max()) + 1, dtype=bool)
+            touched[runs[view]] = True
+            view[:] = touched[runs] & free
         if (wider == region).all():
             return region
         region = wider
-
-
-def _sweep(region: Bools, room: Bools, axis: int) -> None:
-    """Carry a region along every run of `room` in a row (axis 1) or a column (axis 0); in place."""
-    view, free = (region.T, room.T) if axis == 0 else (region, room)
-    runs = np.cumsum(~free, axis=1) + np.arange(len(free))[:, None] * (free.shape[1] + 1)
-    touched = np.zeros(int(runs.max()) + 1, dtype=bool)
-    touched[runs[view]] = True
-    view[:] = touched[runs] & free
 
 
 def _filled(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floating]:

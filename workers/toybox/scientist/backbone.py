@@ -47,12 +47,7 @@ class ScriptedScientist:
         del load
         case = read_conversation(messages)
         text = format_reply(_PLANS.get(case.task, describing.plan_reply)(ScientistView(case, seed)))
-        self._write(text, emit)
-        heard = sum(len(message.text.split()) for message in messages)
-        return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
-
-    def _write(self, text: str, emit: Emit) -> None:
-        """Word by word: at the set speed while somebody reads along, else at once."""
+        # Word by word: at the set speed while somebody reads along, else at once
         rest = 0.0
         watched: Callable[[], bool] = getattr(emit, "watched", lambda: False)
         for word in re.findall(r"\s*\S+", text):
@@ -61,6 +56,8 @@ class ScriptedScientist:
             if rest >= _SHORTEST_SLEEP:
                 time.sleep(rest)
                 rest = 0.0
+        heard = sum(len(message.text.split()) for message in messages)
+        return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
 
 
 def load(settings: LabSettings, model: str) -> ScriptedScientist:

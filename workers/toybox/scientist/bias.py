@@ -75,7 +75,20 @@ def plan_reply(view: ScientistView) -> PlannedReply:
             return _contexts(view, known)
         if known and view.due("contrast") and find_suspects(view, known):
             return _contrast(view, known)
-    return _conclude(view, known)
+    if known is None:
+        text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
+        return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
+    found = find_suspects(view, known)
+    tested = any(len(each.edited) for each in found)
+    biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
+    text = _describe_biases(view, known, biases, tested)
+    label = (
+        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_phrase_in(known, biases[0].context)}"
+        if biases
+        else "none"
+    )
+    prose = "Every context was compared with all the others, so I conclude."
+    return PlannedReply(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
 
 
 def find_class(view: ScientistView) -> Concept | None:
@@ -166,23 +179,6 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
         listed[text] = ListedHypothesis(number, text, status, _figures(found))
     return list(listed.values())
-
-
-def _conclude(view: ScientistView, known: Concept | None) -> PlannedReply:
-    if known is None:
-        text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
-        return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
-    found = find_suspects(view, known)
-    tested = any(len(each.edited) for each in found)
-    biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
-    text = _describe_biases(view, known, biases, tested)
-    label = (
-        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_phrase_in(known, biases[0].context)}"
-        if biases
-        else "none"
-    )
-    prose = "Every context was compared with all the others, so I conclude."
-    return PlannedReply(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
 
 
 def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[ContextEffect], tested: bool) -> str:

@@ -66,7 +66,12 @@ def plan_screening(view: ScientistView) -> PlannedReply:
 
 
 def _refine(view: ScientistView) -> PlannedReply:
-    rng, candidates = view.rng("refine"), _candidates(view)
+    # What deserves a closer look: leading concepts, what the exemplars suggest, and crossings of the best of both
+    leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
+    hinted = [concept for concept, _ in view.hints][:6]
+    singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
+    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merged(*pair))]
+    rng, candidates = view.rng("refine"), list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
         f"{concept.phrase()}, and hard negatives": designs.write_captions(
@@ -79,15 +84,6 @@ def _refine(view: ScientistView) -> PlannedReply:
         f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
     return _move(view, prose, replies.draw_program("refine", "the likeliest concepts against hard negatives", groups))
-
-
-def _candidates(view: ScientistView) -> list[Concept]:
-    """What deserves a closer look: leading concepts, what the exemplars suggest, and crossings of the best of both."""
-    leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
-    hinted = [concept for concept, _ in view.hints][:6]
-    singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
-    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merged(*pair))]
-    return list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
 
 
 def _merged(one: Concept, other: Concept) -> Concept | None:

@@ -63,7 +63,10 @@ def _strip(ground: str, light: str, size: int) -> NDArray[np.float32]:
     tint = LIGHT[light]
     colour = _ground(ground, size) * np.array(tint.ground)
     sky = _sky(light, size)
-    blend = _horizon(size)[..., None]
+    # 1 where the sky is, 0 where the ground is
+    edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
+    _, v = _grid(size)
+    blend = _averaged(((v < edge) * 1.0)[..., None], _FINER)[..., 0][..., None]
     strip: Floats = colour * (1 - blend) + sky * blend
     return strip.astype(np.float32)
 
@@ -96,13 +99,6 @@ def _world(size: int) -> tuple[Floats, Floats]:
     return (u - 0.5) * stage.VIEW / stage.DISTANCE * depth, y
 
 
-def _horizon(size: int) -> Floats:
-    """1 where the sky is, 0 where the ground is."""
-    edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
-    _, v = _grid(size)
-    return _averaged(((v < edge) * 1.0)[..., None], _FINER)[..., 0]
-
-
 def _sky(name: str, size: int) -> Floats:
     light = LIGHT[name]
     u, v = _grid(size)
@@ -121,20 +117,16 @@ def _heavens(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list
     orb = np.clip((0.042 - distance) * 400, 0, 1), light.orb
     glow = 0.55 * np.exp(-((distance / light.glow) ** 2)), light.orb
     if name == "night":
-        return [(_stars(u, v), (1.0, 1.0, 1.0)), glow, orb]
+        # Small dots, at most one for each cell of a grid
+        cell_u, cell_v = np.floor(u * 22), np.floor(v * 22)
+        du = u * 22 - cell_u - 0.2 - 0.6 * _hash(cell_u, cell_v, 1)
+        dv = v * 22 - cell_v - 0.2 - 0.6 * _hash(cell_u, cell_v, 2)
+        lit = _hash(cell_u, cell_v, 3) > 0.62
+        return [((np.where(lit, np.exp(-(du**2 + dv**2) * 260), 0.0) * 0.9), (1.0, 1.0, 1.0)), glow, orb]
     wisps = _noise(u * 5, v * 22, 21) * 0.6 + _noise(u * 11, v * 46, 22) * 0.4
     band = np.exp(-(((v / edge - 0.55) / 0.28) ** 2))
     clouds = np.clip((wisps - 0.52) * 3.2, 0, 1) * band
     return [(clouds * 0.75, light.horizon if name == "sunset" else (1.0, 1.0, 1.0)), glow, orb]
-
-
-def _stars(u: Floats, v: Floats) -> Floats:
-    """Small dots, at most one for each cell of a grid."""
-    cell_u, cell_v = np.floor(u * 22), np.floor(v * 22)
-    du = u * 22 - cell_u - 0.2 - 0.6 * _hash(cell_u, cell_v, 1)
-    dv = v * 22 - cell_v - 0.2 - 0.6 * _hash(cell_u, cell_v, 2)
-    lit = _hash(cell_u, cell_v, 3) > 0.62
-    return np.where(lit, np.exp(-(du**2 + dv**2) * 260), 0.0) * 0.9
 
 
 def _averaged(fine: NDArray[Any], factor: int) -> Floats:

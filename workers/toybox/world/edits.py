@@ -66,8 +66,16 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     words = [word for word in read_words(instruction) if word.text not in _FILLERS]
     verbs = [word.text for word in words if word.text in _ADD | _REMOVE | _CHANGE]
     verb = next(iter(verbs), "")
-    rest = _after(words, verb)
-    _check_words(scene, instruction, verbs)
+    texts = [word.text for word in words]
+    rest = list(words[texts.index(verb) + 1 :]) if verb else list(words)
+    # Raises ToolMisuse if there is a word that toybox would pass over
+    # The words of an instruction that toybox knows neither from prompts nor from instructions
+    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
+    strange = tuple(word for word in unknown_words(instruction) if word not in known)
+    if _MOVE & set(strange):
+        raise _immovable(scene)
+    if strange or len(set(verbs) - _NO_VERBS) > 1:
+        raise _not_understood(scene, instruction, strange)
     if verb in _PUT and rest and rest[0].text == "the":
         return _put(scene, instruction, rest)
     if verb in _ADD:
@@ -75,26 +83,6 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     if verb in _REMOVE:
         return _remove(scene, _meant(scene, rest, instruction))
     return _change(scene, rest, instruction)
-
-
-def unknown_edit_words(instruction: str) -> tuple[str, ...]:
-    """The words of an instruction that toybox knows neither from prompts nor from instructions."""
-    known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
-    return tuple(word for word in unknown_words(instruction) if word not in known)
-
-
-def _check_words(scene: Scene, instruction: str, verbs: Sequence[str]) -> None:
-    """Raises ToolMisuse if there is a word that toybox would pass over."""
-    strange = unknown_edit_words(instruction)
-    if _MOVE & set(strange):
-        raise _immovable(scene)
-    if strange or len(set(verbs) - _NO_VERBS) > 1:
-        raise _not_understood(scene, instruction, strange)
-
-
-def _after(words: Sequence[Word], verb: str) -> list[Word]:
-    texts = [word.text for word in words]
-    return list(words[texts.index(verb) + 1 :]) if verb else list(words)
 
 
 # --- the three ways to change a scene ---------------------------------------------------------------

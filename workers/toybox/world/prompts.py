@@ -155,7 +155,12 @@ class _Parser:
         elif word.kind in ("relation", "side"):
             self._relate(word)
         elif word.text in ("it", "them") and self._waiting is not None:
-            self._refer(word)
+            # "A table with a cup on it": the relation is to what was named before
+            groups, (relation, first), self._waiting = self.phrases.groups, self._waiting, None
+            if len(groups) > 1 and groups[-1] is first:
+                self.phrases.relations.append((relation, first, groups[-2]))
+            else:
+                self.phrases.ignored.append(word.text)
         elif word.kind == "and" and group.blank:
             self._waiting = None
         else:
@@ -173,14 +178,6 @@ class _Parser:
             phrases.light, self._waiting = phrases.light or word.value, None
         elif word.kind in ("unknown", "ground", "or"):
             phrases.ignored.append(word.text)
-
-    def _refer(self, word: Word) -> None:
-        """ "A table with a cup on it": the relation is to what was named before."""
-        groups, (relation, first), self._waiting = self.phrases.groups, self._waiting or ("", Group()), None
-        if len(groups) > 1 and groups[-1] is first:
-            self.phrases.relations.append((relation, first, groups[-2]))
-        else:
-            self.phrases.ignored.append(word.text)
 
     def _count(self, word: Word) -> None:
         if word.value == "many":

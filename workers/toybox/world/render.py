@@ -21,7 +21,7 @@ from PIL import Image, ImageFilter
 from workers.toybox.world import stage
 from workers.toybox.world.backdrops import backdrop
 from workers.toybox.world.meshes import toy_node
-from workers.toybox.world.scenes import SCALES, Scene, Thing
+from workers.toybox.world.scenes import SCALES, Scene
 
 if TYPE_CHECKING:
     from panda3d.core import GraphicsOutput, NodePath
@@ -87,7 +87,15 @@ class Renderer:
         self.size = size
         self._root = NodePath("root")
         self._things = self._root.attach_new_node("things")
-        self._things.set_material(_material())
+        # Light falls on the vertex colours once; without a material the software pipe multiplies them in twice
+        from panda3d.core import Material
+
+        material = Material()
+        material.set_ambient((1, 1, 1, 1))
+        material.set_diffuse((1, 1, 1, 1))
+        material.set_specular((0.5, 0.5, 0.5, 1))
+        material.set_shininess(24)
+        self._things.set_material(material)
         self._things.set_two_sided(True)  # the software pipe leaves pinholes between triangles
         self._shadows = self._root.attach_new_node("shadows")
         self._things.hide(BitMask32(_SHADE))
@@ -104,7 +112,14 @@ class Renderer:
             return _to_image(ground)
         self._fill(scene)
         lamps = LAMPS[scene.light]
-        self._light(scene.light, lamps)
+        from panda3d.core import LMatrix4f
+
+        self._things.clear_light()
+        for lamp in self._lamps[scene.light]:
+            self._things.set_light(lamp)
+        x, y, z = lamps.shines
+        flatten = LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1)
+        self._shadows.set_mat(flatten)
         _draw(self._colour, self._shade)
         mask = self._shade.reds()
         blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(self.size / 100))
@@ -125,17 +140,14 @@ class Renderer:
         for parent in (self._things, self._shadows):
             parent.node().remove_all_children()
             for index, thing in enumerate(scene.things):
-                _stand(parent, thing, scene.foot(index), index + 1)
-
-    def _light(self, name: str, lamps: Lamps) -> None:
-        from panda3d.core import LMatrix4f
-
-        self._things.clear_light()
-        for lamp in self._lamps[name]:
-            self._things.set_light(lamp)
-        x, y, z = lamps.shines
-        flatten = LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1)
-        self._shadows.set_mat(flatten)
+                foot = scene.foot(index)
+                tag = index + 1
+                path = parent.attach_new_node("thing")
+                path.set_tag("id", str(tag))
+                path.set_pos(thing.x, thing.y, foot)
+                path.set_h(thing.turn)
+                path.set_scale(SCALES[thing.size])
+                path.attach_new_node(toy_node(thing.noun, thing.colour))
 
 
 class _View:
@@ -238,27 +250,6 @@ def _lights(lamps: Lamps) -> list[NodePath]:
         lamp.set_direction(way)
         lights.append(NodePath(lamp))
     return lights
-
-
-def _material() -> Any:
-    """Light falls on the vertex colours once; without a material the software pipe multiplies them in twice."""
-    from panda3d.core import Material
-
-    material = Material()
-    material.set_ambient((1, 1, 1, 1))
-    material.set_diffuse((1, 1, 1, 1))
-    material.set_specular((0.5, 0.5, 0.5, 1))
-    material.set_shininess(24)
-    return material
-
-
-def _stand(parent: NodePath, thing: Thing, foot: float, tag: int) -> None:
-    path = parent.attach_new_node("thing")
-    path.set_tag("id", str(tag))
-    path.set_pos(thing.x, thing.y, foot)
-    path.set_h(thing.turn)
-    path.set_scale(SCALES[thing.size])
-    path.attach_new_node(toy_node(thing.noun, thing.colour))
 
 
 # --- pixels -----------------------------------------------------------------------------------------

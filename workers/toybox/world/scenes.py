@@ -112,7 +112,13 @@ class Scene:
             _word(fields["light"], LIGHTS, "light"),
             int(_number(fields["backdrop"], 0, BACKDROPS - 1, "backdrop")),
         )
-        _check_stacks(scene.things)
+        # Everything stands, at last, on the ground
+        for thing in scene.things:
+            steps, below = 0, thing.on
+            while below is not None:
+                if below >= len(scene.things) or steps > len(scene.things):
+                    raise _bad(f"a {thing.noun} stands on nothing")
+                steps, below = steps + 1, scene.things[below].on
         return scene
 
     def under(self, *, ground: str | None = None, light: str | None = None) -> Scene:
@@ -255,16 +261,6 @@ def _thing(row: Any) -> Thing:
         _number(fields["turn"], -720, 720, "turn"),
         None if on is None else int(_number(on, 0, MAX_THINGS - 1, "on")),
     )
-
-
-def _check_stacks(things: Sequence[Thing]) -> None:
-    """Everything stands, at last, on the ground."""
-    for thing in things:
-        steps, below = 0, thing.on
-        while below is not None:
-            if below >= len(things) or steps > len(things):
-                raise _bad(f"a {thing.noun} stands on nothing")
-            steps, below = steps + 1, things[below].on
 
 
 def _fields(data: Any, names: Sequence[str], what: str) -> Mapping[str, Any]:

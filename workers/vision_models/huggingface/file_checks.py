@@ -64,24 +64,20 @@ def _fault(path: Path) -> str:
     if path.suffix == ".json":
         return "" if isinstance(_json(path), dict) else "is damaged: it holds no JSON object"
     if path.suffix == ".safetensors":
-        return _fault_of_tensors(path)
+        # safetensors: eight bytes with the length of the header, the header in JSON, then the numbers it speaks of
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 0 < length <= min(size - 8, LONGEST_HEADER):
+                return "is damaged: it is no safetensors file, or cut short"
+            try:
+                header = json.loads(file.read(length))
+                ends = [int(each["data_offsets"][1]) for name, each in header.items() if name != "__metadata__"]
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError):
+                return "is damaged: its header makes no sense"
+        wanted = 8 + length + max(ends, default=0)
+        return "" if size == wanted else f"is damaged: it has {size:,} bytes, where its header speaks of {wanted:,}"
     return _fault_of_pickle(path) if path.suffix == ".bin" else ""
-
-
-def _fault_of_tensors(path: Path) -> str:
-    """safetensors: eight bytes with the length of the header, the header in JSON, then the numbers it speaks of."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if not 0 < length <= min(size - 8, LONGEST_HEADER):
-            return "is damaged: it is no safetensors file, or cut short"
-        try:
-            header = json.loads(file.read(length))
-            ends = [int(each["data_offsets"][1]) for name, each in header.items() if name != "__metadata__"]
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError):
-            return "is damaged: its header makes no sense"
-    wanted = 8 + length + max(ends, default=0)
-    return "" if size == wanted else f"is damaged: it has {size:,} bytes, where its header speaks of {wanted:,}"
 
 
 def _fault_of_pickle(path: Path) -> str:

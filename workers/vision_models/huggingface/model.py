@@ -124,21 +124,19 @@ class HuggingFaceModel:
         """What all calls share, made by the first."""
         with self._lock:
             if self._parts is None:
-                self._parts = self._made()
+                _ = self._checkpoint.network_class  # first, since it says best what is wrong
+                preparation = ImagePreparation(self._checkpoint.folder)
+                slot = self._settings.model_cache.slot(
+                    f"{self.name} {self.revision}",
+                    lambda: self._checkpoint.load(self._settings.device, self._precision),
+                )
+                try:
+                    layout = find_layers(self._checkpoint.empty(), preparation.size)
+                except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
+                    with slot as network:
+                        layout = self._found(network, preparation.size)
+                self._parts = _Parts(preparation, slot, layout)
             return self._parts
-
-    def _made(self) -> _Parts:
-        _ = self._checkpoint.network_class  # first, since it says best what is wrong
-        preparation = ImagePreparation(self._checkpoint.folder)
-        slot = self._settings.model_cache.slot(
-            f"{self.name} {self.revision}", lambda: self._checkpoint.load(self._settings.device, self._precision)
-        )
-        try:
-            layout = find_layers(self._checkpoint.empty(), preparation.size)
-        except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
-            with slot as network:
-                layout = self._found(network, preparation.size)
-        return _Parts(preparation, slot, layout)
 
     def _found(self, network: Any, size: tuple[int, int]) -> NetworkLayers:
         try:
