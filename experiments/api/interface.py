@@ -86,32 +86,24 @@ def serve(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            check_size(request)
+            # Refuse a body that is too large, or does not say how large it is, before it is read
+            if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+                raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
+            length = request.META.get("CONTENT_LENGTH") or "0"
+            most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+            announced = parse_number(length, ROW_DIGITS)
+            if bodies.find_refused_size(request) or announced is None or (most is not None and announced > most):
+                raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
             response = view(request, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, a script is told in its language
             response = problems.make_problem(request, error)
         if response.status_code == 405:
-            response = not_allowed(request, response)
+            allowed = ", ".join(sorted(response.headers.get("Allow", "").split(", ")))
+            detail = f"{request.method} is not known here; {allowed} is."
+            response = problems.answer("method", detail, headers={"Allow": allowed})
         return finish(request, response)
 
     return answer
-
-
-def check_size(request: HttpRequest) -> None:
-    """Refuse a body that is too large, or does not say how large it is, before it is read."""
-    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
-        raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    most = UPLOAD if request.content_type == "multipart/form-data" else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    announced = parse_number(length, ROW_DIGITS)
-    if bodies.find_refused_size(request) or announced is None or (most is not None and announced > most):
-        raise problems.Refusal("too-large", f"A body of {length} bytes was sent; at most {most} are taken.")
-
-
-def not_allowed(request: HttpRequest, response: HttpResponseBase) -> HttpResponse:
-    allowed = ", ".join(sorted(response.headers.get("Allow", "").split(", ")))
-    detail = f"{request.method} is not known here; {allowed} is."
-    return problems.answer("method", detail, headers={"Allow": allowed})
 
 
 def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

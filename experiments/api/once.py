@@ -29,7 +29,11 @@ def answer_once(
     All is one transaction: of two such requests at the same moment one waits for the other, and one that is refused
     leaves no key behind.
     """
-    key = key_of(request)
+    # The key; "" if there is none. Raises Refusal for one that cannot be kept.
+    key = request.headers.get(HEADER, "").strip()
+    if len(key) > LONGEST or not key.isprintable():
+        error = FieldError(field=HEADER, message=f"At most {LONGEST} printable characters are taken.")
+        raise Refusal("invalid", "This Idempotency-Key cannot be kept.", [error])
     if not key:
         return set_location(response, *dump_answer(make))
     IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
@@ -43,15 +47,6 @@ def answer_once(
     row.answer, row.location = dump_answer(make)
     row.save(update_fields=["answer", "location"])
     return set_location(response, row.answer, row.location)
-
-
-def key_of(request: HttpRequest) -> str:
-    """The key; "" if there is none. Raises Refusal for one that cannot be kept."""
-    key = request.headers.get(HEADER, "").strip()
-    if len(key) > LONGEST or not key.isprintable():
-        error = FieldError(field=HEADER, message=f"At most {LONGEST} printable characters are taken.")
-        raise Refusal("invalid", "This Idempotency-Key cannot be kept.", [error])
-    return key
 
 
 def dump_answer(make: Callable[[], tuple[Schema, str]]) -> tuple[dict[str, Any], str]:

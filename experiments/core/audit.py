@@ -104,12 +104,17 @@ LONGEST = 1_000
 
 def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = None, **details: Detail) -> None:
     """What somebody did. Of a row that is deleted, record it before it is gone."""
-    by = actor if isinstance(actor, Actor) else Actor.behind(actor, _signed_in(actor))
+    by = (
+        actor
+        if isinstance(actor, Actor)
+        else Actor.behind(actor, (actor.user if isinstance(actor.user, User) else None))
+    )
+    # What the audit calls rows of a model, such as "run" and "saved view"
     AuditEntry(
         user=by.user,
         name=clean_text(by.user.get_username(), NAME_CHARS) if by.user else "",
         verb=verb,
-        row_kind=kind_of(row) if row is not None else "",
+        row_kind=str(row._meta.verbose_name) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
         details={name: clean_detail(value) for name, value in details.items()},
@@ -117,15 +122,6 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
         agent=clean_text(by.agent, AGENT_CHARS),
         token=clean_text(by.token, WORDS_CHARS),
     ).save()
-
-
-def _signed_in(request: HttpRequest) -> User | None:
-    return request.user if isinstance(request.user, User) else None
-
-
-def kind_of(noun: models.Model | type[models.Model]) -> str:
-    """What the audit calls rows of a model, such as "run" and "saved view"."""
-    return str(noun._meta.verbose_name)
 
 
 def clean_detail(value: Detail) -> Detail:

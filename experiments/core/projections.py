@@ -30,20 +30,16 @@ def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
     if event.row.stills:
         run.fence += 1  # a worker that thinks it holds the run is refused
     if isinstance(usage := getattr(event.content, "usage", None), Usage):
-        _keep_usage(run, usage)
+        # A reply that did not come about was paid for all the same
+        run.prompt_tokens += usage.prompt_tokens
+        run.completion_tokens += usage.completion_tokens
+        run.cost += usage.cost
+        run.unpriced = run.unpriced or not usage.priced
     if projection := PROJECTIONS.get(type(event.content)):
         projection(run, event.content, rows)
     if isinstance(event.content, record.ExperimentEnded) and state:
         rows.add_state(event.content.number, state)
     texts.keep(run, event, rows)
-
-
-def _keep_usage(run: Run, usage: Usage) -> None:
-    """A reply that did not come about was paid for all the same."""
-    run.prompt_tokens += usage.prompt_tokens
-    run.completion_tokens += usage.completion_tokens
-    run.cost += usage.cost
-    run.unpriced = run.unpriced or not usage.priced
 
 
 def _keep_start(run: Run, start: record.Started, _: RowWriter) -> None:

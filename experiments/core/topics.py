@@ -25,7 +25,12 @@ class TopicConsumer(Listener):
     """One page that hears the bells of a few topics."""
 
     def begin(self) -> bool:
-        self.topics = topics_of(self.scope["query_string"])
+        # The topics of the address, each once
+        self.topics = list(
+            dict.fromkeys(
+                parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True).get("topic", [])
+            )
+        )
         return len(self.topics) <= MOST_TOPICS
 
     def allowed(self) -> bool:
@@ -46,8 +51,3 @@ class TopicConsumer(Listener):
 
     async def answer(self, message: dict[str, Any]) -> None:
         await self.send_message({"type": "bell", "topic": message["topic"]})
-
-
-def topics_of(query: bytes) -> list[str]:
-    """The topics of the address, each once."""
-    return list(dict.fromkeys(parse_qs(query.decode("latin-1"), keep_blank_values=True).get("topic", [])))

@@ -91,7 +91,7 @@ def describe_job(job: dict[str, Any]) -> dict[str, Any]:
         return (
             found
             | ({"words": _JOBS.get(task.kind) or task.get_kind_display(), "subject": task.subject} if task else {})
-            | _of(task)
+            | (_progress(notify.read_report(task.topic)) if task else {})
         )
     if kind == "write_exemplars":
         profile = UnitProfile.objects.filter(pk=row).select_related("unit__layer__model").first()
@@ -99,10 +99,6 @@ def describe_job(job: dict[str, Any]) -> dict[str, Any]:
             found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.read_report(f"profile:{row}"))
         )
     return found
-
-
-def _of(task: Job | None) -> dict[str, Any]:
-    return _progress(notify.read_report(task.topic)) if task else {}
 
 
 def _progress(report: dict[str, Any] | None) -> dict[str, Any]:

@@ -74,7 +74,9 @@ class _Record:
         )
         if self.highest is not None:
             known = f"nothing measured above {figure(self.highest)}"
-            yield from (Cited(f"mean {each}", known, False) for each in means if _is_above(each, self.highest))
+            yield from (
+                Cited(f"mean {each}", known, False) for each in means if (float(each) > self.highest + _unit(each))
+            )
         if len(longest) == 1 and len(self.groups[longest[0]]) > 1 and len(counts) <= 1 and len(means) <= 1:
             yield from _of_group(longest[0], self.groups[longest[0]], counts, means)
 
@@ -88,16 +90,8 @@ def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[st
         agrees = any(int(count) in {len(part), len(found)} for part, found in zip(parts, values, strict=True))
         yield Cited(f"n={count}", f"n={len(values[0])} under “{name}”", agrees)
     for each in means:
-        agrees = any(_is_same(each, mean(found)) for found in values)
+        agrees = any((abs(float(each) - mean(found)) <= _unit(each)) for found in values)
         yield Cited(f"mean {each}", f"mean {figure(mean(values[0]))} under “{name}”", agrees)
-
-
-def _is_above(cited: str, highest: float) -> bool:
-    return float(cited) > highest + _unit(cited)
-
-
-def _is_same(cited: str, found: float) -> bool:
-    return abs(float(cited) - found) <= _unit(cited)
 
 
 def _unit(cited: str) -> float:

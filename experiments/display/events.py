@@ -90,25 +90,21 @@ def _load_context(run: Run, events: Sequence[Event], names: Names | None = None)
     if not numbers:
         return RenderContext(run, scale_of(run), names=names)
     rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
-    return RenderContext(
-        run,
-        scale_of(run),
-        {number: code for number, code, _ in rows},
-        frozenset(number for number, _, status in rows if status == "running"),
-        _starts_of(run, events),
-        log_entries.originals(run, [each.content for each in events if isinstance(each.content, ExperimentEnded)]),
-        names,
-    )
-
-
-def _starts_of(run: Run, events: Sequence[Event]) -> dict[int, int]:
-    """Where the experiments with results among these events began, be it among them or shortly before."""
+    # Where the experiments with results among these events began, be it among them or shortly before
     starts = {event.number: event.seq for event in events if event.kind == "experiment"}
     alone = [event for event in events if event.kind == "result" and event.number not in starts]
     if alone:
         near = reduce(or_, (Q(seq__range=(result.seq - SHORTLY, result.seq)) for result in alone))
         starts |= {start.number: start.seq for start in run.events.filter(near, kind="experiment")}
-    return starts
+    return RenderContext(
+        run,
+        scale_of(run),
+        {number: code for number, code, _ in rows},
+        frozenset(number for number, _, status in rows if status == "running"),
+        starts,
+        log_entries.originals(run, [each.content for each in events if isinstance(each.content, ExperimentEnded)]),
+        names,
+    )
 
 
 def _draw(event: Event, around: RenderContext) -> SafeString:
@@ -120,7 +116,9 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     if isinstance(content, ExperimentStarted | ExperimentEnded):
         context |= _experiment(content, around)
     elif isinstance(content, Started):
-        context |= {"told": _list_instructions(content), "made": _list_versions(content)}
+        # What the agent was told before its first reply
+        texts = ("Instructions", content.instructions), ("First message", content.assignment)
+        context |= {"told": [(name, text) for name, text in texts if text], "made": _list_versions(content)}
     elif isinstance(content, Ended) and event.row.status:
         context |= {"status": event.row.status, "strongest": image_cards.find_strongest(run.observations.all())}
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
@@ -140,12 +138,6 @@ def _experiment(content: ExperimentStarted | ExperimentEnded, around: RenderCont
         "wrong": sum(each.differs for each in content.observations),
         "described": content.usage.tokens,
     }
-
-
-def _list_instructions(start: Started) -> list[tuple[str, str]]:
-    """What the agent was told before its first reply."""
-    texts = ("Instructions", start.instructions), ("First message", start.assignment)
-    return [(name, text) for name, text in texts if text]
 
 
 def _list_versions(start: Started) -> list[tuple[str, str]]:

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +113,7 @@ def known_run(told: Mapping[str, Any]) -> Run | None:
         raise Refused("run.json has no identity, as runs of MAIA Web have.")
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return imported_run.run
-    return born_here(identity, moment(part(told, "run", dict), "created"))
-
-
-def born_here(identity: str, created: datetime | None) -> Run | None:
+    created = moment(part(told, "run", dict), "created")
     same = Run.objects.filter(created=created, imported_run=None) if created else Run.objects.none()
     return next((run for run in same if run_record.identity(run) == identity), None)
 
@@ -188,13 +184,9 @@ def finish(run: Run, said: RunDetails) -> None:
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
     run_labels.save(run, said.labels)
-    run.tags.set(tags_named(said.tags))
-
-
-def tags_named(names: Sequence[str]) -> list[Tag]:
-    """The rows of tags, made where they are new: three queries, however many they are."""
-    Tag.objects.bulk_create([Tag(name=name) for name in names], ignore_conflicts=True)
-    return list(Tag.objects.filter(name__in=names))
+    # The rows of tags, made where they are new: three queries, however many they are
+    Tag.objects.bulk_create([Tag(name=name) for name in said.tags], ignore_conflicts=True)
+    run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
 
 
 def arrive(run: Run, identity: str, said: RunDetails, source: Source) -> None:

@@ -130,10 +130,9 @@ class LabelFile:
         found: dict[str, float] = {}
         for place in columns.others:
             name, cell = columns.names[place][:80], row[place].strip()
-            # A finite number, else None
-            if (score := (float(cell) if is_number(cell) and math.isfinite(float(cell)) else None)) is not None:
+            if is_number(cell) and math.isfinite(float(cell)):
                 if name:
-                    found[name] = score
+                    found[name] = float(cell)
             elif cell and not is_number(cell):
                 self.left.add(name)
         return found

@@ -161,13 +161,15 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
         raise Refused("No message is the assistant's: there is no run in this file.")
     system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
     asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
+    # How the units of a layer are studied here; as units of a network where the layer is not known
+    known = Layer.objects.filter(model__name=system["model"], name=system["layer"]).first()
     fields = (
         dict.fromkeys(run_record.ASKED)
         | system
         | {
             "question": asked[:QUESTION_CHARS],
             "task": str(options.get("task") or tasks.USUAL),
-            "system_kind": kind_of(system["model"], system["layer"]),
+            "system_kind": (registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"),
             "options": {},
             "limits": {},
             "toolset": AGENT,
@@ -179,12 +181,6 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
     run = run_record.run_from({"run": fields}, source.by)
     run.created, run.status = timezone.now(), Status.QUEUED
     return run
-
-
-def kind_of(model: str, layer: str) -> str:
-    """How the units of a layer are studied here; as units of a network where the layer is not known."""
-    known = Layer.objects.filter(model__name=model, name=layer).first()
-    return registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"
 
 
 def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:

@@ -66,7 +66,22 @@ def paired(messages: Sequence[Sequence[Part]]) -> Paired:
     """The images of some messages, each with its words."""
     found = Paired()
     for parts in messages:
-        read_message(list(blocks(parts)), found)
+        # Add what one message shows
+        row = list(blocks(parts))
+        step = 1 if words_follow(row) else -1
+        taken: set[int] = set()
+        for place, block in enumerate(row):
+            other = place + step
+            alone = block.kind == "image" and len(block.said) == 1
+            if alone and 0 <= other < len(row) and (named := named_by(row[other], step)):
+                title, activation, rest = named
+                found.shown.append(PairedImage(title, activation, block.said[0]))
+                found.texts.append(rest)
+                taken |= {place, other}
+        for place, block in enumerate(row):
+            if place not in taken:
+                found.texts += [block.words] if block.kind == "text" else [LEFT_OUT] * len(block.said)
+                found.left += len(block.said) if block.kind == "image" else 0
     return found
 
 
@@ -75,24 +90,6 @@ def blocks(parts: Sequence[Part]) -> Iterator[Block]:
     told = (part for part in parts if part[0] == "image" or part[1].strip())
     for kind, group in groupby(told, key=lambda part: part[0]):
         yield Block(kind, tuple(said for _, said in group))
-
-
-def read_message(row: Sequence[Block], found: Paired) -> None:
-    """Add what one message shows."""
-    step = 1 if words_follow(row) else -1
-    taken: set[int] = set()
-    for place, block in enumerate(row):
-        other = place + step
-        alone = block.kind == "image" and len(block.said) == 1
-        if alone and 0 <= other < len(row) and (named := named_by(row[other], step)):
-            title, activation, rest = named
-            found.shown.append(PairedImage(title, activation, block.said[0]))
-            found.texts.append(rest)
-            taken |= {place, other}
-    for place, block in enumerate(row):
-        if place not in taken:
-            found.texts += [block.words] if block.kind == "text" else [LEFT_OUT] * len(block.said)
-            found.left += len(block.said) if block.kind == "image" else 0
 
 
 def words_follow(row: Sequence[Block]) -> bool:

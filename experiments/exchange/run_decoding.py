@@ -68,11 +68,14 @@ class RunDetails:
 def decoded(data: Json) -> RunDetails:
     """Raises Refused."""
     row = part(data, "run", dict)
+    value = row.get("seconds", 0)
+    if not is_number(value) or not 0 <= value <= HIGHEST:
+        raise Refused(f"run.json: seconds is {shown(value)}, and that is no number from 0 to {HIGHEST:,}.")
     return RunDetails(
         owner=text(data, "owner", 150),
         number=number_of(data, "number"),
         parent=parent(data.get("parent") or {}),
-        seconds=figure(row.get("seconds", 0), "seconds", HIGHEST),
+        seconds=float(value),
         started=moment(row, "started"),
         ended=moment(row, "ended"),
         tags=tags(part(data, "tags", list), "run.json"),
@@ -199,12 +202,6 @@ def whole(value: Any, what: str, most: int = HIGHEST) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise Refused(f"run.json: {what} is {shown(value)}, and that is no whole number from 0 to {most:,}.")
     return value
-
-
-def figure(value: Any, what: str, most: float) -> float:
-    if not is_number(value) or not 0 <= value <= most:
-        raise Refused(f"run.json: {what} is {shown(value)}, and that is no number from 0 to {most:,}.")
-    return float(value)
 
 
 def is_number(value: Any) -> bool:

@@ -35,7 +35,10 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
         for name, value in verdict_of(opinions.get(run.pk, []), final.get(run.pk, "")).items():
             setattr(run, name, value)
         if run.verdict and (run.verdict, run.verdict_final) != before and run.owner != by:
-            tell_author(run)
+            # That there is a verdict, not which: the author may be a reviewer who has not written theirs
+            what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
+            words = f"{what} your {notifications.name_run(run)}."
+            notifications.notify_person(run.owner, NotificationKind.REVIEW, words, f"{run.get_absolute_url()}#verdict")
     Run.objects.bulk_update(rows, VERDICT_COLUMNS, batch_size=BATCH)
 
 
@@ -62,10 +65,3 @@ def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:
     verdict = final or verdict
     values = (str(verdict), bool(final), len(opinions), opinions.count(verdict))
     return dict(zip(VERDICT_COLUMNS, values, strict=True))
-
-
-def tell_author(run: Run) -> None:
-    """That there is a verdict, not which: the author may be a reviewer who has not written theirs."""
-    what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
-    words = f"{what} your {notifications.name_run(run)}."
-    notifications.notify_person(run.owner, NotificationKind.REVIEW, words, f"{run.get_absolute_url()}#verdict")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from django.urls import NoReverseMatch, reverse
 
-from experiments.models import Adjudication, Review, Run, SearchText
+from experiments.models import Adjudication, Review, SearchText
 from experiments.models.search_text import OPINIONS, TextKind
 
 THUMBNAIL = 160
@@ -18,12 +18,6 @@ def address(name: str, *arguments: object) -> str:
         return reverse(name, args=arguments)
     except NoReverseMatch:
         return ""
-
-
-def of_event(run: Run, seq: int) -> str:
-    """The event on its run's page, also where the page of a long run shows a part; the page for a question."""
-    page = run.get_absolute_url()
-    return f"{page}?at={seq}#e{seq}" if seq else page
 
 
 def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
@@ -41,7 +35,9 @@ def of_passage(passage: SearchText) -> str:
         return address("comment", passage.anchor)
     if passage.kind in OPINIONS:  # what came with an import stands among the comments
         return f"{passage.run.get_absolute_url()}?tab=comments"
-    return of_event(passage.run, passage.seq)
+    # The event on its run's page, also where the page of a long run shows a part; the page for a question
+    page = passage.run.get_absolute_url()
+    return f"{page}?at={passage.seq}#e{passage.seq}" if passage.seq else page
 
 
 def items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:

@@ -97,7 +97,9 @@ def in_words(payload: Payload, kind: str) -> str:
         case Blocked():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case Ended():
-            return heading(title_of(kind), payload.reason) + conclusion_in_words(payload)
+            told = payload.conclusion
+            parts = [told.description, told.reasoning, told.bias, *(f"Label: {label}" for label in told.labels)]
+            return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
             return steering_in_words(payload, kind)
 
@@ -145,9 +147,3 @@ def result_in_words(result: ExperimentEnded) -> str:
 def claim_in_words(each: Observation) -> str:
     """What the program logged, where that is not what was measured."""
     return f"  (logged with {format_activation(each.claimed)})" if each.differs and each.claimed is not None else ""
-
-
-def conclusion_in_words(end: Ended) -> str:
-    told = end.conclusion
-    parts = [told.description, told.reasoning, told.bias, *(f"Label: {label}" for label in told.labels)]
-    return "\n".join(part for part in parts if part)

@@ -31,7 +31,7 @@ from workers.jobs.run_log import DatabaseRunLog
 from workers.jobs.stop_button import StopButton
 from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import build_reference
-from workers.protocols import Backbone, Bounds, Progress
+from workers.protocols import Backbone, Bounds
 from workers.record.events import Ended, Started
 from workers.record.grammar.written import compose
 from workers.record.limits import Limits, Usage, without_price
@@ -64,7 +64,12 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
-    refuse_unknown(run, any_model)
+    # Raises UnknownName for what a form would not offer: a file that somebody brought may name anything
+    unknown = find_unknown_part(run)
+    if not unknown and not any_model:
+        unknown = explain_unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
+    if unknown:
+        raise UnknownName(unknown)
     if run.started is None:
         first = first_event(run)
         if run.fork_round:
@@ -76,15 +81,6 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
         return PersonBackbone(person(sent.author), compose(sent.values))
     backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
     return backbone
-
-
-def refuse_unknown(run: Run, any_model: bool) -> None:
-    """Raises UnknownName for what a form would not offer: a file that somebody brought may name anything."""
-    unknown = find_unknown_part(run)
-    if not unknown and not any_model:
-        unknown = explain_unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
-    if unknown:
-        raise UnknownName(unknown)
 
 
 def first_event(run: Run) -> Started:
@@ -156,10 +152,7 @@ class SandboxRunner:
         for other in folder.glob(f"{self.run.pk}-*"):
             if other != kept:
                 other.unlink(missing_ok=True)
-        return BackboneDescriber(self.backbone, self.run.seed + number, kept, self.while_there_is_time())
-
-    def while_there_is_time(self) -> Progress:
-        """The run log's progress, which also ends what a tool waits for once the run's time is well past."""
+        # The run log's progress, which also ends what a tool waits for once the run's time is well past
         until = time.monotonic() + time_left(self.run_log.events(), self.run_log.seconds()) + GRACE
 
         def progress(what: str, done: int, total: int) -> None:
@@ -167,7 +160,7 @@ class SandboxRunner:
             if time.monotonic() >= until:
                 raise ToolRefused("The time of this investigation is up. Nothing more is described: conclude.")
 
-        return progress
+        return BackboneDescriber(self.backbone, self.run.seed + number, kept, progress)
 
 
 def spec_of(run: Run) -> SystemSpec:

@@ -31,12 +31,18 @@ def forget(opinion: Opinion) -> None:
 
 def keep_brought(brought: ImportedOpinions) -> None:
     """Have what came with an imported run found."""
-    replace(SearchText.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), of_brought(brought))
+    # What stands in the file, without anchors: there are no rows for it
+    texts = [(TextKind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
+    for each in brought.reviews:
+        texts += [(TextKind.REVIEW, None, each["corrected_label"]), (TextKind.REVIEW, None, each["note"])]
+    for each in brought.finals:
+        texts += [(TextKind.FINAL, None, each["corrected_label"]), (TextKind.FINAL, None, each["reason"])]
+    replace(SearchText.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), in_pieces(brought.run, texts))
 
 
 def keep_tags(row: Tagged) -> None:
     """Have the tags found that a run, all experiments of a run, or an image has."""
-    tags = SearchText.objects.filter(kind=TextKind.TAG, run=run_of(row))
+    tags = SearchText.objects.filter(kind=TextKind.TAG, run=(row.pk if isinstance(row, Run) else row.run_id))
     if isinstance(row, Run):
         replace(tags.filter(seq=0), of_run_tags(row))
     elif isinstance(row, Experiment):
@@ -49,10 +55,6 @@ def keep_tags_within(run: Run) -> None:
     """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run.pk, seq__gt=0)
     replace(tags, [*of_experiment_tags(run), *of_tags_of_images(run)])
-
-
-def run_of(row: Tagged) -> int:
-    return row.pk if isinstance(row, Run) else row.run_id
 
 
 @transaction.atomic
@@ -73,18 +75,14 @@ def kind_of(opinion: Opinion) -> TextKind:
 
 def make_texts(opinion: Opinion) -> list[SearchText]:
     if isinstance(opinion, Comment):
-        return make_comment_texts(opinion)
+        # None of one that was deleted: its text is empty
+        thread = opinion.thread
+        texts = [(TextKind.COMMENT, opinion.pk, opinion.text)]
+        return in_pieces(thread.run, texts, seq=thread.seq or 0, time=opinion.edited or opinion.created)
     return make_review_texts(opinion) if isinstance(opinion, Review) else make_final_texts(opinion)
 
 
 # --- rows, not saved; a migration hands rows of its own -------------------------------------------------
-
-
-def make_comment_texts(comment: Any) -> list[SearchText]:
-    """None of one that was deleted: its text is empty."""
-    thread = comment.thread
-    texts = [(TextKind.COMMENT, comment.pk, comment.text)]
-    return in_pieces(thread.run, texts, seq=thread.seq or 0, time=comment.edited or comment.created)
 
 
 def make_review_texts(review: Any) -> list[SearchText]:
@@ -101,16 +99,6 @@ def make_final_texts(final: Any) -> list[SearchText]:
 
 
 BROUGHT = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
-
-
-def of_brought(brought: Any) -> list[SearchText]:
-    """What stands in the file, without anchors: there are no rows for it."""
-    texts = [(TextKind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
-    for each in brought.reviews:
-        texts += [(TextKind.REVIEW, None, each["corrected_label"]), (TextKind.REVIEW, None, each["note"])]
-    for each in brought.finals:
-        texts += [(TextKind.FINAL, None, each["corrected_label"]), (TextKind.FINAL, None, each["reason"])]
-    return in_pieces(brought.run, texts)
 
 
 def of_run_tags(run: Any) -> list[SearchText]:

@@ -36,8 +36,9 @@ def find_newest(
 
 def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
-    # Whether pg_trgm knows a part of it: three letters or digits in a row, of scripts that the locale has
-    whole = [term for term in terms if bool((TRIGRAM if knows_all_scripts() else ASCII_TRIGRAM).search(term))]
+    # pg_trgm knows three letters or digits in a row, of scripts that the locale has
+    known = TRIGRAM if knows_all_scripts() else ASCII_TRIGRAM
+    whole = [term for term in terms if known.search(term)]
     for term in whole:
         passages = passages.filter(normalized__contains=term)
     return passages if whole else passages.filter(pk__in=holding_grams(terms))

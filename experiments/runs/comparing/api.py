@@ -73,7 +73,14 @@ class ComparisonOut(Schema):
 def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> ComparisonOut:
     """What was asked and what came of it line by line, and eight rounds."""
     user = allow(request)
-    runs = chosen(wanted.run)
+    # The runs in this order. Raises Refusal if one is not there, or comes twice.
+    if len(set(wanted.run)) < len(wanted.run):
+        raise Refusal("invalid", "A run is named twice. Name each once.")
+    rows = Run.objects.select_related("owner").in_bulk(wanted.run)
+    absent = [str(number) for number in wanted.run if number not in rows]
+    if absent:
+        raise Refusal("missing", f"There is no run {', '.join(absent)}.")
+    runs = [rows[number] for number in wanted.run]
     base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
     if base is None:
         raise Refusal("invalid", f"The baseline {wanted.base} is not among these runs.")
@@ -87,17 +94,6 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
         rounds=[round_out(each) for each in found],
         next=last + 1 if last < max(run.rounds for run in runs) else None,
     )
-
-
-def chosen(numbers: list[int]) -> list[Run]:
-    """The runs in this order. Raises Refusal if one is not there, or comes twice."""
-    if len(set(numbers)) < len(numbers):
-        raise Refusal("invalid", "A run is named twice. Name each once.")
-    rows = Run.objects.select_related("owner").in_bulk(numbers)
-    absent = [str(number) for number in numbers if number not in rows]
-    if absent:
-        raise Refusal("missing", f"There is no run {', '.join(absent)}.")
-    return [rows[number] for number in numbers]
 
 
 def line_out(line: comparison.ComparisonLine) -> LineOut:

@@ -118,7 +118,8 @@ class RunConsumer(Listener):
 
     def begin(self) -> bool:
         self.run_id: int = self.scope["url_route"]["kwargs"]["pk"]
-        self.after = after_of(self.scope["query_string"])
+        # The `after` of the address, 0 if it is missing or no number
+        self.after = parse_number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]) or 0
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
         self.rests = False
         self.shown: dict[str, Any] = {}
@@ -197,8 +198,3 @@ class RunConsumer(Listener):
         await self.send_message({"type": "draft", "offset": 0, "text": text})
         if report:
             await self.send_message({"type": "progress", **report})
-
-
-def after_of(query: bytes) -> int:
-    """The `after` of the address, 0 if it is missing or no number."""
-    return parse_number(parse_qs(query.decode("latin-1")).get("after", ["0"])[0]) or 0

@@ -71,20 +71,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     before = everything.filter(experiment__round__lt=first).exclude(origin="exemplar")
     rows = table(groups, before.aggregate(best=Max("activation"))["best"])
     count = sum(row.count for row in rows)
-    return context | {
-        "rows": rows,
-        "count": count,
-        "reached": sum(row.reached for row in rows),
-        "origins": [(key, words) for key, words in Origin.choices() if any(group.origin == key for group in groups)],
-        "plot": draw(run, chosen, groups, rows, count),
-        "is_dots": count <= MOST,
-    }
-
-
-def draw(
-    run: Run, chosen: QuerySet[Observation], groups: Sequence[OriginCount], rows: Sequence[ActivationRow], count: int
-) -> Plot:
-    """The images over rounds, the best of the agent's own so far, the mean of the exemplars."""
+    # The images over rounds, the best of the agent's own so far, the mean of the exemplars
     ends = [value for group in groups for value in (group.low, group.high)]
     if run.threshold is not None:
         ends.append(run.threshold)
@@ -98,7 +85,14 @@ def draw(
     plot.draw_steps([row.best for row in rows])
     if run.threshold is not None:
         plot.add_threshold(run.threshold)
-    return plot
+    return context | {
+        "rows": rows,
+        "count": count,
+        "reached": sum(row.reached for row in rows),
+        "origins": [(key, words) for key, words in Origin.choices() if any(group.origin == key for group in groups)],
+        "plot": plot,
+        "is_dots": count <= MOST,
+    }
 
 
 def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int]) -> None:
