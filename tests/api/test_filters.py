@@ -14,6 +14,9 @@ from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
 from experiments.models import AuditEntry, Observation
 from experiments.models.exchange import ExportSubject
+from experiments.runs import lists as run_lists
+from experiments.runs.api import RunFilters
+from tests import ROOT
 from tests.conftest import member
 from tests.support.api_world import Script, fill
 
@@ -31,6 +34,12 @@ def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more
 @pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
 def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject) -> None:
     assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
+
+
+def test_the_api_and_the_file_of_runs_take_the_filters_of_their_page() -> None:
+    assert RunFilters.model_fields.keys() == run_lists.FILTERS.keys() == KNOWN[ExportSubject.RUNS]
+    page = (ROOT / "templates/runs/index.html").read_text()
+    assert {name for name in run_lists.FILTERS if f'name="{name}"' not in page} == {"run"}, "numbers: from other pages"
 
 
 def test_the_api_of_the_audit_takes_the_filters_of_its_page() -> None:
