@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from tests.house import event_table
 from tests.support.recipes import RECIPES
 from tests.support.recipes.recipe import Recipe
 
+pytestmark = pytest.mark.timeout(900)  # a second pytest starts in the copy, and makes a database of its own
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 COPIED = ("maia_web", "experiments", "workers", "templates", "static", "tests", "docker", ".ci")
 NAMED = r"`([\w.<>-]+(?:/[\w.<>-]*)+|[A-Z]\w+\.md)`"
@@ -79,7 +81,8 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> str:
         *wanted,
         *OF_ALL,
     ]
-    return subprocess.run(command, cwd=copy, stdout=PIPE, stderr=STDOUT, text=True).stdout
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAIA_", "PYTEST_", "TESTS_"))}
+    return subprocess.run(command, cwd=copy, env=own, stdout=PIPE, stderr=STDOUT, text=True).stdout
 
 
 OF_ALL = ("tests/house/test_docs.py",)
