@@ -77,7 +77,7 @@ class NameIn(Body):
 def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
     """The user name stays."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
-    actions.rename(actor, names.plain(wanted.name))
+    actions.rename(actor, names.clean_name(wanted.name))
     return read_me(request)
 
 
@@ -264,7 +264,7 @@ def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[Invi
     """Whoever opens the link first joins. An Idempotency-Key is not regarded: to answer the same again, the link would
     have to be kept."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    row, token = actions.invite(actor, role_of(wanted.role), names.plain(wanted.note))
+    row, token = actions.invite(actor, role_of(wanted.role), names.clean_name(wanted.note))
     address = request.build_absolute_uri(reverse("join", args=[token]))
     return Status(201, InvitationMade(address=address, **invitation_out(row).dict()))
 

@@ -147,7 +147,7 @@ FORMATS: Mapping[str, tuple[str, bytes, Callable[[AuditEntry], bytes]]] = {
 """Ending of a file -> its type, its first line, and how an entry is written."""
 
 
-async def pieces(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
+async def stream_entries(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
     """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
     holds no transaction open."""
     _, head, write = FORMATS[form]

@@ -41,7 +41,7 @@ class SignIn(LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Look at name and password, unless there were too many tries: then say so, and when to come again."""
         name = request.POST.get("username", "")
-        tried = throttle.begin(request, name)
+        tried = throttle.start_try(request, name)
         if tried.wait:
             form = self.get_form_class()(self.request, initial={"username": name})
             context = self.get_context_data(form=form, wait=in_words(tried.wait))
@@ -49,7 +49,7 @@ class SignIn(LoginView):
         request.came_by = "password"  # type: ignore[attr-defined]
         response = super().post(request, *args, **kwargs)
         if request.user.is_authenticated:
-            throttle.succeed(tried)
+            throttle.clear_tries(tried)
             throttle.remember(response, name)
         return response
 
@@ -147,7 +147,7 @@ def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
     further = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(further, {request.get_host()}, require_https=request.is_secure()):
         further = ""
-    found = single_sign_on.begin(request, data, further)
+    found = single_sign_on.start_sign_in(request, data, further)
     if isinstance(found, HttpResponse):
         return found
     return render(request, "accounts/leaving.html", {"url": found, "name": single_sign_on.label()})

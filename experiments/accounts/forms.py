@@ -20,7 +20,7 @@ class NameForm(forms.Form):
     name = forms.CharField(max_length=names.NAME_CHARS, required=False)
 
     def clean_name(self) -> str:
-        return names.plain(self.cleaned_data["name"])
+        return names.clean_name(self.cleaned_data["name"])
 
 
 class JoinForm(UserCreationForm):  # type: ignore[type-arg]
@@ -38,7 +38,7 @@ class JoinForm(UserCreationForm):  # type: ignore[type-arg]
         return username
 
     def clean_name(self) -> str:
-        return names.plain(self.cleaned_data["name"])
+        return names.clean_name(self.cleaned_data["name"])
 
     def save(self, commit: bool = True) -> User:
         user = super().save(commit=False)
@@ -55,7 +55,7 @@ class InviteForm(forms.Form):
     note = forms.CharField(max_length=NOTE_CHARS, required=False)
 
     def clean_note(self) -> str:
-        return names.plain(self.cleaned_data["note"])
+        return names.clean_name(self.cleaned_data["note"])
 
 
 class RoleForm(forms.Form):

@@ -26,7 +26,7 @@ AGENT_CHARS = 200
 
 
 @receiver(user_logged_in)
-def begin(request: HttpRequest, user: User, **_: Any) -> None:
+def start_session(request: HttpRequest, user: User, **_: Any) -> None:
     """A person has signed in: from now on the session's length counts."""
     now = time.time()
     request.session[VISIT] = {

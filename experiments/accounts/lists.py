@@ -47,7 +47,7 @@ def find_users(words: str = "") -> QuerySet[User]:
     return found.filter(Q(member__isnull=False) | Q(is_active=True) | Q(last_login__isnull=False))
 
 
-def people(words: str = "") -> PeoplePage:
+def list_people(words: str = "") -> PeoplePage:
     """Members by name, strangers newest first, invitations."""
     found = find_users(words)
     members = list(found.filter(member__isnull=False).order_by("username")[: MOST + 1])

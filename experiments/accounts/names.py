@@ -11,7 +11,7 @@ NAME_CHARS = 150
 USERNAME_CHARS = 60
 
 
-def plain(name: str) -> str:
+def clean_name(name: str) -> str:
     """A person's name on one line, without characters that nobody sees or that turn the text around."""
     joined = " ".join(unicodedata.normalize("NFC", name).split())
     return "".join(each for each in joined if each.isprintable())[:NAME_CHARS].strip()

@@ -25,7 +25,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.accounts import actions, audit_query, lists, single_sign_on, throttle
 from experiments.accounts.entry_pages import in_words, leave
 from experiments.accounts.forms import ASSIGNABLE, InviteForm, NameForm, RoleForm, TokenForm
-from experiments.accounts.names import plain
+from experiments.accounts.names import clean_name
 from experiments.core import access, audit, sessions
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
@@ -107,7 +107,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _show_you(request, actor.person, 400, password_form=form)
     with transaction.atomic():
-        throttle.succeed(tried)
+        throttle.clear_tries(tried)
         form.save()
         update_session_auth_hash(request, actor.person)
         sessions.end_all(actor.person, but=request.session.session_key)
@@ -191,9 +191,9 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 def _show_people(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
-    words = plain(request.GET.get("q", ""))
+    words = clean_name(request.GET.get("q", ""))
     context: dict[str, Any] = {
-        "found": lists.people(words),
+        "found": lists.list_people(words),
         "words": words,
         "roles": ASSIGNABLE,
         "may": [(role, role.label, MAY[role]) for role in Role],
@@ -308,5 +308,5 @@ def audit_file(request: HttpRequest, form: str) -> StreamingHttpResponse:
     name = f'attachment; filename="audit-{timezone.now():%Y-%m-%d}.{form}"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(
-        audit_query.pieces(found, form), content_type=audit_query.FORMATS[form][0], headers=headers
+        audit_query.stream_entries(found, form), content_type=audit_query.FORMATS[form][0], headers=headers
     )

@@ -17,19 +17,19 @@ KNOWN, UNKNOWN = "of an account", "of no account"
 
 
 @receiver(user_logged_in)
-def came(request: HttpRequest, user: User, **_: Any) -> None:
+def record_sign_in(request: HttpRequest, user: User, **_: Any) -> None:
     audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
 
 
 @receiver(user_logged_out)
-def went(request: HttpRequest, user: User | None, **_: Any) -> None:
+def record_sign_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     """Signing out without having signed in is nothing."""
     if user is not None:
         audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_OUT, user)
 
 
 @receiver(user_login_failed)
-def refused(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+def record_failure(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
     """A name is told only if it is somebody's: people type passwords into the wrong field."""
     tried = User.objects.filter(username=str(credentials.get("username", ""))[:150]).first()
     audit.record(

@@ -58,15 +58,15 @@ class Try:
     """Seconds to wait before the next; 0 if this one may go on."""
 
 
-def begin(request: HttpRequest, name: str) -> Try:
+def start_try(request: HttpRequest, name: str) -> Try:
     """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
-    account = plain(name)
+    account = normalize_name(name)
     known = browser_of(request, account)
     keys = [("browser", known)] if known else list(kinds(account, origin(request)))
     return count(tuple((digest(kind, what), kind) for kind, what in keys))
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A user name, the same for all ways to write it that the sign-in form takes for it, and more."""
     return normalize("NFKC", name.strip()).strip().casefold()[:LONGEST_NAME]
 
@@ -108,7 +108,7 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
         wait = longest_wait(rows, now)  # asked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
-            row.until = until(row.count - FREE[dict(keys)[row.key]], now)
+            row.until = compute_next_try(row.count - FREE[dict(keys)[row.key]], now)
             row.save()
     return Try(keys, wait)
 
@@ -118,14 +118,14 @@ def longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
     return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
 
 
-def until(beyond: int, now: datetime) -> datetime:
+def compute_next_try(beyond: int, now: datetime) -> datetime:
     """When the next try may come, after so many beyond the free ones."""
     seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
     return now + min(timedelta(seconds=seconds), LONGEST)
 
 
 @transaction.atomic
-def succeed(tried: Try) -> None:
+def clear_tries(tried: Try) -> None:
     """It was the person: their own count starts anew, and those that others share take this one back."""
     own = [key for key, kind in tried.keys if kind in {"both", "browser"}]
     shared = [key for key, kind in tried.keys if kind not in {"both", "browser"}]
@@ -150,7 +150,7 @@ def remember(response: HttpResponse, name: str) -> None:
     """Give the browser that just signed in the cookie."""
     response.set_signed_cookie(
         COOKIE,
-        f"{digest('account', plain(name))}:{token_urlsafe(12)}",
+        f"{digest('account', normalize_name(name))}:{token_urlsafe(12)}",
         salt=SALT,
         max_age=COOKIE_DAYS * 86400,
         httponly=True,

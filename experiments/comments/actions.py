@@ -41,7 +41,7 @@ def _publish(run_id: int) -> None:
 def start_thread(by: Actor, anchor: Anchor, text: str) -> WrittenComment:
     """A new thread with its first comment. Raises InvalidInput, PermissionDenied."""
     require_sight(by.person, anchor.run)
-    text = _fit(text)
+    text = _clean_text(text)
     thread = Thread.objects.create(**anchor.columns())
     return _add(by, thread, text)
 
@@ -50,17 +50,17 @@ def start_thread(by: Actor, anchor: Anchor, text: str) -> WrittenComment:
 def reply(by: Actor, thread: Thread, text: str) -> WrittenComment:
     """One more comment; a resolved thread is open again. Raises InvalidInput, PermissionDenied."""
     require_sight(by.person, thread.run)
-    text = _fit(text)
+    text = _clean_text(text)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if held.resolved is not None:
-        _settle(by, held, False)
+        _set_resolved(by, held, False)
     return _add(by, held, text)
 
 
 def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
     comment = Comment.objects.create(thread=thread, author=by.person, text=text)
     audit.record(by, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
-    meant = mentions.read(text)
+    meant = mentions.find_mentions(text)
     comment.mentions.set(meant.members)
     _notify(comment, meant.members)
     _publish(thread.run_id)
@@ -70,8 +70,8 @@ def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
 @transaction.atomic
 def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
     """Other words for one's own comment; the earlier ones are kept. Raises InvalidInput, PermissionDenied."""
-    held = _own(by.person, comment)
-    text = _fit(text)
+    held = _lock_own(by.person, comment)
+    text = _clean_text(text)
     if text == held.text:
         return WrittenComment(held, "")
     before = set(held.mentions.values_list("pk", flat=True))
@@ -79,7 +79,7 @@ def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
     held.text, held.edited = text, timezone.now()
     held.save(update_fields=["text", "edited"])
     audit.record(by, Verb.COMMENT_EDITED, held, run=held.thread.run_id)
-    meant = mentions.read(text)
+    meant = mentions.find_mentions(text)
     held.mentions.set(meant.members)
     _notify(held, [member for member in meant.members if member.pk not in before], replied=False)
     _publish(held.thread.run_id)
@@ -89,7 +89,7 @@ def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
 @transaction.atomic
 def delete(by: Actor, comment: Comment) -> Comment:
     """Take one's own comment back: neither its words nor the earlier ones are kept, only that there was one."""
-    held = _own(by.person, comment)
+    held = _lock_own(by.person, comment)
     held.wordings.all().delete()
     held.mentions.clear()
     held.text, held.deleted = "", timezone.now()
@@ -105,12 +105,12 @@ def resolve(by: Actor, thread: Thread, resolved: bool) -> Thread:
     require_sight(by.person, thread.run)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if (held.resolved is not None) != resolved:
-        _settle(by, held, resolved)
+        _set_resolved(by, held, resolved)
         _publish(held.run_id)
     return held
 
 
-def _settle(by: Actor, thread: Thread, resolved: bool) -> None:
+def _set_resolved(by: Actor, thread: Thread, resolved: bool) -> None:
     thread.resolved, thread.resolved_by = (timezone.now(), by.person) if resolved else (None, None)
     thread.save(update_fields=["resolved", "resolved_by"])
     audit.record(by, Verb.THREAD_RESOLVED if resolved else Verb.THREAD_REOPENED, thread, run=thread.run_id)
@@ -121,11 +121,11 @@ def _settle(by: Actor, thread: Thread, resolved: bool) -> None:
 
 def require_sight(user: User, run: Run) -> None:
     """Raises PermissionDenied for who is still to review the run unseen."""
-    if lists.hides(user, run):
+    if lists.is_hidden_from(user, run):
         raise PermissionDenied(lists.HIDDEN)
 
 
-def _own(user: User, comment: Comment) -> Comment:
+def _lock_own(user: User, comment: Comment) -> Comment:
     """The comment, locked. Raises StateConflict where it was deleted, PermissionDenied where it is somebody else's."""
     held = Comment.objects.select_for_update().get(pk=comment.pk)
     if held.author_id != user.pk:
@@ -136,7 +136,7 @@ def _own(user: User, comment: Comment) -> Comment:
     return held
 
 
-def _fit(text: str) -> str:
+def _clean_text(text: str) -> str:
     """The text as it is kept. Raises InvalidInput."""
     text = clean_text(text.replace("\r\n", "\n")).strip()
     if not text:
@@ -149,7 +149,7 @@ def _fit(text: str) -> str:
 def _notice(meant: Mentions, comment: Comment) -> str:
     """What the writer should know: who was not told, and why."""
     run = comment.thread.run
-    blind = [member for member in meant.members if lists.hides(member, run)]
+    blind = [member for member in meant.members if lists.is_hidden_from(member, run)]
     later = f"{', '.join(map(person, blind))} will see it after reviewing this run." if blind else ""
     return " ".join(part for part in (meant.notice, later) if part)
 

@@ -44,7 +44,7 @@ class Anchor:
         return {name: getattr(self, name) for name in names}
 
     def fields(self) -> dict[str, str | int]:
-        """The same as a form sends it, for `read` to read."""
+        """The same as a form sends it, for `read_anchor` to read."""
         if self.on == On.EXPERIMENT and self.experiment:
             return {"on": self.on, "experiment": self.experiment.number}
         if self.on == On.IMAGE and self.experiment and self.observation:
@@ -57,7 +57,7 @@ class Anchor:
         return named
 
 
-def read(run: Run, params: Mapping[str, str]) -> Anchor:
+def read_anchor(run: Run, params: Mapping[str, str]) -> Anchor:
     """The place that a form or an address names. Raises InvalidInput."""
     on = params.get("on", "") or On.RUN
     if on == On.RUN:
@@ -131,7 +131,7 @@ def spot_of(thread: Thread, numbers: Mapping[int, int] = {}) -> tuple[str, int |
 # --- quotes ------------------------------------------------------------------------------------------
 
 
-def gone(run: Run, threads: Iterable[Thread]) -> set[int]:
+def find_orphans(run: Run, threads: Iterable[Thread]) -> set[int]:
     """Keys of those threads whose words do not stand in their event as it is drawn now. Queries do not grow."""
     quoting = [thread for thread in threads if thread.on == On.WORDS]
     if not quoting:

@@ -174,7 +174,7 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
             request,
             response,
             user,
-            lambda: written(actions.start_thread(by, anchors.read(run, params), said.text)),
+            lambda: describe_written(actions.start_thread(by, anchors.read_anchor(run, params), said.text)),
         ),
     )
 
@@ -204,7 +204,9 @@ def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: H
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(Thread.objects.select_related("run"), pk=pk)
     by = Actor.behind(request, user)
-    return Status(201, answer_once(request, response, user, lambda: written(actions.reply(by, row, said.text))))
+    return Status(
+        201, answer_once(request, response, user, lambda: describe_written(actions.reply(by, row, said.text)))
+    )
 
 
 # --- comments ----------------------------------------------------------------------------------------
@@ -225,7 +227,7 @@ def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
     """Needs the ETag of the comment in If-Match. What it said before stays readable."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
-        return written(actions.edit(Actor.behind(request, user), held(request, pk), said.text))[0]
+        return describe_written(actions.edit(Actor.behind(request, user), lock_comment(request, pk), said.text))[0]
 
 
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
@@ -233,11 +235,11 @@ def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     """Needs its ETag too. Its words are gone then; that there was one stays."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
-        actions.delete(Actor.behind(request, user), held(request, pk))
+        actions.delete(Actor.behind(request, user), lock_comment(request, pk))
     return comment_out(find(COMMENTS.all(), pk=pk))
 
 
-def held(request: HttpRequest, pk: int) -> Comment:
+def lock_comment(request: HttpRequest, pk: int) -> Comment:
     """The comment, locked, as its editor knows it. Raises Refusal."""
     find(Comment.objects.select_for_update(), pk=pk)
     row = find(COMMENTS.all(), pk=pk)
@@ -245,7 +247,7 @@ def held(request: HttpRequest, pk: int) -> Comment:
     return row
 
 
-def written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
+def describe_written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
     row = find(COMMENTS.all(), pk=done.comment.pk)
     return WrittenOut(comment=comment_out(row), notice=done.notice), reverse("api:read_comment", args=[row.pk])
 

@@ -38,20 +38,20 @@ def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[Import
     told = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
     if not told:
         return []
-    experiments = {row.number: row for row in _named(run, told)}
-    images = {(row.experiment_id, row.position): row for row in _pictured(run, told)}
+    experiments = {row.number: row for row in _find_experiments(run, told)}
+    images = {(row.experiment_id, row.position): row for row in _find_observations(run, told)}
     seqs = _numbers_of(told, "seq")
     programs = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS).values_list("seq", "payload__number")
     numbers = dict(programs) if seqs else {}
     return [_locate(each, run, experiments, images, numbers) for each in told]
 
 
-def _named(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Experiment]:
+def _find_experiments(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Experiment]:
     numbers = _numbers_of(told, "experiment")
     return list(run.experiments.filter(number__in=numbers).defer("state", "code", "output")) if numbers else []
 
 
-def _pictured(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Observation]:
+def _find_observations(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Observation]:
     """All images at any of the places named: more than are meant, no more than a few of each experiment."""
     numbers = _numbers_of([each for each in told if _number_of(each, "position")], "experiment")
     positions = _numbers_of(told, "position")

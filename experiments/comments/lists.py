@@ -62,7 +62,7 @@ class ThreadView:
         return sum(comment.deleted is None for comment in self.comments)
 
 
-def hides(user: User, run: Run) -> bool:
+def is_hidden_from(user: User, run: Run) -> bool:
     """Whether this person is to see no comment on the run, and to write none."""
     return blindness.is_blind(user, run.pk)
 
@@ -89,7 +89,7 @@ def thread_views(run: Run, rows: Iterable[Thread]) -> list[ThreadView]:
     """Threads of `threads`, each with its place and whether its words are still there."""
     listed = list(rows)
     spots = _spots_of(run, listed)
-    gone = anchors.gone(run, listed)
+    gone = anchors.find_orphans(run, listed)
     return [
         ThreadView(thread, list(thread.comments.all()), *spots[thread.pk], thread.pk in gone)  # by primary key
         for thread in listed
@@ -109,12 +109,12 @@ def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | No
 
 def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """A page of threads, the newest first; with `comment` in the address the page that holds this one."""
-    if hides(user, run):
+    if is_hidden_from(user, run):
         due = run.review_items.filter(complete=False, queue__blind=True, queue__closed=None).first()
         return {"run": run, "hidden": HIDDEN, "review_it": due.get_absolute_url() if due else ""}
     totals = {name: run.threads.filter(condition).count() for name, condition in CONDITIONS.items()}
     totals["all"] = sum(totals.values())
-    show, place = _chosen(run, params)
+    show, place = _read_choice(run, params)
     page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
     came = ImportedOpinions.objects.filter(run=run).first() if page.number == 1 else None
     rows = threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
@@ -130,7 +130,7 @@ def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def _chosen(run: Run, params: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def _read_choice(run: Run, params: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Which threads are shown, and the page if the address asks for a comment."""
     key = window.number(params, "comment")
     thread = run.threads.filter(comments=key).first() if key is not None else None
@@ -152,7 +152,7 @@ def viewer_context(user: User) -> dict[str, Any]:
 def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -> dict[str, Any]:
     """The threads on what an event shows, and what a new one would hang on."""
     context: dict[str, Any] = {"run": run, "event": event, "query": urlencode(params), **viewer_context(user)}
-    if hides(user, run):
+    if is_hidden_from(user, run):
         return context | {"hidden": HIDDEN}
     anchor, problem = _anchor_of(run, event, params)
     # The threads on what the element of this event shows: on it, its words, its experiment and the images of that
@@ -177,11 +177,11 @@ def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Ancho
     number = str(event.number) if event.kind in anchors.PROGRAMS else ""
     usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
     if not params.get("on"):
-        return anchors.read(run, usual), ""
+        return anchors.read_anchor(run, usual), ""
     try:
-        return anchors.read(run, {**usual, "seq": str(event.seq), **params}), ""
+        return anchors.read_anchor(run, {**usual, "seq": str(event.seq), **params}), ""
     except InvalidInput as problem:
-        return anchors.read(run, usual), str(problem)
+        return anchors.read_anchor(run, usual), str(problem)
 
 
 # --- how many stand where -------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Mentions:
         return f"{names} {'is' if len(self.unknown) == 1 else 'are'} not on this team: nobody was told."
 
 
-def read(text: str) -> Mentions:
+def find_mentions(text: str) -> Mentions:
     """The members that a text mentions, each once, in the order of the text. One query."""
     plain = prose.LINK.sub(" ", prose.CODE.sub(" ", text))
     names = list(dict.fromkeys(match["name"] for match in prose.MENTION.finditer(plain)))[: MOST * 2]

@@ -38,23 +38,23 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-def at(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
+def show_event_threads(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
     """The threads on one event and what it shows, with a form for another; on words or an image if they are named."""
     run = access.get_run(request, pk)
     return _event_panel(request, run, get_object_or_404(run.events, seq=seq), request.GET.dict())
 
 
 @require_safe
-def marked(request: HttpRequest, pk: int) -> HttpResponse:
+def show_marks(request: HttpRequest, pk: int) -> HttpResponse:
     """How many comments stand where, for the browser to mark the transcript with."""
     run = access.get_run(request, pk)
     user = _viewer(request)
-    shown = None if lists.hides(user, run) else lists.comment_marks(run)
+    shown = None if lists.is_hidden_from(user, run) else lists.comment_marks(run)
     return render(request, "comments/marks.html", {"run": run, "marks": shown, **lists.viewer_context(user)})
 
 
 @require_safe
-def people(request: HttpRequest) -> HttpResponse:
+def list_mentionable(request: HttpRequest) -> HttpResponse:
     """Everybody who can be mentioned, for the list that opens after an @."""
     access.require(request, Role.RESEARCHER)
     known = [{"name": user.get_username(), "words": person(user)} for user in mentions.members()]
@@ -77,7 +77,9 @@ def start(request: HtmxRequest, pk: int) -> HttpResponse:
     """A new thread on what the form names."""
     actor = Actor.of(request, Role.RESEARCHER)
     run = access.get_run(request, pk)
-    return _written(request, run, lambda: actions.start_thread(actor, anchors.read(run, request.POST), _text(request)))
+    return _answer_written(
+        request, run, lambda: actions.start_thread(actor, anchors.read_anchor(run, request.POST), _text(request))
+    )
 
 
 @require_POST
@@ -85,7 +87,7 @@ def reply(request: HtmxRequest, pk: int) -> HttpResponse:
     """One more comment in a thread."""
     actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
-    return _written(request, thread.run, lambda: actions.reply(actor, thread, _text(request)))
+    return _answer_written(request, thread.run, lambda: actions.reply(actor, thread, _text(request)))
 
 
 @require_POST
@@ -93,7 +95,7 @@ def edit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Other words for one's own comment."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
-    return _written(request, row.thread.run, lambda: actions.edit(actor, row, _text(request)))
+    return _answer_written(request, row.thread.run, lambda: actions.edit(actor, row, _text(request)))
 
 
 @require_POST
@@ -101,7 +103,7 @@ def delete(request: HtmxRequest, pk: int) -> HttpResponse:
     """Take one's own comment back."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
-    return _written(request, row.thread.run, lambda: actions.delete(actor, row))
+    return _answer_written(request, row.thread.run, lambda: actions.delete(actor, row))
 
 
 @require_POST
@@ -110,7 +112,7 @@ def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
     actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
     resolved = request.POST.get("resolved") == "yes"
-    return _written(request, thread.run, lambda: actions.resolve(actor, thread, resolved))
+    return _answer_written(request, thread.run, lambda: actions.resolve(actor, thread, resolved))
 
 
 def _viewer(request: HttpRequest) -> User:
@@ -123,24 +125,26 @@ def _text(request: HttpRequest) -> str:
     return str(request.POST.get("text", ""))
 
 
-def _written(request: HtmxRequest, run: Run, write: Callable[[], WrittenComment | Comment | Thread]) -> HttpResponse:
+def _answer_written(
+    request: HtmxRequest, run: Run, write: Callable[[], WrittenComment | Comment | Thread]
+) -> HttpResponse:
     """The part of the page that the form stood in, as it is now; or why nothing was written, and the form stays."""
     try:
         done = write()
     except ActionRefused as problem:
-        return _toasted(request, run, HttpResponse(status=204), str(problem), "error")
+        return _answer_with_toast(request, run, HttpResponse(status=204), str(problem), "error")
     words = done.notice if isinstance(done, WrittenComment) else ""
     seq = window.number(request.POST, "in")
     event = run.events.filter(seq=seq).first() if seq is not None else None
     if not request.htmx:
-        return _toasted(request, run, HttpResponse(), words, "warning")
+        return _answer_with_toast(request, run, HttpResponse(), words, "warning")
     shown = (
         _event_panel(request, run, event, {}) if event else _panel(request, run, {"show": request.POST.get("show", "")})
     )
-    return _toasted(request, run, shown, words, "warning")
+    return _answer_with_toast(request, run, shown, words, "warning")
 
 
-def _toasted(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
+def _answer_with_toast(request: HtmxRequest, run: Run, response: HttpResponse, words: str, kind: str) -> HttpResponse:
     """The answer with words for who asked; a browser without scripts is sent to the Comments tab with them."""
     if not request.htmx:
         if words:
@@ -171,14 +175,14 @@ def tag(request: HtmxRequest, pk: int) -> HttpResponse:
     actor = Actor.of(request, Role.RESEARCHER)
     run = access.get_run(request, pk)
     try:
-        anchor = anchors.read(run, request.POST)
+        anchor = anchors.read_anchor(run, request.POST)
         row = anchor.observation or anchor.experiment
         if row is None:
             raise InvalidInput("Only experiments and images have tags here; a run has them on the Runs page.", "on")
         change = tagging.untag if request.POST.get("verb") == "remove" else tagging.tag
         change(actor, row, request.POST.get("tag", ""))
     except InvalidInput as problem:
-        return _toasted(request, run, HttpResponse(status=204), str(problem), "error")
+        return _answer_with_toast(request, run, HttpResponse(status=204), str(problem), "error")
     if not request.htmx:
         messages.success(request, f"Changed the tags of {row}.")
         return redirect(run)
@@ -210,7 +214,7 @@ def notification_list(request: HtmxRequest) -> HttpResponse:
 
 
 @require_safe
-def bell(request: HttpRequest) -> HttpResponse:
+def show_unread(request: HttpRequest) -> HttpResponse:
     """How many are unread. With `after`, the number of the newest that the page knows, what is newer is said aloud."""
     user = access.require(request)
     unread = notifications.list_unread(user)

@@ -69,7 +69,7 @@ def export_out(row: Export) -> ExportOut:
     )
 
 
-def own(user: User, pk: int) -> Export:
+def find_export(user: User, pk: int) -> Export:
     return find(Export.objects.select_related("job").filter(job__asked_by=user), pk=pk)
 
 
@@ -85,22 +85,22 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[Export
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
-    return Status(202, answer_once(request, response, user, lambda: begun(request, user, asked)))
+    return Status(202, answer_once(request, response, user, lambda: start_export(request, user, asked)))
 
 
-def begun(request: HttpRequest, user: User, asked: ExportIn) -> tuple[ExportOut, str]:
+def start_export(request: HttpRequest, user: User, asked: ExportIn) -> tuple[ExportOut, str]:
     """The export of which a worker is told. Raises Refusal."""
     form = Format.ZIP if asked.what == "bundle" else asked.format
     if problem := files.problem_with(user, asked.what, form, asked.query):
         raise Refusal("invalid", problem)
-    row = files.begin(request, asked.what, form, asked.query)
-    return export_out(own(user, row.pk)), reverse("api:read_export", args=[row.pk])
+    row = files.create_export(request, asked.what, form, asked.query)
+    return export_out(find_export(user, row.pk)), reverse("api:read_export", args=[row.pk])
 
 
 @router.get("/exports/{pk}", response=ExportOut, summary="Read how far an export is")
 def read_export(request: HttpRequest, pk: Id) -> ExportOut:
     user = allow(request)
-    return export_out(own(user, pk))
+    return export_out(find_export(user, pk))
 
 
 FILE = binary("application/octet-stream")
@@ -109,7 +109,7 @@ FILE = binary("application/octet-stream")
 @router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
 def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """For a week."""
-    own(allow(request), pk)
+    find_export(allow(request), pk)
     try:
         return files.file(request, pk)
     except Http404 as error:
@@ -119,5 +119,5 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """One that is being written is stopped first."""
-    files.discard(request, own(allow(request, Role.VIEWER, TokenScope.WRITE), pk))
+    files.discard(request, find_export(allow(request, Role.VIEWER, TokenScope.WRITE), pk))
     return Status(204, None)

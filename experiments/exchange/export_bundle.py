@@ -19,8 +19,8 @@ from django.core.files.storage import default_storage
 from experiments.exchange import run_html
 from experiments.exchange.opinions import opinions_json
 from experiments.exchange.run_html import Small
-from experiments.exchange.run_record import SCHEMA, dumped, to_json
-from experiments.exchange.safe_zip import CHUNK, MANIFEST, Refused
+from experiments.exchange.run_record import SCHEMA, dump_json, to_json
+from experiments.exchange.safe_zip import CHUNK, MANIFEST, ExchangeError
 from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Event, Image, Run
 
@@ -55,7 +55,7 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
     with zipfile.ZipFile(target, "w") as packed:
         pack = Pack(packed)
         yield pack
-        pack.add(MANIFEST, [dumped({"schema": SCHEMA, "files": dict(pack.hashes)})])
+        pack.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(pack.hashes)})])
 
 
 def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | None = None) -> None:
@@ -64,8 +64,8 @@ def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | N
     `folder` ends in "/" or is empty.
     """
     keys: set[str] = set()
-    pack.add(f"{folder}run.json", [dumped(to_json(run))])
-    pack.add(f"{folder}people.json", [dumped(opinions_json(run, viewer))])
+    pack.add(f"{folder}run.json", [dump_json(to_json(run))])
+    pack.add(f"{folder}people.json", [dump_json(opinions_json(run, viewer))])
     pack.add(f"{folder}events.jsonl", lines(event_json(event, run, keys) for event in events_of(run)))
     rows = images_of(keys)
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
@@ -76,7 +76,7 @@ def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | N
 
 
 def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
-    return (dumped(row) + b"\n" for row in rows)
+    return (dump_json(row) + b"\n" for row in rows)
 
 
 def events_of(run: Run) -> Iterator[Event]:
@@ -110,11 +110,11 @@ def slices(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def pixels(key: str) -> Iterator[bytes]:
-    """The file of an image. Raises Refused if the store has lost it."""
+    """The file of an image. Raises ExchangeError if the store has lost it."""
     try:
         file = default_storage.open(Image.path_of(key))
     except FileNotFoundError:
-        raise Refused(f"Image {key[:12]} is not in the image store any more: bring its file back.") from None
+        raise ExchangeError(f"Image {key[:12]} is not in the image store any more: bring its file back.") from None
     with file:
         while chunk := file.read(CHUNK):
             yield chunk

@@ -23,7 +23,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.exchange import export_query
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
 from experiments.models import Export, Job
 from experiments.models.exchange import NOUNS, ExportSubject, Format
@@ -42,20 +42,20 @@ def page(request: HtmxRequest) -> HttpResponse:
     """The form, filled in from the address, and the person's own exports; the list alone for htmx."""
     user = access.require(request)
     if request.htmx.target == "export-list":
-        return render(request, "exchange/exports/list.html", listed(user))
+        return render(request, "exchange/exports/list.html", list_own(user))
     asked = request.GET.copy()
     what, form = asked.pop("what", [ExportSubject.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]
-    return shown(request, user, str(what), str(form), asked.urlencode())
+    return render_page(request, user, str(what), str(form), asked.urlencode())
 
 
-def shown(request: HttpRequest, user: User, what: str, form: str, query: str, problem: str = "") -> HttpResponse:
+def render_page(request: HttpRequest, user: User, what: str, form: str, query: str, problem: str = "") -> HttpResponse:
     """The page with these choices, and how much they would hold."""
     what = what if what in ExportSubject.values else ExportSubject.RUNS
     form = form if form in Format.values and form != Format.ZIP else Format.CSV
     count = None
     try:
-        count = export_query.chosen(ExportSubject(what), query, user).count()
-    except Refused as error:
+        count = export_query.select_rows(ExportSubject(what), query, user).count()
+    except ExchangeError as error:
         problem = problem or str(error)
     context = {
         "what": what,
@@ -71,10 +71,10 @@ def shown(request: HttpRequest, user: User, what: str, form: str, query: str, pr
         "noun": NOUNS[ExportSubject(what)],
         "problem": problem,
     }
-    return render(request, "exchange/exports/page.html", context | listed(user), status=400 if problem else 200)
+    return render(request, "exchange/exports/page.html", context | list_own(user), status=400 if problem else 200)
 
 
-def listed(user: User) -> dict[str, Any]:
+def list_own(user: User) -> dict[str, Any]:
     """The person's exports, and how far a worker is with each."""
     rows = list(Export.objects.filter(job__asked_by=user).select_related("job")[:SHOWN])
     told = {row.pk: notify.read_report(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
@@ -92,14 +92,14 @@ def make(request: HttpRequest) -> HttpResponse:
     user = access.require(request)
     what, form, query = (request.POST.get(name, "").strip() for name in ("what", "format", "query"))
     if problem := problem_with(user, what, form, query):
-        return shown(request, user, what, form, query, problem)
+        return render_page(request, user, what, form, query, problem)
     form = Format.ZIP if what == ExportSubject.BUNDLE else form
-    begin(request, what, form, query)
+    create_export(request, what, form, query)
     return redirect("exports")
 
 
 @transaction.atomic
-def begin(request: HttpRequest, what: str, form: str, query: str) -> Export:
+def create_export(request: HttpRequest, what: str, form: str, query: str) -> Export:
     """An export of the person who asks, of which a worker is told."""
     job = start_job(Actor.of(request), Job(kind=JobKind.EXPORT, subject=f"{ExportSubject(what).label} as {form}"))
     return Export.objects.create(job=job, what=what, format=form, query=query)
@@ -118,20 +118,20 @@ def problem_with(user: User, what: str, form: str, query: str) -> str:
     try:
         return (
             ""
-            if export_query.chosen(ExportSubject(what), query, user).exists()
+            if export_query.select_rows(ExportSubject(what), query, user).exists()
             else "Nothing matches: the file would be empty."
         )
-    except Refused as error:
+    except ExchangeError as error:
         return str(error)
 
 
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The file, for whoever asked for it. Raises Http404 if it is not there (yet, or any more)."""
-    export = own(request, pk)
+    export = find_own(request, pk)
     if export.size is None or export.expires < timezone.now() or not export.path.exists():
         raise Http404("The file of this export is not there: it is not ready yet, or it has expired.")
-    response = streamed(request, export.path)
+    response = stream_file(request, export.path)
     response.headers["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
     response.headers["Content-Length"] = str(export.path.stat().st_size)
     response.headers["Cache-Control"] = "private, no-store"
@@ -139,14 +139,14 @@ def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     return response
 
 
-def streamed(request: HttpRequest, path: Path) -> HttpResponseBase:
+def stream_file(request: HttpRequest, path: Path) -> HttpResponseBase:
     """A file in pieces: an ASGI server would read it whole if it were given a plain iterator."""
     if isinstance(request, ASGIRequest):
-        return StreamingHttpResponse(pieces(path), content_type="application/octet-stream")
+        return StreamingHttpResponse(read_pieces(path), content_type="application/octet-stream")
     return FileResponse(path.open("rb"), content_type="application/octet-stream")
 
 
-async def pieces(path: Path) -> AsyncIterator[bytes]:
+async def read_pieces(path: Path) -> AsyncIterator[bytes]:
     opened = io.FileIO(path)
     try:
         while piece := await sync_to_async(opened.read)(CHUNK):
@@ -158,7 +158,7 @@ async def pieces(path: Path) -> AsyncIterator[bytes]:
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove a file; one that is being written is stopped first, and gone once it has been."""
-    discard(request, own(request, pk))
+    discard(request, find_own(request, pk))
     return redirect("exports")
 
 
@@ -172,7 +172,7 @@ def discard(request: HttpRequest, export: Export) -> None:
             transaction.on_commit(partial(export.path.unlink, missing_ok=True))
 
 
-def own(request: HttpRequest, pk: int) -> Export:
+def find_own(request: HttpRequest, pk: int) -> Export:
     """The export, for the member who asked for it."""
     user = access.require(request)
     return get_object_or_404(Export.objects.select_related("job"), pk=pk, job__asked_by=user)

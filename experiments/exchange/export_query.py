@@ -16,7 +16,7 @@ from experiments.core import tagging
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange import review_tables
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
 from experiments.models import Experiment, Label, Observation, Run
 from experiments.models.exchange import ExportSubject
@@ -42,18 +42,22 @@ LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 """What an address says of how a page looks, which is nothing to a file."""
 
 
-def chosen(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
+def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
     """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
-    it. Raises Refused for what makes no sense."""
-    given = read(what, query)
+    it. Raises ExchangeError for what makes no sense."""
+    given = parse_query(what, query)
     if what == ExportSubject.BUNDLE:
         return told_whole(runs(given, viewer).order_by("pk"), viewer)
     if what == ExportSubject.RUNS:
         return runs(given, viewer).order_by("pk")
     if what == ExportSubject.EXPERIMENTS:
-        return Experiment.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & logged(given)).order_by("pk")
+        return Experiment.objects.filter(
+            of_runs(given, viewer, leave=("q", "tag")) & filter_experiments(given)
+        ).order_by("pk")
     if what == ExportSubject.OBSERVATIONS:
-        return Observation.objects.filter(of_runs(given, viewer, leave=("q", "tag")) & observed(given)).order_by("pk")
+        return Observation.objects.filter(
+            of_runs(given, viewer, leave=("q", "tag")) & filter_observations(given)
+        ).order_by("pk")
     if what in {ExportSubject.REVIEWS, ExportSubject.VERDICTS}:
         asked = {name: text for name, text in given.items() if name != "queue"}
         rows: Any = (review_tables.reviews if what == ExportSubject.REVIEWS else review_tables.verdicts)(given, viewer)
@@ -61,39 +65,40 @@ def chosen(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
         return rows.order_by("pk")
     if what == ExportSubject.AGREEMENT:
         return review_tables.agreement(given, viewer)
-    return Label.objects.filter(labelled(given, viewer)).distinct().order_by("pk")
+    return Label.objects.filter(filter_labels(given, viewer)).distinct().order_by("pk")
 
 
-def read(what: ExportSubject, query: str) -> dict[str, str]:
-    """Name -> text of what was filled in. Raises Refused for a name that is not known."""
+def parse_query(what: ExportSubject, query: str) -> dict[str, str]:
+    """Name -> text of what was filled in. Raises ExchangeError for a name that is not known."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
         words = ",".join(value.strip() for value in values if value.strip())
         if words and name not in LOOKS:
             if name not in KNOWN[what]:
                 known = ", ".join(sorted(KNOWN[what]))
-                raise Refused(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
+                raise ExchangeError(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
             if "\x00" in words:  # an address may hold it in disguise, and PostgreSQL takes none
-                raise Refused(f"{name}: it holds a zero byte, which nothing here has.")
+                raise ExchangeError(f"{name}: it holds a zero byte, which nothing here has.")
             given[name] = words
     return given
 
 
 def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
-    """By verdict as everybody may see it, by system as this person may. Raises Refused with the sentence that the Runs
-    page would show."""
+    """By verdict as everybody may see it, by system as this person may. Raises ExchangeError with the sentence that
+    the Runs page would show."""
     found = lists.runs_from(given, names=Names(viewer))
     if found.problems:
         name, problem = next(iter(found.problems.items()))
-        raise Refused(f"{name}: {problem}")
+        raise ExchangeError(f"{name}: {problem}")
     return found.runs
 
 
 def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
-    """The same runs, for a bundle, which names what they study. Raises Refused where this person is to judge that."""
+    """The same runs, for a bundle, which names what they study. Raises ExchangeError where this person is to judge
+    that."""
     hidden = rows.filter(Names(viewer).are_hidden()).values_list("pk", flat=True)[:NAMED] if viewer else ()
     if numbers := ", ".join(map(str, hidden)):
-        raise Refused(
+        raise ExchangeError(
             f"You are still to judge what runs {numbers} study, and a bundle names it: "
             "submit or decline your reviews first, or leave them out."
         )
@@ -106,38 +111,38 @@ def of_runs(given: Mapping[str, str], viewer: User | None, leave: tuple[str, ...
     return Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
 
 
-def logged(given: Mapping[str, str]) -> Q:
+def filter_experiments(given: Mapping[str, str]) -> Q:
     """Experiments by what they logged."""
-    return filters_in(given).on_experiments(titled(given["q"]) if "q" in given else None)
+    return filters_in(given).on_experiments(find_titles(given["q"]) if "q" in given else None)
 
 
-def observed(given: Mapping[str, str]) -> Q:
+def filter_observations(given: Mapping[str, str]) -> Q:
     """Images by origin, activation, tag, and words in the title or the prompt."""
     filters = filters_in(given)
     asked = filters.on_images()
     if tag := filters.get("tag"):
         asked &= tagging.images(tag)
-    return asked & Q(pk__in=titled(given["q"])) if "q" in given else asked
+    return asked & Q(pk__in=find_titles(given["q"])) if "q" in given else asked
 
 
 def filters_in(given: Mapping[str, str]) -> Filters:
-    """What the filter says of images themselves. Raises Refused with the sentence that the page would show."""
+    """What the filter says of images themselves. Raises ExchangeError with the sentence that the page would show."""
     filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
     if not filters.is_valid():
         name, messages = next(iter(filters.errors.items()))
-        raise Refused(f"{name}: {messages[0]}")
+        raise ExchangeError(f"{name}: {messages[0]}")
     return filters
 
 
-def titled(typed: str) -> QuerySet[Any, Any]:
-    """Keys of the observations with these words. Raises Refused with the sentence that the page would show."""
+def find_titles(typed: str) -> QuerySet[Any, Any]:
+    """Keys of the observations with these words. Raises ExchangeError with the sentence that the page would show."""
     asked = words.parse_words(typed)
     if asked.problem:
-        raise Refused(f"q: {asked.problem}")
+        raise ExchangeError(f"q: {asked.problem}")
     return finding.images(asked.terms)
 
 
-def labelled(given: Mapping[str, str], viewer: User | None) -> Q:
+def filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
@@ -148,11 +153,11 @@ def labelled(given: Mapping[str, str], viewer: User | None) -> Q:
 
 
 def figure(name: str, text: str) -> float:
-    """Raises Refused for what is no number."""
+    """Raises ExchangeError for what is no number."""
     try:
         found = float(text)
     except ValueError:
         found = float("nan")
     if not abs(found) < 1e300:
-        raise Refused(f"{name}: “{text[:40]}” is no number.")
+        raise ExchangeError(f"{name}: “{text[:40]}” is no number.")
     return found

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from experiments.core import access
 from experiments.core.bodies import UPLOAD
 from experiments.core.params import parse_number
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.exchange import ImportKind
 from experiments.models.member import Role
 
@@ -56,7 +56,7 @@ def problem_with(kind: str, typed: Typed, by: User) -> str:
         return f"The {long[0]} is too long."
     try:
         owner_of(by, typed.get("owner", ""))
-    except Refused as error:
+    except ExchangeError as error:
         return str(error)
     return ""
 
@@ -72,12 +72,12 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
     layer = layer_and_unit(name)[0]
     if layer and typed.get("layer") and typed["layer"] != layer and not typed.get("unit"):
         return f"Its name speaks of the layer {layer}, not of {typed['layer']}: type the unit, or name the file so."
-    about = completed(kind, name, typed)
+    about = complete_fields(kind, name, typed)
     missing = next((each for each in ("layer", "unit") if not about.get(each)), "")
     return f"Say which {missing} it is about, or name the file so: layer4_122.json." if missing else ""
 
 
-def completed(kind: str, name: str, typed: Typed) -> dict[str, str]:
+def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     """What is said of one file; what was left empty and the name of a transcript tells is taken from there."""
     if kind != ImportKind.HISTORY:
         return dict(typed)
@@ -101,10 +101,12 @@ def owners() -> QuerySet[User]:
 
 
 def owner_of(asked_by: User, name: str) -> User:
-    """Who owns the runs: whoever brought them, unless an admin named another member. Raises Refused."""
+    """Who owns the runs: whoever brought them, unless an admin named another member. Raises ExchangeError."""
     if not name or name == asked_by.get_username():
         return asked_by
     member = owners().filter(username=name).first()
     if member is None or access.role_of(asked_by) != Role.ADMIN:
-        raise Refused(f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else.")
+        raise ExchangeError(
+            f"{name[:60]!r} cannot own these runs: an admin may name a member of the team, nobody else."
+        )
     return member

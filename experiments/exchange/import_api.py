@@ -105,7 +105,7 @@ def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
     """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
-    typed = checked(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
+    typed = check_fields(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
     if problem := form.problem_of(about.kind, file.name or "", file.size or 0, typed):
         raise Refusal("invalid", problem)
     row = files.keep(request, file, about.kind, typed)
@@ -118,7 +118,7 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
     holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
     """
-    typed = checked(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
+    typed = check_fields(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
     problem = files.problem_with_number(len(file))
     refused = {} if problem else files.refusals(about.kind, file, typed)
     if problem or len(refused) == len(file):
@@ -135,7 +135,7 @@ def read_import(request: HttpRequest, pk: Id) -> ImportOut:
     return import_out(find(IMPORTS.all(), pk=pk))
 
 
-def checked(user: User, about: About) -> dict[str, str]:
+def check_fields(user: User, about: About) -> dict[str, str]:
     """What is said beside the files by this person. Raises Refusal."""
     typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
     if problem := form.problem_with(about.kind, typed, user):

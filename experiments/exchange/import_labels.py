@@ -13,8 +13,8 @@ from django.db import transaction
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import label_of
 from experiments.exchange.label_rows import LabelFile, LabelLine
-from experiments.exchange.laboratory import Progress, silent
-from experiments.exchange.safe_zip import Refused, check_size
+from experiments.exchange.laboratory import Progress, ignore_progress
+from experiments.exchange.safe_zip import ExchangeError, check_size
 from experiments.models import Label, Layer, Unit, VisionModelRow
 from workers import registry
 
@@ -25,15 +25,19 @@ OURS = frozenset({"run", "person", "import", "baseline"})
 """Sources that mean something here already."""
 
 
-def take(path: Path, model: str, source: str, progress: Progress = silent, *, layer: str = "", first: int = 0) -> str:
-    """Save the labels of a file. Returns what was saved, in words. Raises Refused naming the line.
+def take(
+    path: Path, model: str, source: str, progress: Progress = ignore_progress, *, layer: str = "", first: int = 0
+) -> str:
+    """Save the labels of a file. Returns what was saved, in words. Raises ExchangeError naming the line.
 
     `layer` is the one that all units are of, where the file does not say; `first` is the number it gives to the first
     unit of a layer, 0 or 1.
     """
     source = " ".join(source.split())
     if not 0 < len(source) <= 40 or source.casefold() in OURS:
-        raise Refused(f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan.")
+        raise ExchangeError(
+            f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan."
+        )
     layers = layers_of(model)
     check_size(path)
     found: dict[tuple[int, int], list[LabelLine]] = {}
@@ -41,7 +45,7 @@ def take(path: Path, model: str, source: str, progress: Progress = silent, *, la
     for number, line in enumerate(rows, 1):
         place = layer_of(line, layers, model)
         if not 0 <= line.unit - first < place.units:
-            raise Refused(out_of_range(line, place, first))
+            raise ExchangeError(out_of_range(line, place, first))
         found.setdefault((place.pk, line.unit - first), []).append(line)
         progress("Reading labels", number, number + 1)
     by_key = {each.pk: each for each in layers.values()}
@@ -54,12 +58,12 @@ def take(path: Path, model: str, source: str, progress: Progress = silent, *, la
 
 
 def layer_of(line: LabelLine, layers: Mapping[str, Layer], model: str) -> Layer:
-    """Raises Refused, with what there is."""
+    """Raises ExchangeError, with what there is."""
     name = line.layer.casefold()
     if found := layers.get(name) or next((layers[each] for each in ALIASES.get(name, ()) if each in layers), None):
         return found
     there = ", ".join(sorted({each.name for each in layers.values()}))
-    raise Refused(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
+    raise ExchangeError(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
 
 
 def out_of_range(line: LabelLine, layer: Layer, first: int) -> str:
@@ -82,11 +86,11 @@ def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[
 
 
 def layers_of(model: str) -> dict[str, Layer]:
-    """By name and by path, in small letters. Raises Refused if none are known."""
+    """By name and by path, in small letters. Raises ExchangeError if none are known."""
     layers = list(Layer.objects.filter(model__name=model).select_related("model"))
     if not layers:
         there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
-        raise Refused(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
+        raise ExchangeError(f"The layers of {model[:100]!r} are not known here. Choose one of: {there or 'none yet'}.")
     return {layer.path.casefold(): layer for layer in layers} | {layer.name.casefold(): layer for layer in layers}
 
 

@@ -37,18 +37,18 @@ def page(request: HtmxRequest) -> HttpResponse:
     """The forms and the latest imports; the list alone for htmx."""
     user = access.require(request, Role.RESEARCHER)
     if request.htmx.target == "import-list":
-        return render(request, "exchange/imports/list.html", listed())
-    return render(request, "exchange/imports/page.html", around(user, {}))
+        return render(request, "exchange/imports/list.html", list_imports())
+    return render(request, "exchange/imports/page.html", build_context(user, {}))
 
 
-def around(user: User, told: dict[str, Any]) -> dict[str, Any]:
+def build_context(user: User, told: dict[str, Any]) -> dict[str, Any]:
     """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
     models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
     owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
-    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **listed()}
+    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **list_imports()}
 
 
-def listed() -> dict[str, Any]:
+def list_imports() -> dict[str, Any]:
     """The team's imports, with the runs that came of them."""
     rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:SHOWN])
     told = {row.pk: notify.read_report(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
@@ -71,7 +71,7 @@ def bring(request: HttpRequest) -> HttpResponse:
     if problem or len(refused) == len(given):
         told = {"problem": problem or listed_problems(refused), "typed": typed}
         told["problem_kind"] = kind if kind in ImportKind.values else ""
-        return render(request, "exchange/imports/page.html", around(user, told), status=400)
+        return render(request, "exchange/imports/page.html", build_context(user, told), status=400)
     for place, each in enumerate(given):
         if place in refused:
             messages.warning(request, f"{each.name} is left out. {refused[place][1]}")
@@ -108,7 +108,7 @@ def listed_problems(refused: Refusals) -> str:
 
 def keep(request: HttpRequest, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:
     """Lay the file where a worker finds it, and ask for the work."""
-    options = form.completed(kind, given.name or "", typed)
+    options = form.complete_fields(kind, given.name or "", typed)
     name = clean_text(Path(given.name or "file").name, 200)
     folder = Path(settings.STATE) / "imports"
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.core.params import clean_text, parse_number
-from experiments.exchange.safe_zip import Refused, parsed, text_lines
+from experiments.exchange.safe_zip import ExchangeError, parse_json, text_lines
 
 LAYER = ("layer", "layername", "layerid", "module")
 UNIT = ("unit", "neuron", "channel", "feature", "unitid", "neuronid", "unitnumber", "unitindex", "neuronindex", "index")
@@ -71,7 +71,7 @@ class LabelFile:
     """Columns that are left out, once the lines have been read."""
 
     def __iter__(self) -> Iterator[LabelLine]:
-        """Raises Refused naming the line."""
+        """Raises ExchangeError naming the line."""
         with self.path.open("rb") as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
         return self.of_json() if start[:1] in {b"{", b"["} else self.of_table()
@@ -82,23 +82,25 @@ class LabelFile:
         comma = max(",;\t|", key=header.count)
         names = next(csv.reader([header], delimiter=comma), [])
         if len(names) > COLUMNS:
-            raise Refused(f"The file has {len(names):,} columns, at most {COLUMNS} are possible: leave some out.")
+            raise ExchangeError(f"The file has {len(names):,} columns, at most {COLUMNS} are possible: leave some out.")
         columns = self.columns(names)
         try:
             for number, row in enumerate(csv.reader(texts, delimiter=comma, strict=True), 2):
                 if any(row):
                     yield from self.of_row(columns, row, number)
         except csv.Error as error:
-            raise Refused(f"The file is no CSV: {error}.") from None
+            raise ExchangeError(f"The file is no CSV: {error}.") from None
 
     def columns(self, names: Sequence[str]) -> Columns:
-        """Raises Refused for a header that names no unit, no label, or no layer where none was said."""
+        """Raises ExchangeError for a header that names no unit, no label, or no layer where none was said."""
         bare = ["".join(letter for letter in name.casefold() if letter.isalnum()) for name in names]
         layer = next((bare.index(name) for name in LAYER if name in bare), None)
         if layer is None and not self.layer:
             raise missing(names, "layer", "Call it layer, or say of which layer all units are")
         if layer is not None and self.layer:
-            raise Refused(f"The column {names[layer][:40]!r} names the layers: say no other layer beside the file.")
+            raise ExchangeError(
+                f"The column {names[layer][:40]!r} names the layers: say no other layer beside the file."
+            )
         unit = next((bare.index(name) for name in (*UNIT, *UNIT_LAST) if name in bare), None)
         if unit is None:
             raise missing(names, "unit", "Call it unit")
@@ -111,18 +113,18 @@ class LabelFile:
     def of_row(self, columns: Columns, row: Sequence[str], number: int) -> Iterator[LabelLine]:
         where = f"Line {number}"
         if number > ROWS:
-            raise Refused(f"The file has over {ROWS:,} lines: split it.")
+            raise ExchangeError(f"The file has over {ROWS:,} lines: split it.")
         if len(row) != len(columns.names):
-            raise Refused(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
+            raise ExchangeError(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
         unit = unit_in(row[columns.unit], where)
         layer = self.layer if columns.layer is None else row[columns.layer].strip()
         scores = self.scores(columns, row)
         found = [each for place in columns.texts for each in labels_in(row[place])]
         if not found and len(columns.texts) == 1:
-            raise Refused(f"{where}: the label is empty.")
+            raise ExchangeError(f"{where}: the label is empty.")
         for text, own in found:
             if len(text) > LONGEST or "\x00" in text:
-                raise Refused(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
+                raise ExchangeError(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
             yield LabelLine(where, layer, unit, text, scores | own)
 
     def scores(self, columns: Columns, row: Sequence[str]) -> dict[str, float]:
@@ -139,33 +141,35 @@ class LabelFile:
 
     def of_json(self) -> Iterator[LabelLine]:
         if self.path.stat().st_size > JSON_BYTES:
-            raise Refused(f"A file of labels in JSON may have {JSON_BYTES >> 20} MB.")
-        data = parsed(self.path.read_bytes(), "The file")
+            raise ExchangeError(f"A file of labels in JSON may have {JSON_BYTES >> 20} MB.")
+        data = parse_json(self.path.read_bytes(), "The file")
         layers = {self.layer: data} if self.layer else data
         if not isinstance(layers, dict):
-            raise Refused('The file is no JSON such as {"layer4": {"122": "boats"}}, so it holds no labels.')
+            raise ExchangeError('The file is no JSON such as {"layer4": {"122": "boats"}}, so it holds no labels.')
         if layers and all(
             isinstance(units, list) and all(isinstance(n, int) for n in units) for units in layers.values()
         ):
-            raise Refused("The file lists units and holds no labels: there is nothing in it to import.")
+            raise ExchangeError("The file lists units and holds no labels: there is nothing in it to import.")
         for layer, units in layers.items():
             if not isinstance(units, dict):
-                raise Refused(f"{layer[:40]!r} is no object of units and their labels, such as {{'122': 'boats'}}.")
+                raise ExchangeError(
+                    f"{layer[:40]!r} is no object of units and their labels, such as {{'122': 'boats'}}."
+                )
             for unit, told in units.items():
                 where = f"Unit {unit[:20]!r} of {layer[:40]!r}"
                 for text in texts_in(told, where):
                     yield LabelLine(where, layer, unit_in(unit, where), text)
 
 
-def missing(names: Sequence[str], what: str, remedy: str) -> Refused:
+def missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
     there = ", ".join(name[:40] for name in names[:12]) or "none"
-    return Refused(f"No column names the {what}. {remedy}; the columns are: {there}.")
+    return ExchangeError(f"No column names the {what}. {remedy}; the columns are: {there}.")
 
 
 def unit_in(cell: str, where: str) -> int:
     written = cell.strip()
     if (unit := parse_number(written)) is None:
-        raise Refused(f"{where}: {written[:40]!r} is no number of a unit.")
+        raise ExchangeError(f"{where}: {written[:40]!r} is no number of a unit.")
     return unit
 
 
@@ -196,7 +200,7 @@ def texts_in(told: Any, where: str) -> list[str]:
         told = next((told[name] for name in (*TEXT, "labels") if name in told), None)
     texts = [told] if isinstance(told, str) else told
     if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
-        raise Refused(f"{where}: no label of at most {LONGEST:,} characters stands there.")
+        raise ExchangeError(f"{where}: no label of at most {LONGEST:,} characters stands there.")
     return [clean_text(text) for text in texts]
 
 

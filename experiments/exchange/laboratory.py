@@ -10,7 +10,7 @@ Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`; may raise Cancelled."""
 
 
-def silent(what: str, done: int, total: int) -> None:
+def ignore_progress(what: str, done: int, total: int) -> None:
     """The report nobody listens to."""
 
 

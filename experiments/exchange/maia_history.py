@@ -23,10 +23,10 @@ from django.utils import timezone
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import import_bundle, run_record
 from experiments.exchange.import_bundle import Source, Taken
-from experiments.exchange.laboratory import Laboratory, Progress, silent
-from experiments.exchange.pairing import paired
-from experiments.exchange.run_decoding import shown
-from experiments.exchange.safe_zip import IMAGE, Refused, check_size, parsed
+from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
+from experiments.exchange.pairing import pair_images
+from experiments.exchange.run_decoding import shorten_value
+from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_size, parse_json
 from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Image, ImportedRun, Layer, Run
 from experiments.models.exchange import ImportKind
@@ -67,16 +67,18 @@ class HistoryImages:
     rows: dict[str, Image] = field(default_factory=dict)
 
     def key(self, url: Any, where: str) -> str:
-        """Raises Refused for what is no inline image."""
+        """Raises ExchangeError for what is no inline image."""
         head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
         if not head.startswith("data:image/") or not head.endswith(";base64") or not comma:
-            raise Refused(f"{where}: the image is {shown(url)}. Only those within the file, as data URLs, are read.")
+            raise ExchangeError(
+                f"{where}: the image is {shorten_value(url)}. Only those within the file, as data URLs, are read."
+            )
         if len(data) > IMAGE * 4 // 3:
-            raise Refused(f"{where}: the image is larger than {IMAGE >> 20} MB.")
+            raise ExchangeError(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:
             decoded = self.laboratory.decode(b64decode(data, validate=True))
         except ValueError as error:
-            raise Refused(f"{where}: the image cannot be taken: {error}") from None
+            raise ExchangeError(f"{where}: the image cannot be taken: {error}") from None
         (self.waiting / decoded.key).write_bytes(decoded.png)
         self.rows[decoded.key] = Image(
             key=decoded.key, width=decoded.width, height=decoded.height, origin=Origin.EXTERNAL
@@ -84,24 +86,26 @@ class HistoryImages:
         return decoded.key
 
 
-def take(path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = silent) -> Taken:
-    """The run of a transcript, or the one that this file became before. Raises Refused; nothing is kept then."""
+def take(
+    path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = ignore_progress
+) -> Taken:
+    """The run of a transcript, or the one that this file became before. Raises ExchangeError; nothing is kept then."""
     check_size(path)
     if path.stat().st_size > LARGEST:
-        raise Refused(f"A transcript may have {LARGEST >> 20} MB.")
+        raise ExchangeError(f"A transcript may have {LARGEST >> 20} MB.")
     data = path.read_bytes()
     about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
-    identity = hashlib.sha256(run_record.dumped(about) + data).hexdigest()
+    identity = hashlib.sha256(run_record.dump_json(about) + data).hexdigest()
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return Taken(imported_run.run, known=True)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         pictures = HistoryImages(laboratory, Path(waiting))
-        turns = list(turns_of(strip_unstorable(parsed(data, source.name)), pictures, progress))
+        turns = list(turns_of(strip_unstorable(parse_json(data, source.name)), pictures, progress))
         run = run_of(turns, source, options)
         steps = list(steps_of(turns, run, laboratory))
         rows = list(pictures.rows.values())
-        save_events = import_bundle.gone_through(run, iter(steps))
-        with import_bundle.stored(rows, Path(waiting)), transaction.atomic():
+        save_events = import_bundle.replay_events(run, iter(steps))
+        with import_bundle.store_images(rows, Path(waiting)), transaction.atomic():
             import_bundle.save_images(rows)
             import_bundle.save(run, save_events)
             ImportedRun.objects.create(
@@ -120,18 +124,18 @@ def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) ->
 
 
 def turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator[HistoryMessage]:
-    """The messages of a file. Raises Refused naming the message."""
+    """The messages of a file. Raises ExchangeError naming the message."""
     messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
     if not isinstance(messages, list) or not messages:
         hint = " If it holds labels of units, import it as labels." if isinstance(data, dict) else ""
-        raise Refused(f"A transcript is a list of messages, each with a role and a content.{hint}")
+        raise ExchangeError(f"A transcript is a list of messages, each with a role and a content.{hint}")
     if len(messages) > MESSAGES:
-        raise Refused(f"The transcript has {len(messages):,} messages, at most {MESSAGES:,} are possible.")
+        raise ExchangeError(f"The transcript has {len(messages):,} messages, at most {MESSAGES:,} are possible.")
     for number, message in enumerate(messages, 1):
         progress("Reading messages", number, len(messages) + 1)
         where = f"Message {number}"
         if not isinstance(message, dict) or message.get("role") not in list(ROLES):
-            raise Refused(f"{where} has no role such as user or assistant.")
+            raise ExchangeError(f"{where} has no role such as user or assistant.")
         yield HistoryMessage(message["role"], list(parts_of(message.get("content"), where, pictures)))
 
 
@@ -140,25 +144,27 @@ def parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tupl
         yield "text", content or ""
         return
     if not isinstance(content, list):
-        raise Refused(f"{where}: its content is neither text nor a list of parts.")
+        raise ExchangeError(f"{where}: its content is neither text nor a list of parts.")
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
         if kind in ("text", "input_text", "output_text"):
             text = part if isinstance(part, str) else part.get("text")
             if not isinstance(text, str):
-                raise Refused(f"{where}: a text is {shown(text)}.")
+                raise ExchangeError(f"{where}: a text is {shorten_value(text)}.")
             yield "text", text
         elif kind in ("image_url", "input_image"):
             url = part.get("image_url")
             yield "image", pictures.key(url.get("url") if isinstance(url, dict) else url, where)
         else:
-            raise Refused(f"{where}: {shown(kind)} is no kind of part that is read: text and image_url are.")
+            raise ExchangeError(
+                f"{where}: {shorten_value(kind)} is no kind of part that is read: text and image_url are."
+            )
 
 
 def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Run:
-    """The row, not saved. Raises Refused for a system that makes no sense, or a transcript without a reply."""
+    """The row, not saved. Raises ExchangeError for a system that makes no sense, or a transcript without a reply."""
     if not any(turn.role == "assistant" for turn in turns):
-        raise Refused("No message is the assistant's: there is no run in this file.")
+        raise ExchangeError("No message is the assistant's: there is no run in this file.")
     system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
     asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
     # How the units of a layer are studied here; as units of a network where the layer is not known
@@ -192,7 +198,7 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
     def step(kind: str, **payload: Any) -> ImportedEvent:
         return ImportedEvent(kind, decode(kind, payload), now)
 
-    yield step("started", **started(turns[:first], run))
+    yield step("started", **make_start(turns[:first], run))
     for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
         group = list(some)
         for turn in group if by_agent else ():
@@ -218,7 +224,7 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
         yield step("cancelled", reason=f"The transcript ends {why}.")
 
 
-def started(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
+def make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
     """What the agent was told before its first reply."""
     system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
     told = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
@@ -230,7 +236,7 @@ def started(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
 
 def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
     """What came of a program: the images that have an activation; the other words are its text."""
-    found = paired([turn.parts for turn in turns])
+    found = pair_images([turn.parts for turn in turns])
     observations = [{"title": each.title, "activation": each.activation, "image": each.image} for each in found.shown]
     words = found.text
     failed = "Traceback (most recent call last)" in words

@@ -58,7 +58,7 @@ class Said:
 
 def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     """All that this person may see of it; of nobody in particular, what no review under way hides."""
-    hidden = comment_lists.hides(viewer, run) if viewer else blindness.is_under_review(run.pk)
+    hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else opinions_of(run)
     threads = [] if hidden else [thread_json(thread) for thread in comment_lists.threads(run)]
     finals = [final_json(each) for each in finals_of(run, viewer)]
@@ -80,8 +80,8 @@ def thread_json(thread: Thread) -> dict[str, Any]:
         "before": thread.before,
         "after": thread.after,
         "place": thread.place,
-        "created": written(thread.created),
-        "resolved": written(thread.resolved),
+        "created": format_time(thread.created),
+        "resolved": format_time(thread.resolved),
         "resolved_by": person(thread.resolved_by) if thread.resolved else "",
         "comments": [comment_json(each) for each in thread.comments.all()],
     }
@@ -92,11 +92,11 @@ def comment_json(comment: Comment) -> dict[str, Any]:
     return {
         "author": person(comment.author),
         "text": comment.text,
-        "created": written(comment.created),
-        "edited": written(comment.edited),
-        "deleted": written(comment.deleted),
+        "created": format_time(comment.created),
+        "edited": format_time(comment.edited),
+        "deleted": format_time(comment.deleted),
         "mentions": sorted(person(each) for each in comment.mentions.all()),
-        "wordings": [{"text": each.text, "replaced": written(each.replaced)} for each in comment.wordings.all()],
+        "wordings": [{"text": each.text, "replaced": format_time(each.replaced)} for each in comment.wordings.all()],
     }
 
 
@@ -118,7 +118,7 @@ def review_json(review: Review) -> dict[str, Any]:
         "verdict": review.verdict,
         "corrected_label": review.corrected_label,
         "note": review.note,
-        "submitted": written(review.submitted),
+        "submitted": format_time(review.submitted),
     }
 
 
@@ -136,7 +136,7 @@ def final_json(final: Adjudication) -> dict[str, Any]:
         "verdict": final.verdict,
         "corrected_label": final.corrected_label,
         "reason": final.reason,
-        "created": written(final.created),
+        "created": format_time(final.created),
     }
 
 
@@ -153,7 +153,7 @@ def names(row: Experiment | Observation) -> list[str]:
     return sorted(tag.name for tag in row.tags.all())
 
 
-def written(at: datetime | None) -> str | None:
+def format_time(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 

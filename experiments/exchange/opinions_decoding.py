@@ -1,4 +1,5 @@
-"""people.json as typed records, decoded and bounded before anything is saved. Raises `Refused` naming the field."""
+"""people.json as typed records, decoded and bounded before anything is saved. Raises `ExchangeError` naming the
+field."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any
 
 from experiments.exchange import run_decoding
 from experiments.exchange.opinions import SCORES, Said, Tagged
-from experiments.exchange.run_decoding import every, shown, time_of, whole
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.run_decoding import check_count, check_time, decode_list, shorten_value
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.comment import NEARBY_CHARS, NEEDS, QUOTE_CHARS, TEXT_CHARS
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
 from experiments.reviews import rubric
@@ -22,20 +23,20 @@ NAME_CHARS = 310
 Json = Mapping[str, Any]
 
 
-def decoded(data: Json) -> Said:
-    """Raises Refused."""
-    found = every(data.get("tags", []), tagged, "tags", MOST_TAGGED)
+def decode_opinions(data: Json) -> Said:
+    """Raises ExchangeError."""
+    found = decode_list(data.get("tags", []), decode_tagged, "tags", MOST_TAGGED)
     if (count := sum(len(each.tags) for each in found)) > MOST_TAGGED:
-        raise Refused(
+        raise ExchangeError(
             f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
         )
-    threads = every(data.get("threads", []), thread, "threads", MOST_THREADS)
+    threads = decode_list(data.get("threads", []), thread, "threads", MOST_THREADS)
     if (count := sum(len(each["comments"]) for each in threads)) > MOST_SAID:
-        raise Refused(f"people.json holds {count:,} comments, at most {MOST_SAID:,} are possible.")
+        raise ExchangeError(f"people.json holds {count:,} comments, at most {MOST_SAID:,} are possible.")
     return Said(
         threads,
-        every(data.get("reviews", []), review, "reviews", MOST_REVIEWS),
-        every(data.get("finals", []), final, "finals", MOST_REVIEWS),
+        decode_list(data.get("reviews", []), review, "reviews", MOST_REVIEWS),
+        decode_list(data.get("finals", []), final, "finals", MOST_REVIEWS),
         found,
     )
 
@@ -44,7 +45,7 @@ def thread(given: Any) -> dict[str, Any]:
     place = fields(given, "a thread")
     on = place.get("on")
     if not isinstance(on, str) or on not in NEEDS:
-        raise Refused(f"people.json: a thread is on {shown(on)}: choose from {', '.join(NEEDS)}.")
+        raise ExchangeError(f"people.json: a thread is on {shorten_value(on)}: choose from {', '.join(NEEDS)}.")
     numbers = {name: number(place, name) for name in ("seq", "experiment", "position")}
     resolved = time(place, "resolved")
     return numbers | {
@@ -52,11 +53,11 @@ def thread(given: Any) -> dict[str, Any]:
         "quote": text(place, "quote", QUOTE_CHARS),
         "before": text(place, "before", NEARBY_CHARS),
         "after": text(place, "after", NEARBY_CHARS),
-        "place": whole(place.get("place"), "place of a thread"),
-        "created": needed(place, "created"),
+        "place": check_count(place.get("place"), "place of a thread"),
+        "created": require_time(place, "created"),
         "resolved": resolved,
         "resolved_by": text(place, "resolved_by", NAME_CHARS) if resolved else "",
-        "comments": every(place.get("comments"), comment, "comments of a thread", MOST_COMMENTS),
+        "comments": decode_list(place.get("comments"), comment, "comments of a thread", MOST_COMMENTS),
     }
 
 
@@ -65,17 +66,17 @@ def comment(given: Any) -> dict[str, Any]:
     return {
         "author": text(said, "author", NAME_CHARS),
         "text": text(said, "text", TEXT_CHARS),
-        "created": needed(said, "created"),
+        "created": require_time(said, "created"),
         "edited": time(said, "edited"),
         "deleted": time(said, "deleted"),
-        "mentions": every(said.get("mentions"), name, "mentions of a comment", MOST_MENTIONS),
-        "wordings": every(said.get("wordings"), wording, "wordings of a comment", MOST_WORDINGS),
+        "mentions": decode_list(said.get("mentions"), name, "mentions of a comment", MOST_MENTIONS),
+        "wordings": decode_list(said.get("wordings"), wording, "wordings of a comment", MOST_WORDINGS),
     }
 
 
 def wording(given: Any) -> dict[str, Any]:
     said = fields(given, "a wording")
-    return {"text": text(said, "text", TEXT_CHARS), "replaced": needed(said, "replaced")}
+    return {"text": text(said, "text", TEXT_CHARS), "replaced": require_time(said, "replaced")}
 
 
 def review(given: Any) -> dict[str, Any]:
@@ -102,26 +103,28 @@ def final(given: Any) -> dict[str, Any]:
         "verdict": verdict(said),
         "corrected_label": text(said, "corrected_label", LABEL_CHARS),
         "reason": text(said, "reason", NOTE_CHARS),
-        "created": needed(said, "created"),
+        "created": require_time(said, "created"),
     }
 
 
 def verdict(said: Json) -> str:
     found = said.get("verdict")
     if not isinstance(found, str) or found not in ReviewVerdict.values:
-        raise Refused(f"people.json: a verdict is {shown(found)}: choose from {', '.join(ReviewVerdict.values)}.")
+        raise ExchangeError(
+            f"people.json: a verdict is {shorten_value(found)}: choose from {', '.join(ReviewVerdict.values)}."
+        )
     return found
 
 
 def score(given: Any, what: str) -> int | None:
     if given is not None and (isinstance(given, bool | float) or given not in rubric.SCORES):
-        raise Refused(f"people.json: {what} is {shown(given)}, and that is no score from 1 to 5.")
+        raise ExchangeError(f"people.json: {what} is {shorten_value(given)}, and that is no score from 1 to 5.")
     return given
 
 
-def tagged(given: Any) -> Tagged:
+def decode_tagged(given: Any) -> Tagged:
     said = fields(given, "tags")
-    experiment = whole(said.get("experiment"), "the experiment of tags")
+    experiment = check_count(said.get("experiment"), "the experiment of tags")
     return Tagged(experiment, number(said, "position"), run_decoding.tags(said.get("tags"), "people.json"))
 
 
@@ -130,14 +133,16 @@ def tagged(given: Any) -> Tagged:
 
 def fields(given: Any, what: str) -> Json:
     if not isinstance(given, dict):
-        raise Refused(f"people.json: {shown(given)} is not {what}.")
+        raise ExchangeError(f"people.json: {shorten_value(given)} is not {what}.")
     return given
 
 
 def text(said: Json, key: str, most: int) -> str:
     found = said.get(key)
     if not isinstance(found, str) or len(found) > most:
-        raise Refused(f"people.json: {key} is {shown(found)}, and that is no text of at most {most:,} characters.")
+        raise ExchangeError(
+            f"people.json: {key} is {shorten_value(found)}, and that is no text of at most {most:,} characters."
+        )
     return found
 
 
@@ -146,14 +151,14 @@ def name(given: Any) -> str:
 
 
 def number(said: Json, key: str) -> int | None:
-    return None if said.get(key) is None else whole(said[key], key)
+    return None if said.get(key) is None else check_count(said[key], key)
 
 
 def time(said: Json, key: str) -> str | None:
-    return None if said.get(key) is None else needed(said, key)
+    return None if said.get(key) is None else require_time(said, key)
 
 
-def needed(said: Json, key: str) -> str:
+def require_time(said: Json, key: str) -> str:
     """A time, as it was written."""
-    time_of(said.get(key), f"people.json: {key}")
+    check_time(said.get(key), f"people.json: {key}")
     return str(said[key])

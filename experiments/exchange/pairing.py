@@ -62,7 +62,7 @@ class Block:
         return len(ACTIVATION.findall(self.words)) == 1
 
 
-def paired(messages: Sequence[Sequence[Part]]) -> Paired:
+def pair_images(messages: Sequence[Sequence[Part]]) -> Paired:
     """The images of some messages, each with its words."""
     found = Paired()
     for parts in messages:
@@ -109,11 +109,11 @@ def named_by(block: Block, step: int) -> tuple[str, float, str] | None:
     if not found:
         return None
     activation = found[0 if step > 0 else -1]
-    title, rest = titled(block.words, activation)
+    title, rest = split_title(block.words, activation)
     return title, float(activation.group(1)), rest
 
 
-def titled(words: str, activation: re.Match[str]) -> tuple[str, str]:
+def split_title(words: str, activation: re.Match[str]) -> tuple[str, str]:
     """The title of an image: the line that names its activation, without it, else the line above; and the others."""
     start = words.rfind("\n", 0, activation.start()) + 1
     end = words.find("\n", activation.end())

@@ -15,21 +15,23 @@ from django.db.models import Exists, OuterRef, QuerySet
 from experiments.core import blindness
 from experiments.core.blindness import may_see_agreement
 from experiments.core.params import parse_number
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.reviews.agreement import lists as agreement_lists
 from experiments.reviews.agreement.lists import AgreementRow, measures_of
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
-    """The submitted reviews that this person may read; of nobody, none. Raises Refused for a queue that is none."""
+    """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue that is
+    none."""
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
     return rows.filter(item__queue=queue_key(given)) if "queue" in given else rows
 
 
 def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
     """The final verdicts that this person may read, each with whether it stands: none later took its place. Those of
-    runs that are still to be reviewed unseen are hidden, as on the pages. Raises Refused for a queue that is none."""
+    runs that are still to be reviewed unseen are hidden, as on the pages. Raises ExchangeError for a queue that is
+    none."""
     if viewer is None:
         return Adjudication.objects.none()
     later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
@@ -77,7 +79,7 @@ class Agreement:
 
 
 def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | QuerySet[Review]:
-    """Of one queue, or of all that this person may see the agreement of. Raises Refused."""
+    """Of one queue, or of all that this person may see the agreement of. Raises ExchangeError."""
     if viewer is None:
         return Review.objects.none()
     queues = ReviewQueue.objects.filter(pk=queue_key(given)) if "queue" in given else ReviewQueue.objects.all()
@@ -85,8 +87,8 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
 
 
 def queue_key(given: Mapping[str, str]) -> int:
-    """Raises Refused for what is no number of a queue."""
+    """Raises ExchangeError for what is no number of a queue."""
     text: Any = given["queue"]
     if (number := parse_number(text)) is None:
-        raise Refused(f"queue: “{text[:40]}” is no number of a queue.")
+        raise ExchangeError(f"queue: “{text[:40]}” is no number of a queue.")
     return number

@@ -61,13 +61,13 @@ def document(run: Run, events: Iterable[Event], small: Small, viewer: User | Non
     """The file for a person, piece by piece: no more than a few events are held at a time."""
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles())
     yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
-    for some in batched(events, AT_ONCE):
+    for some in batch_events(events, AT_ONCE):
         for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):
             yield html
     yield "</main>\n" + FOOT
 
 
-def batched(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+def batch_events(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
     """Events in lists of so many: what they are drawn with is looked up once for each."""
     left = iter(events)
     while some := list(islice(left, size)):

@@ -16,8 +16,8 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from experiments.core.display_name import person
 from experiments.core.transcript import strip_unstorable
 from experiments.exchange import run_decoding
-from experiments.exchange.run_decoding import HIGHEST, moment, part, shown
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.run_decoding import HIGHEST, parse_time, require_field, shorten_value
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, Run
 from workers.record.limits import QUESTION_CHARS
 from workers.record.statuses import Status
@@ -39,7 +39,7 @@ TIMES = ("created", "started", "ended")
 IDENTIFY = ("question", "task", "system_kind", "model", "layer", "unit", "backbone", "backbone_model", "seed")
 
 
-def dumped(data: Any) -> bytes:
+def dump_json(data: Any) -> bytes:
     """The same data, the same bytes: databases keep the fields of JSON in orders of their own."""
     return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
@@ -49,7 +49,7 @@ def identity(run: Run) -> str:
     if (imported_run := arrival_of(run)) is not None:
         return imported_run.identity
     known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
-    return hashlib.sha256(dumped(known)).hexdigest()
+    return hashlib.sha256(dump_json(known)).hexdigest()
 
 
 def arrival_of(run: Run) -> ImportedRun | None:
@@ -101,21 +101,23 @@ def label_json(label: Label) -> dict[str, Any]:
 
 
 def run_from(data: Json, owner: User) -> Run:
-    """The row of a bundle, not saved, as it was before its first event. Raises Refused naming the field."""
-    row = strip_unstorable(part(data, "run", dict))
-    run = Run(owner=owner, status=Status.QUEUED, **{name: part(row, name, object) for name in ASKED})
-    run.created = moment(row, "created") or run.created
+    """The row of a bundle, not saved, as it was before its first event. Raises ExchangeError naming the field."""
+    row = strip_unstorable(require_field(data, "run", dict))
+    run = Run(owner=owner, status=Status.QUEUED, **{name: require_field(row, name, object) for name in ASKED})
+    run.created = parse_time(row, "created") or run.created
     for name in ("question", "model", "layer", "task", "backbone"):
-        part(row, name, str)
+        require_field(row, name, str)
     try:
         run.clean_fields(exclude=["owner", "limits", "options", "conclusion", "versions"])
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))
-        raise Refused(f"run.json: {field} is {shown(row.get(field))}: {problems[0]}") from None
+        raise ExchangeError(f"run.json: {field} is {shorten_value(row.get(field))}: {problems[0]}") from None
     for name in ("unit", "fork_round"):
         if (getattr(run, name) or 0) > HIGHEST:
-            raise Refused(f"run.json: {name} is {shown(row[name])}, and that is too large.")
+            raise ExchangeError(f"run.json: {name} is {shorten_value(row[name])}, and that is too large.")
     if len(run.question) > QUESTION_CHARS:
-        raise Refused(f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken.")
+        raise ExchangeError(
+            f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken."
+        )
     run.limits, run.options = run_decoding.limits(row["limits"]), run_decoding.options(row["options"])
     return run

@@ -158,7 +158,7 @@ def units(label: Label) -> list[str]:
     return [f"{unit.layer.model.name} / {unit.layer.name} / {unit.number}" for unit in label.units.all()]
 
 
-def first(get: Get) -> Get:
+def take_first(get: Get) -> Get:
     """Of the first unit of a label, None if it has none."""
     return lambda label: next((get(unit) for unit in label.units.all()), None)
 
@@ -166,9 +166,9 @@ def first(get: Get) -> Get:
 LABELS = Table(
     "labels",
     [
-        TableColumn("model", "text", first(lambda unit: unit.layer.model.name)),
-        TableColumn("layer", "text", first(lambda unit: unit.layer.name)),
-        TableColumn("unit", "whole", first(lambda unit: unit.number)),
+        TableColumn("model", "text", take_first(lambda unit: unit.layer.model.name)),
+        TableColumn("layer", "text", take_first(lambda unit: unit.layer.name)),
+        TableColumn("unit", "whole", take_first(lambda unit: unit.number)),
         *columns("text", "label=text", "source"),
         *columns("whole", "run=run_id", "position"),
         *columns("json", "scores"),

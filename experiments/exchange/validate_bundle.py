@@ -1,6 +1,6 @@
 """Looks at what a bundle holds before anything of it is saved: decodes every image, reads every event.
 
-Raises `Refused` naming the member or the line. Writes nothing but the images, encoded anew, into a folder that waits.
+Raises `ExchangeError` naming the member or the line. Writes nothing but the images, encoded anew, to a waiting folder.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.core.transcript import ImportedEvent, strip_unstorable
-from experiments.exchange.event_bounds import bound
+from experiments.exchange.event_bounds import check_payload
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
-from experiments.exchange.run_decoding import shown, time_of
-from experiments.exchange.run_record import dumped
-from experiments.exchange.safe_zip import IMAGE, Archive, Refused
+from experiments.exchange.run_decoding import check_time, shorten_value
+from experiments.exchange.run_record import dump_json
+from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError
 from experiments.models import Image
 from workers.record.decoding import decode as decode_payload
 from workers.record.decoding import encode
@@ -36,23 +36,23 @@ STATE = 16 << 20
 def look_at_images(
     archive: Archive, folder: str, waiting: Path, laboratory: Laboratory, progress: Progress
 ) -> list[Image]:
-    """Rows for all images, not saved; their files, encoded anew, wait in the folder. Raises Refused."""
+    """Rows for all images, not saved; their files, encoded anew, wait in the folder. Raises ExchangeError."""
     rows: dict[str, Image] = {}
     files = {name for name in archive.members if name.startswith(f"{folder}images/")}
     for where, told in archive.lines(f"{folder}images.jsonl"):
         row = image_row(told, where)
         if row.key in rows:
-            raise Refused(f"{where} names an image that was named before: {row.key[:12]}.")
+            raise ExchangeError(f"{where} names an image that was named before: {row.key[:12]}.")
         rows[row.key] = row
     if more := sorted(files - {f"{folder}images/{key}.png" for key in rows}):
-        raise Refused(f"{more[0]!r} is not in images.jsonl.")
+        raise ExchangeError(f"{more[0]!r} is not in images.jsonl.")
     for done, (key, row) in enumerate(rows.items()):
         progress("Looking at images", done, len(rows))
         decoded = decode(archive.bytes(f"{folder}images/{key}.png", IMAGE), f"{folder}images/{key}.png", laboratory)
         if decoded.key != key:
-            raise Refused(f"'{folder}images/{key}.png' shows other pixels than its name says.")
+            raise ExchangeError(f"'{folder}images/{key}.png' shows other pixels than its name says.")
         if missing := [each for each in (row.raw, row.original) if each and each not in rows]:
-            raise Refused(f"Image {key[:12]} was made from {missing[0][:12]}, and that is not in the bundle.")
+            raise ExchangeError(f"Image {key[:12]} was made from {missing[0][:12]}, and that is not in the bundle.")
         row.width, row.height = decoded.width, decoded.height
         (waiting / key).write_bytes(decoded.png)
     return list(rows.values())
@@ -62,31 +62,33 @@ def decode(data: bytes, where: str, laboratory: Laboratory) -> Decoded:
     try:
         return laboratory.decode(data)
     except ValueError as error:
-        raise Refused(f"{where!r} cannot be taken: {error}") from None
+        raise ExchangeError(f"{where!r} cannot be taken: {error}") from None
 
 
 def image_row(told: Mapping[str, Any], where: str) -> Image:
-    """Raises Refused naming what is wrong."""
+    """Raises ExchangeError naming what is wrong."""
     told = strip_unstorable(told)
     known = {name: told.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
     for name in ("key", "raw", "original"):
         key = known[name]
         if not isinstance(key, str) or not (KEY.fullmatch(key) or (name != "key" and not key)):
-            raise Refused(f"{where}: {name} is {shown(key)}, and that is no key of an image.")
+            raise ExchangeError(f"{where}: {name} is {shorten_value(key)}, and that is no key of an image.")
     if not isinstance(known["origin"], str) or known["origin"] not in ORIGINS:
-        raise Refused(f"{where}: origin is {shown(known['origin'])}: choose from {', '.join(sorted(ORIGINS))}.")
+        raise ExchangeError(
+            f"{where}: origin is {shorten_value(known['origin'])}: choose from {', '.join(sorted(ORIGINS))}."
+        )
     if not isinstance(known["prompt"], str) or len(known["prompt"]) > TEXT:
-        raise Refused(f"{where}: prompt is no text of at most {TEXT:,} characters.")
+        raise ExchangeError(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
-        raise Refused(f"{where}: seed is {shown(known['seed'])}, and that is no seed.")
+        raise ExchangeError(f"{where}: seed is {shorten_value(known['seed'])}, and that is no seed.")
     if not is_small(known["scene"]):
-        raise Refused(f"{where}: scene is no small JSON object.")
+        raise ExchangeError(f"{where}: scene is no small JSON object.")
     return Image(**known)
 
 
 def is_small(scene: Any) -> bool:
     """Whether it can be what a renderer notes down of a scene."""
-    return scene is None or (isinstance(scene, dict) and len(dumped(scene)) <= TEXT)
+    return scene is None or (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT)
 
 
 def look_at_events(archive: Archive, folder: str, keys: set[str], progress: Progress) -> None:
@@ -96,10 +98,10 @@ def look_at_events(archive: Archive, folder: str, keys: set[str], progress: Prog
 
 
 def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEvent]:
-    """The events of a run, each looked at. Raises Refused naming the line."""
+    """The events of a run, each looked at. Raises ExchangeError naming the line."""
     for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
         if told.get("seq") != number:
-            raise Refused(f"{where}: seq is {shown(told.get('seq'))} where {number} is wanted.")
+            raise ExchangeError(f"{where}: seq is {shorten_value(told.get('seq'))} where {number} is wanted.")
         yield step(told, where, keys)
 
 
@@ -107,15 +109,15 @@ def step(told: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     kind = told.get("kind")
     try:
         payload = decode_payload(str(kind), told.get("payload"))
-        bound(str(kind), encode(payload))
+        check_payload(str(kind), encode(payload))
         state = b64decode(told.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
-        raise Refused(f"{where}, {shown(kind)}: {error}.") from None
+        raise ExchangeError(f"{where}, {shorten_value(kind)}: {error}.") from None
     if len(state) > STATE:
-        raise Refused(f"{where}: the state it leaves has over {STATE >> 20} MB.")
+        raise ExchangeError(f"{where}: the state it leaves has over {STATE >> 20} MB.")
     if unknown := [key for key in shown_in(payload) if key not in keys]:
-        raise Refused(f"{where} shows the image {shown(unknown[0])}, and that is not in the bundle.")
-    return ImportedEvent(str(kind), payload, time_of(told.get("time"), f"{where}: time"), state)
+        raise ExchangeError(f"{where} shows the image {shorten_value(unknown[0])}, and that is not in the bundle.")
+    return ImportedEvent(str(kind), payload, check_time(told.get("time"), f"{where}: time"), state)
 
 
 def shown_in(payload: Payload) -> list[str]:

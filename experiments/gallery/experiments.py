@@ -11,7 +11,7 @@ from experiments.display.plots import Scale
 from experiments.gallery import observations
 from experiments.gallery.lists import LIST_SORTS, Filters
 from experiments.models import Experiment
-from experiments.runs.page.experiments import listed
+from experiments.runs.page.experiments import list_experiments
 
 PER_PAGE = 20
 ORDERS = {"recent": ("-run_id", "-number"), "strongest": ("-best_activation", "-pk")}
@@ -19,18 +19,18 @@ ORDERS = {"recent": ("-run_id", "-number"), "strongest": ("-best_activation", "-
 
 def find(filters: Filters, number: int) -> dict[str, Any]:
     """A page of the list; `common` as in the gallery."""
-    rows, common = chosen(filters)
+    rows, common = select_experiments(filters)
     page = Page(number, PER_PAGE, count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
     rows = Experiment.objects.select_related("run").defer("state", "output", "calls", "run__versions").order_by()
     found = rows.in_bulk(keys)
-    shown = listed([found[key] for key in keys if key in found])
+    shown = list_experiments([found[key] for key in keys if key in found])
     return {"page": page, "common": common, "listed": [(each, scale_of(each.experiment)) for each in shown]}
 
 
-def chosen(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
+def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     """The experiments in order; by words and origin, those that logged such an image."""
-    keys, common = observations.titled(filters) if filters.terms else (None, False)
+    keys, common = observations.find_titled(filters) if filters.terms else (None, False)
     rows = Experiment.objects.filter(filters.on_experiments(keys))
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
     if sort == "strongest":
@@ -45,7 +45,7 @@ def scale_of(experiment: Experiment) -> Scale:
     return Scale.of([run.best_activation, experiment.best_activation], run.threshold)
 
 
-def neighbours(experiment: Experiment) -> dict[str, Experiment | None]:
+def find_neighbours(experiment: Experiment) -> dict[str, Experiment | None]:
     """The experiments of the run before and after this one."""
     rows = experiment.run.experiments.only("number", "run")
     return {

@@ -63,19 +63,19 @@ class GalleryItem:
 
 def find(filters: Filters, number: int) -> dict[str, Any]:
     """A page of the gallery. `common` tells whether words were found in more images than are looked at."""
-    rows, common, known = chosen(filters)
+    rows, common, known = select_observations(filters)
     page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
     return {"page": page, "common": common, "items": gallery_items(keys)}
 
 
-def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
+def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     """The observations in order, whether words were cut short, and how many they are where runs know it."""
-    rows, common, known = narrowed(filters), False, None
+    rows, common, known = narrow(filters), False, None
     runs = filters.runs()
     gather = few_in_range(filters)
     if filters.terms:
-        keys, common = titled(filters)
+        keys, common = find_titled(filters)
         rows, gather = rows.filter(pk__in=keys), True
     if filters.get("tag"):
         rows = rows.filter(tagging.images(filters.get("tag")))
@@ -87,12 +87,12 @@ def chosen(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
         if not gather and logged <= FEW:
             rows, gather = rows.filter(run__in=runs.values("pk")), True
         else:
-            rows = within(rows, list(runs.values_list("pk", flat=True)))
+            rows = restrict_to_runs(rows, list(runs.values_list("pk", flat=True)))
             known = None if filters.on_observations else logged
     return rows.order_by(*order(filters.sorted_by, gather)), common, known
 
 
-def narrowed(filters: Filters) -> QuerySet[Observation]:
+def narrow(filters: Filters) -> QuerySet[Observation]:
     """What the filters on observations themselves leave."""
     rows = Observation.objects.filter(filters.on_images())
     return rows.filter(change__isnull=False) if filters.sorted_by in {"rise", "drop"} else rows
@@ -111,18 +111,18 @@ def is_few(rows: QuerySet[Observation]) -> bool:
     return rows.order_by()[: FEW + 1].count() <= FEW
 
 
-def titled(filters: Filters) -> tuple[list[int], bool]:
+def find_titled(filters: Filters) -> tuple[list[int], bool]:
     """Keys of the newest observations with these words in their titles and prompts, and whether there are more."""
     known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
     scope = finding.SearchScope(
         kind=TextKind.TITLE, **{name: value for name, value in known.items() if value is not None}
     )
-    passages, _, whole = finding.newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
+    passages, _, whole = finding.find_newest(filters.terms, scope, finding.ALL, FOUND + 1, MANY)
     keys = SearchText.objects.filter(pk__in=passages[:FOUND]).values_list("anchor", flat=True)
     return [key for key in keys if key], len(passages) > FOUND or not whole
 
 
-def within(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
+def restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
     """Those of these runs, compared one by one while the index of the order is walked."""
     if not runs:
         return rows.none()

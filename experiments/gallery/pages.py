@@ -42,13 +42,13 @@ def index(request: HtmxRequest) -> HttpResponse:
             request.GET.get(name)
             for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
         ),
-        **found(filters, view, request.GET.get("page", "")),
+        **find_page(filters, view, request.GET.get("page", "")),
     }
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
 
-def found(filters: Filters, view: str, page: str) -> dict[str, Any]:
+def find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
     """What passes the filters, or why nothing can."""
     problems = [] if filters.is_valid() else filters.problems
     number = number_of(page)
@@ -85,7 +85,7 @@ def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
         "reply": reply and reply.content,
         "entries": log_entries.entries(result, log_entries.originals(run, [result])) if result else [],
         "scale": events.scale_of(run),
-        **experiments.neighbours(row),
+        **experiments.find_neighbours(row),
     }
     return render(request, "gallery/page.html", context)
 
@@ -112,4 +112,4 @@ def image_page(request: HttpRequest, key: str) -> HttpResponse:
     """What is known of an image, and every place it was used in."""
     names = Names(access.require(request))
     found = get_object_or_404(Image, pk=key)
-    return render(request, "gallery/image_page.html", {"image": found, **usage.read(found, request.GET, names)})
+    return render(request, "gallery/image_page.html", {"image": found, **usage.find_usage(found, request.GET, names)})

@@ -43,6 +43,6 @@ def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
 
 
 @register.filter
-def pretty(data: Any) -> str:
+def format_json(data: Any) -> str:
     """JSON with indents."""
     return json.dumps(data, indent=2, ensure_ascii=False)

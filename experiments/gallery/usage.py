@@ -17,7 +17,7 @@ RELATED = 12
 """Masked versions, edits and exemplars shown, the first of each."""
 
 
-def read(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     """Everything the page of an image shows, in a constant number of queries."""
     rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key))
     page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
@@ -26,7 +26,7 @@ def read(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any
         "page": page,
         "items": observations.gallery_items(keys),
         "exemplars": exemplars(image, names),
-        **relatives(image),
+        **find_relatives(image),
     }
 
 
@@ -41,7 +41,7 @@ def exemplars(image: Image, names: Names) -> dict[str, Any]:
     return {"shown": shown[:RELATED], "count": rows.count() if more else len(shown)}
 
 
-def relatives(image: Image) -> dict[str, Any]:
+def find_relatives(image: Image) -> dict[str, Any]:
     """The images that it was made from, and those made from it."""
     raw = image.raw or image.key
     known = Image.objects.in_bulk({key for key in (image.raw, image.original) if key})

@@ -57,7 +57,7 @@ class ConcludedRun:
         return Scale.of([self.run.best_activation], self.run.threshold)
 
 
-def read() -> dict[str, Any]:
+def read_dashboard() -> dict[str, Any]:
     """What the templates of the Overview show."""
     concluded = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
     # Runs under way before those in the queue, each with the newest of its words
@@ -72,7 +72,9 @@ def read() -> dict[str, Any]:
         "any": Run.objects.exists(),
         "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
         "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
-        "concluded": [ConcludedRun(run, strongest(run)) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]],
+        "concluded": [
+            ConcludedRun(run, find_strongest(run)) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]
+        ],
     }
 
 
@@ -94,12 +96,12 @@ def _count_runs() -> dict[str, int]:
 def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> ActiveRun:
     """Words under way by their end, those of a finished reply by their beginning; programs are left out of both."""
     parts = FENCE.split(draft)
-    writing = plain(" ".join(parts[::2]))
-    words = ending(writing) if writing else shortened(plain(run.said or ""))
+    writing = strip_marks(" ".join(parts[::2]))
+    words = ending(writing) if writing else shorten(strip_marks(run.said or ""))
     return ActiveRun(run, words, bool(writing), len(parts) % 2 == 0, progress)
 
 
-def plain(text: str) -> str:
+def strip_marks(text: str) -> str:
     """Words without marks and without the tags of the reply's grammar."""
     return " ".join(TAG.sub(" ", str(text)).replace("#", " ").replace("*", " ").replace("`", " ").split())
 
@@ -108,14 +110,14 @@ def ending(text: str) -> str:
     return text if len(text) <= WORDS else "…" + text[-WORDS:].partition(" ")[2]
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     return text if len(text) <= WORDS else text[:WORDS].rpartition(" ")[0] + "…"
 
 
 # --- runs that came to an end ------------------------------------------------------------------------------
 
 
-def strongest(run: Run) -> list[Observation]:
+def find_strongest(run: Run) -> list[Observation]:
     """The run's strongest images, each once, by its index: a query for each run is cheaper than one for all."""
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
     found: dict[str, Observation] = {}

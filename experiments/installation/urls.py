@@ -9,7 +9,7 @@ from experiments.installation import pages
 
 urlpatterns: list[URLPattern] = [
     path("", pages.overview, name="overview"),
-    path("pulse/", pages.pulse, name="pulse"),
+    path("pulse/", pages.show_status, name="pulse"),
     path("settings/", RedirectView.as_view(pattern_name="settings-models"), name="settings"),
     path("settings/models/", pages.models, name="settings-models"),
     path("settings/models/add/", pages.add_model, name="settings-models-add"),

@@ -182,10 +182,12 @@ def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOu
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
     user = allow(request, MANAGES, TokenScope.WRITE)
-    return Status(201, answer_once(request, response, user, lambda: made(Actor.behind(request, user), wanted)))
+    return Status(
+        201, answer_once(request, response, user, lambda: create_trial_row(Actor.behind(request, user), wanted))
+    )
 
 
-def made(by: Actor, wanted: TrialIn) -> tuple[TrialOut, str]:
+def create_trial_row(by: Actor, wanted: TrialIn) -> tuple[TrialOut, str]:
     typed = QueryDict(mutable=True)
     given = wanted.model_dump(exclude={"sources"}, exclude_none=True)
     typed.update({name: str(value) for name, value in given.items()})
@@ -318,7 +320,8 @@ def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     found = trial_results(row)
     judges = [judge_out(each, "person") for each in found.people]
     return ResultsOut(
-        people=preferences(found.together), judges=[*judges, *(judge_out(each, "backbone") for each in found.backbones)]
+        people=describe_preferences(found.together),
+        judges=[*judges, *(judge_out(each, "backbone") for each in found.backbones)],
     )
 
 
@@ -334,11 +337,11 @@ def judge_out(score: JudgeScore, kind: Literal["person", "backbone"]) -> JudgeOu
         first=proportion_out(score.first),
         seconds=score.seconds,
         cost=score.judge.known_cost,
-        preferences=preferences(score.table),
+        preferences=describe_preferences(score.table),
     )
 
 
-def preferences(table: Preferences) -> list[PreferenceOut]:
+def describe_preferences(table: Preferences) -> list[PreferenceOut]:
     cells = [cell for _, row in table.rows for cell in row if cell]
     return [
         PreferenceOut(

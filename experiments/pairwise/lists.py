@@ -30,7 +30,7 @@ def trials(user: User) -> QuerySet[Any]:
     return rows.annotate(size=Coalesce(Subquery(last), 0), mine=Coalesce(Subquery(mine), 0))
 
 
-def unfinished(user: User) -> list[Any]:
+def list_unfinished(user: User) -> list[Any]:
     """The newest open trials in which this person, who may judge, has something `left`."""
     rows = trials(user).filter(closed=None).annotate(left=F("size") - F("mine"))
     return list(rows.filter(left__gt=0)[:SHOWN])

@@ -116,7 +116,7 @@ def trial_results(trial: PairwiseTrial) -> Results:
     def scores(some: Iterable[Judge]) -> list[JudgeScore]:
         return [_score(trial, judge, [each for each in votes if each.judge_id == judge.pk], total) for judge in some]
 
-    together = _preferences(trial, [each for each in votes if each.judge_id in of_people])
+    together = _count_preferences(trial, [each for each in votes if each.judge_id in of_people])
     return Results(together, scores(people), scores(judge for judge in judges if not judge.user_id))
 
 
@@ -130,7 +130,7 @@ def name_of(judge: Judge) -> str:
 # --- preferences ---
 
 
-def _preferences(trial: PairwiseTrial, votes: Sequence[Vote]) -> Preferences:
+def _count_preferences(trial: PairwiseTrial, votes: Sequence[Vote]) -> Preferences:
     plain = [vote for vote in votes if vote.pair.kind == PairKind.PLAIN]
     keys: list[str] = list(trial.sources)
     rows = [
@@ -168,13 +168,13 @@ def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int
         total=total,
         neither=sum(each.answer == Answer.NEITHER for each in votes),
         unread=sum(each.answer == Answer.UNREAD for each in votes),
-        repeated=_counted(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
-        known_answers=_counted(known, lambda each: each.answer == Answer.A),
-        first=_counted(decided, lambda each: (each.answer == Answer.A) != each.swapped),
+        repeated=_count_votes(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
+        known_answers=_count_votes(known, lambda each: each.answer == Answer.A),
+        first=_count_votes(decided, lambda each: (each.answer == Answer.A) != each.swapped),
         seconds=median(took) if took else None,
-        table=_preferences(trial, votes),
+        table=_count_preferences(trial, votes),
     )
 
 
-def _counted(votes: Sequence[Vote], holds: Callable[[Vote], bool]) -> Proportion:
+def _count_votes(votes: Sequence[Vote], holds: Callable[[Vote], bool]) -> Proportion:
     return proportion(sum(map(holds, votes)), len(votes))

@@ -94,10 +94,10 @@ def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
     found: dict[int, dict[str, list[SourceLabel]]] = {}
     for unit, key, label in _all_labels(units, keys):
         found.setdefault(unit, {}).setdefault(key, []).append(label)
-    return {unit: {key: _newest(some) for key, some in sources.items()} for unit, sources in found.items()}
+    return {unit: {key: _choose_newest(some) for key, some in sources.items()} for unit, sources in found.items()}
 
 
-def _newest(some: Iterable[SourceLabel]) -> SourceLabel:
+def _choose_newest(some: Iterable[SourceLabel]) -> SourceLabel:
     """The label of the highest order; labels of one run make one."""
     ordered = sorted(some, key=lambda each: each.order)
     last = ordered[-1]
@@ -122,7 +122,7 @@ def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[in
             if key in keys and text.strip():
                 yield unit, key, SourceLabel(text.strip(), label, label, run)
     if CORRECTION in keys:
-        yield from _corrected(units)
+        yield from _list_corrected(units)
 
 
 def _corrections() -> QuerySet[Review]:
@@ -130,7 +130,7 @@ def _corrections() -> QuerySet[Review]:
     return Review.objects.filter(state=ReviewState.SUBMITTED).exclude(corrected_label="").order_by("submitted", "pk")
 
 
-def _corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, SourceLabel]]:
+def _list_corrected(units: QuerySet[Unit]) -> Iterable[tuple[int, str, SourceLabel]]:
     """The corrected labels of runs on these units, by the names that runs keep of them."""
     places = {
         (model, layer, number): pk

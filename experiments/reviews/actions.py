@@ -190,7 +190,7 @@ def hold_item(by: Actor, item: ReviewItem) -> Review | None:
 def save_draft(by: Actor, item: int, version: int, fields: Mapping[str, Any]) -> Review:
     """Keep a draft. `version` is that of the draft which the reviewer changed; `fields` as `rubric.opinion_from`. It
     has no slot where the reservation lapsed and another has the place."""
-    with reservation.locked(item) as row:
+    with reservation.lock_item(item) as row:
         return _write(row, by.person, version, fields)
 
 
@@ -201,14 +201,14 @@ def submit(
 
     What is refused is kept as a draft; so call it outside of any transaction.
     """
-    with reservation.locked(item) as row:
+    with reservation.lock_item(item) as row:
         review = _write(row, by.person, version, fields)
-        hindrance = _hindrance(row, review, seq, additional)
+        hindrance = _find_hindrance(row, review, seq, additional)
         if hindrance is None:
             review.state, review.submitted = ReviewState.SUBMITTED, timezone.now()
             review.seq, review.reserved_until = row.run.last_seq, None
             review.save()
-            reservation.settle(row)
+            reservation.update_complete(row)
             audit.record(by, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
             _publish(row.queue_id)
     if hindrance is not None:
@@ -244,7 +244,7 @@ def _open_draft(item: ReviewItem, user: User) -> Review:
     return review
 
 
-def _hindrance(item: ReviewItem, review: Review, seq: int, additional: bool) -> InvalidInput | NotSubmitted | None:
+def _find_hindrance(item: ReviewItem, review: Review, seq: int, additional: bool) -> InvalidInput | NotSubmitted | None:
     """Why the draft, which is kept, cannot be submitted as it is; None if it can be."""
     if item.queue.closed:
         return NotSubmitted("The queue was closed in the meantime. Your draft is kept.", "over")
@@ -267,7 +267,7 @@ def clock(time: datetime | None) -> str:
 
 def decline(by: Actor, item: int, reason: str) -> Review:
     """Leave the item to another reviewer, with a reason."""
-    with reservation.locked(item) as row:
+    with reservation.lock_item(item) as row:
         review = _open_draft(row, by.person)
         if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
             words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
@@ -287,7 +287,7 @@ def undo(by: Actor, queue: ReviewQueue) -> Review:
     if last is None:
         minutes = int(UNDO.total_seconds() // 60)
         raise StateConflict(f"There is no submission of yours from the last {minutes} minutes to undo.")
-    with reservation.locked(last.item_id) as row:
+    with reservation.lock_item(last.item_id) as row:
         review = row.reviews.select_related("item__queue", "item__run").get(pk=last.pk)
         if review.state != ReviewState.SUBMITTED:
             raise StateConflict("That submission has been taken back already.")
@@ -297,7 +297,7 @@ def undo(by: Actor, queue: ReviewQueue) -> Review:
         review.reserved_until = timezone.now() + LENGTH if review.slot else None
         review.version += 1
         review.save()
-        reservation.settle(row)
+        reservation.update_complete(row)
         audit.record(by, Verb.REVIEW_WITHDRAWN, review)
         _publish(row.queue_id)
     return review
@@ -365,7 +365,7 @@ def settle_item(by: Actor, item: int, verdict: str, label: str, reason: str) -> 
         raise InvalidInput(words, "reason")
     if "\x00" in label + reason:
         raise InvalidInput("The words hold a zero byte, which cannot be kept.")
-    with reservation.locked(item) as row:
+    with reservation.lock_item(item) as row:
         if problem := why_not_settle(by.person, row):
             raise StateConflict(problem)
         final = Adjudication.objects.create(

@@ -183,10 +183,12 @@ def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOu
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
-    return Status(201, answer_once(request, response, user, lambda: made(Actor.behind(request, user), plan)))
+    return Status(
+        201, answer_once(request, response, user, lambda: create_queue_row(Actor.behind(request, user), plan))
+    )
 
 
-def made(by: Actor, plan: QueueIn) -> tuple[QueueOut, str]:
+def create_queue_row(by: Actor, plan: QueueIn) -> tuple[QueueOut, str]:
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
     people = list(lists.reviewers().filter(username__in=plan.reviewers))
@@ -276,7 +278,7 @@ def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Your own, be it a draft or submitted."""
     user = allow(request)
-    return review_out(own(item_at(pk, number), user.pk))
+    return review_out(find_review(item_at(pk, number), user.pk))
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
@@ -284,7 +286,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = seen(request, item_at(pk, number), user.pk)
+    review = check_review(request, item_at(pk, number), user.pk)
     fields = rubric.opinion_from(opinion.model_dump())
     saved = review_out(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
     response["ETag"] = tag_of(request, saved)
@@ -295,7 +297,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """The draft as it is saved. Needs its ETag in If-Match."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = seen(request, item_at(pk, number), user.pk)
+    review = check_review(request, item_at(pk, number), user.pk)
     by, fields = Actor.behind(request, user), rubric.opinion_of(review)
     additional = submission.additional
     return review_out(
@@ -310,16 +312,16 @@ def decline_review(request: HttpRequest, pk: Id, number: Number, declination: De
     return review_out(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
 
 
-def own(item: ReviewItem, user: int) -> Review:
+def find_review(item: ReviewItem, user: int) -> Review:
     row = item.reviews.select_related("reviewer").filter(reviewer=user).first()
     if row is None:
         raise Refusal("missing", "You have not taken this item.")
     return row
 
 
-def seen(request: HttpRequest, item: ReviewItem, user: int) -> Review:
+def check_review(request: HttpRequest, item: ReviewItem, user: int) -> Review:
     """The same, as its writer knows it; the action refuses what was changed since."""
-    review = own(item, user)
+    review = find_review(item, user)
     must_match(request, review_out(review))
     return review
 

@@ -29,7 +29,7 @@ NOUNS = {
 }
 
 
-def of(run: Run) -> dict[str, Any]:
+def read_evidence(run: Run) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
@@ -42,7 +42,7 @@ def of(run: Run) -> dict[str, Any]:
         "best": find_strongest(run.observations.exclude(origin="exemplar"), BEST),
         "exemplars": exemplars,
         "exemplars_of": dataset,
-        "listed": experiments.listed(list(rows)),
+        "listed": experiments.list_experiments(list(rows)),
         "scale": events.scale_of(run),
         "agent": run.versions.get("agent") or events.agent_of(run),
     }
@@ -63,7 +63,7 @@ def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     return found, profile.dataset.label or profile.dataset.key
 
 
-def news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
+def list_news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
     """What happened in the run after event `seq`: the event, in words, and where it is."""
     if seq >= run.last_seq:
         return []

@@ -67,7 +67,7 @@ def _item_at(pk: int, position: int) -> ReviewItem:
 
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the whole page shows."""
-    return _focus(item, user, typed) | _side(item.queue, item.position, user)
+    return _focus(item, user, typed) | _read_side(item.queue, item.position, user)
 
 
 def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -96,11 +96,11 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "own": rubric.in_words(mine) if mine else [],
         "scores": [str(score) for score in rubric.SCORES],
         "verdicts": [(*choice, key) for choice, key in zip(ReviewVerdict.choices, "avr", strict=True)],
-        "news": evidence.news(item.run, since),
+        "news": evidence.list_news(item.run, since),
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
         "may_settle": readable and not actions.why_not_settle(user, item),
-        **evidence.of(item.run),
+        **evidence.read_evidence(item.run),
     }
 
 
@@ -116,10 +116,10 @@ def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
     return "offer" if not item.complete else "read"
 
 
-def _side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
+def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
     """What the column with the queue shows."""
     counted = lists.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
-    near = lists.around(queue, position, user)
+    near = lists.list_nearby(queue, position, user)
     known = {"counted": counted, "position": position, "undoable": actions.undoable(queue, user)}
     return near | known | {"after": counted.total - near["last"]}
 
@@ -129,15 +129,15 @@ def line(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """The column with the queue, around one item."""
     user = access.require(request)
     row = get_object_or_404(ReviewQueue, pk=pk)
-    return render(request, "reviews/line.html", {"queue": row} | _side(row, position, user))
+    return render(request, "reviews/line.html", {"queue": row} | _read_side(row, position, user))
 
 
 @require_safe
-def ahead(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+def preload_next(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """What would come after this item, to be loaded before it is wanted. Nothing is reserved yet."""
     user = access.require(request, Role.REVIEWER)
     here = _item_at(pk, position)
-    key = next((key for key in reservation.coming(here.queue, user) if key != here.pk), None)
+    key = next((key for key in reservation.list_next(here.queue, user) if key != here.pk), None)
     if key is None:
         return HttpResponse(status=204)
     row = ReviewItem.objects.select_related("queue", "run__owner").get(pk=key)
@@ -164,7 +164,7 @@ def take(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 
 @require_POST
-def hold(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+def keep_reservation(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """A sign of life from an open page. Tells how the run and the place stand."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
@@ -181,7 +181,7 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     try:
         review = actions.save_draft(actor, row.pk, number(request, "version"), rubric.opinion_from(request.POST))
     except ActionRefused as error:
-        return _refused(request, row, actor.person, error)
+        return _answer_refusal(request, row, actor.person, error)
     lapsed = review.slot is None and row.queue.closed is None
     words = "Your reservation lapsed and another reviewer has the place. The draft is kept." if lapsed else ""
     if _asks_json(request):
@@ -199,7 +199,7 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     try:
         review = actions.submit(actor, row.pk, version, rubric.opinion_from(sent), seq, additional=additional)
     except ActionRefused as error:
-        return _refused(request, row, actor.person, error)
+        return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue, number(request, "next"))
     if _asks_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
@@ -218,7 +218,7 @@ def decline(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     try:
         actions.decline(actor, row.pk, request.POST.get("reason", ""))
     except ActionRefused as error:
-        return _refused(request, row, actor.person, error)
+        return _answer_refusal(request, row, actor.person, error)
     following = actions.take_next(actor, row.queue)
     messages.success(request, f"Declined item {position}: it goes to another reviewer.")
     return redirect(following.item if following else row.queue)
@@ -239,7 +239,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def settle(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+def settle_item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Give the final verdict on an item."""
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
@@ -263,7 +263,7 @@ def _asks_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "") == "application/json"
 
 
-def _refused(request: HttpRequest, item: ReviewItem, user: User, error: ActionRefused) -> HttpResponse:
+def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: ActionRefused) -> HttpResponse:
     """Why nothing was done, in the language of who asks, with the draft as it is kept. A form whose words were not kept
     is shown again with what was typed, beside what is kept: the reviewer chooses."""
     unreadable = isinstance(error, rubric.UnreadableOpinion)
@@ -272,7 +272,7 @@ def _refused(request: HttpRequest, item: ReviewItem, user: User, error: ActionRe
         body = _draft_json(kept) if kept else {}
         body |= {"problem": _problem_of(error), "words": str(error)}
         if body["problem"] == "run":
-            body |= {"seq": item.run.last_seq, "news": list(evidence.news(item.run, number(request, "seq")))}
+            body |= {"seq": item.run.last_seq, "news": list(evidence.list_news(item.run, number(request, "seq")))}
         return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):

@@ -43,7 +43,7 @@ def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
     return queues.select_related("owner").annotate(total=count(items), complete=count(items.filter(complete=True)))
 
 
-def unfinished(user: Any) -> list[Any]:
+def list_unfinished(user: Any) -> list[Any]:
     """The newest queues in which this person may review and something is `left`."""
     rows = with_items(review_rights.queues_of(user)).annotate(left=F("total") - F("complete"))
     return list(rows.filter(left__gt=0)[:SHOWN])
@@ -142,7 +142,7 @@ def note_shown(rows: Sequence[ItemRow], user: User) -> None:
         blindness.note_shown(user, new)
 
 
-def around(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
+def list_nearby(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
     """The items near one, for the side of focus mode; and how many lie before and after them."""
     shown = list(items(queue).filter(position__range=(position - BEFORE, position + AFTER)))
     return {

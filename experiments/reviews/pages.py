@@ -117,7 +117,7 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     if not run_reviews.may_put_up(run, actor.person, actor.role or Role.VIEWER):
         raise PermissionDenied("Runs that have ended are put up for review: your own, by an admin any.")
     if request.method != "POST":
-        return render(request, "reviews/put_up.html", {"run": run, "offered": run_reviews.offered(run)})
+        return render(request, "reviews/put_up.html", {"run": run, "offered": run_reviews.list_offered(run)})
     try:
         item = actions.add_run(actor, run, number(request, "queue"))
     except ActionRefused as error:

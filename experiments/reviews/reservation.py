@@ -27,14 +27,14 @@ TRIES = 20
 def take(queue: ReviewQueue, user: User, wanted: int | None = None) -> Review | None:
     """The next item of the queue for this person, reserved; the one at the position `wanted`, if it is to be had.
     None if there is none at the moment."""
-    for key in coming(queue, user, wanted):
+    for key in list_next(queue, user, wanted):
         review = claim(key, user)
         if review and review.state == ReviewState.DRAFT and review.holds():
             return review
     return None
 
 
-def coming(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[int]:
+def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[int]:
     """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
@@ -45,7 +45,7 @@ def coming(queue: ReviewQueue, user: User, wanted: int | None = None) -> list[in
 
 
 @contextmanager
-def locked(item: int) -> Iterator[ReviewItem]:
+def lock_item(item: int) -> Iterator[ReviewItem]:
     """The item, which nobody else changes until the transaction ends."""
     with transaction.atomic():
         yield ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "run").get(pk=item)
@@ -53,7 +53,7 @@ def locked(item: int) -> Iterator[ReviewItem]:
 
 def claim(item: int, user: User) -> Review | None:
     """This person's review of the item. A draft has a slot again, if there is one; None if there never was."""
-    with locked(item) as row:
+    with lock_item(item) as row:
         review = row.reviews.filter(reviewer=user).first()
         if review and review.state != ReviewState.DRAFT:
             return review
@@ -95,7 +95,7 @@ def has_room(item: ReviewItem, user: User) -> bool:
     return len(held) < item.queue.reviewers_per_item
 
 
-def settle(item: ReviewItem) -> None:
+def update_complete(item: ReviewItem) -> None:
     """Keep in step whether the item has all the opinions that its queue asks for."""
     was_complete = item.complete
     submitted = item.reviews.filter(state=ReviewState.SUBMITTED, slot__isnull=False).count()

@@ -41,7 +41,7 @@ def may_put_up(run: Run, user: User, role: Role) -> bool:
     return run.has_ended and (role == Role.ADMIN or (role >= MAKES_QUEUES and run.owner_id == user.pk))
 
 
-def offered(run: Run) -> list[ReviewQueue]:
+def list_offered(run: Run) -> list[ReviewQueue]:
     """Open queues that the run is not in."""
     there = ReviewItem.objects.filter(run=run).values("queue")
     return list(ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED])

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.models import Run
 from experiments.models.member import Role
-from experiments.runs.asking.form import QueryForm, like
+from experiments.runs.asking.form import QueryForm, copy_values
 
 
 def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
@@ -24,7 +24,7 @@ def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
 
 def ask_again(actor: Actor, run: Run) -> Run:
     """A new run with the query of another, checked anew. Raises InvalidFields."""
-    return ask(actor, QueryForm(like(run) | {"parent": run.pk}))
+    return ask(actor, QueryForm(copy_values(run) | {"parent": run.pk}))
 
 
 @transaction.atomic

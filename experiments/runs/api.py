@@ -163,7 +163,7 @@ def run_out(names: Names, run: Run) -> RunOut:
     )
 
 
-def read(pk: int, viewer: User) -> RunOut:
+def read_out(pk: int, viewer: User) -> RunOut:
     """A run; its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
     found = run_out(Names(viewer), row)
@@ -202,7 +202,7 @@ def list_runs(
 
 @router.get("/runs/{pk}", response=RunOut, summary="Read a run")
 def read_run(request: HttpRequest, pk: Id) -> RunOut:
-    return read(pk, allow(request))
+    return read_out(pk, allow(request))
 
 
 @router.get("/runs/{pk}/hypotheses", response=ListPage[HypothesisOut], summary="List the hypotheses of a run")

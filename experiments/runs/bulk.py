@@ -57,7 +57,7 @@ def act(request: HttpRequest) -> HttpResponse:
         request.POST.get("action", ""),
         f"{reverse('runs')}?{QueryDict(request.POST.get('query', '')).urlencode()}",
     )
-    runs, words = chosen(request, user), request.POST.get("tag", "").strip()
+    runs, words = select_runs(request, user), request.POST.get("tag", "").strip()
     count = runs.count()
     if problem := refusal(name, count, words):
         messages.error(request, problem)
@@ -82,7 +82,7 @@ def act(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/sure.html", asked | {"runs": runs[:SHOWN], "more": max(0, count - SHOWN)})
 
 
-def chosen(request: HttpRequest, user: User) -> QuerySet[Run]:
+def select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
     """The ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs

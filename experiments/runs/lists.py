@@ -87,10 +87,10 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
         sort = NEWEST
-    return Filtered(ordered(runs, sort, viewer), values, sort, problems)
+    return Filtered(sort_runs(runs, sort, viewer), values, sort, problems)
 
 
-def ordered(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
+def sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
     """In this order; runs without a value come last, and of equals the newest first."""
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
     name = sort.removeprefix("-")

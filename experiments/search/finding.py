@@ -89,17 +89,17 @@ def find(
 
     Raises WrongCursor.
     """
-    page = look(terms, scope, cursor, limit, viewer)
+    page = search(terms, scope, cursor, limit, viewer)
     permissions.note_shown(viewer, page.keys)
     return page
 
 
-def look(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, viewer: User | None) -> Found:
+def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, viewer: User | None) -> Found:
     top, last = read_cursor(cursor)
     if cursor and last is None:  # further back in time
-        keys, frontier, _ = newest(terms, scope, top, limit + 1, limit, viewer)
+        keys, frontier, _ = find_newest(terms, scope, top, limit + 1, limit, viewer)
         return by_time(keys, frontier, limit)
-    keys, frontier, whole = newest(terms, scope, top, RANKED + 1, limit, viewer)
+    keys, frontier, whole = find_newest(terms, scope, top, RANKED + 1, limit, viewer)
     if whole and len(keys) <= RANKED:
         # The page of best matches after the one with the order `last`
         rows = SearchText.objects.filter(pk__in=keys).values_list("pk", "kind", "normalized")
@@ -112,7 +112,7 @@ def look(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, view
     return by_time(keys, frontier, limit)
 
 
-def newest(
+def find_newest(
     terms: Sequence[str], scope: SearchScope, before: int, limit: int, enough: int, viewer: User | None = None
 ) -> tuple[list[int], int | None, bool]:
     """Keys of the newest matches below `before` that this person may see, at most `limit`, but at least `enough` if
@@ -123,7 +123,7 @@ def newest(
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if scope.names_a_system and viewer:
         passages = passages.exclude(Names(viewer).are_hidden())
-    matching = holding(passages, terms).filter(permissions.seen_by(viewer))
+    matching = compare_terms(passages, terms).filter(permissions.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:
@@ -134,11 +134,11 @@ def newest(
 
 def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
-    matching = holding(SearchScope(kind=TextKind.TITLE).passages(), terms)
+    matching = compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
     return backend.filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
 
 
-def holding(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
+def compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """Those with all terms, compared one by one; every character counts as it is."""
     for term in terms:
         passages = passages.alias(place=StrIndex("normalized", Value(term))).filter(place__gt=0)
@@ -154,14 +154,14 @@ def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
 def score(terms: Sequence[str], kind: str, normalized: str) -> int:
     """Higher for whole words, for texts of little else, for what people and agents concluded."""
     whole = sum(
-        40 if found(rf"\b{re.escape(term)}\b", normalized) else 15 * found(rf"\b{re.escape(term)}", normalized)
+        40 if matches(rf"\b{re.escape(term)}\b", normalized) else 15 * matches(rf"\b{re.escape(term)}", normalized)
         for term in terms
     )
     share = sum(map(len, terms)) / max(len(normalized), 1)
     return WEIGHTS.get(TextKind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
 
 
-def found(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
     return re.search(pattern, text) is not None
 
 

@@ -60,12 +60,12 @@ def sections(typed: str, user: User, role: Role) -> list[Section]:
         Section("Units", list(units(terms))),
         Section("Runs", list(runs(typed, terms, user))),
         Section("Models", list(models(terms))),
-        Section("Said, done and seen", [*passages(terms, user), everywhere(typed)]),
+        Section("Said, done and seen", [*find_passages(terms, user), offer_search(typed)]),
     ]
     return [section for section in found if section.options]
 
 
-def plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
+def cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
     return snippet(text[:SHORT] + ("…" if len(text) > SHORT else ""), terms)
 
 
@@ -73,26 +73,28 @@ def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
     """Those that this role opens and whose names hold the words."""
     ask = layout.MenuEntry("query", "New query", "n", least=Role.RESEARCHER)
     for place in [ask, *layout.MENU, *layout.ELSEWHERE]:
-        if place.url and role >= place.least and holds(f"{place.label} {place.words}", terms):
-            yield Option(plain(place.label, terms), place.url)
+        if place.url and role >= place.least and has_terms(f"{place.label} {place.words}", terms):
+            yield Option(cut_plain(place.label, terms), place.url)
 
 
-def holds(name: str, terms: Sequence[str]) -> bool:
+def has_terms(name: str, terms: Sequence[str]) -> bool:
     return all(term in normalize(name) for term in terms)
 
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
-    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if holds(f"{each.name} agreement queue", terms)][:FEW]
+    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if has_terms(f"{each.name} agreement queue", terms)][
+        :FEW
+    ]
     for queue in queues:
         if not set(terms) & AGREEMENT:
-            yield Option(plain(queue.name, terms), queue.get_absolute_url(), "review queue")
+            yield Option(cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif may_see_agreement(user, queue):
             where = addresses.address("review-agreement", queue.pk)
-            yield Option(plain(f"Agreement in {queue.name}", terms), where, "agreement")
-    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if holds(f"{each.name} trial", terms)][:FEW]
+            yield Option(cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
+    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if has_terms(f"{each.name} trial", terms)][:FEW]
     for trial in trials:
-        yield Option(plain(trial.name, terms), trial.get_absolute_url(), "trial")
+        yield Option(cut_plain(trial.name, terms), trial.get_absolute_url(), "trial")
 
 
 def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
@@ -100,11 +102,13 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     if alone and (run := Run.objects.filter(pk=numbers[0]).first()):
-        yield Option(plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display())
+        yield Option(
+            cut_plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display()
+        )
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
     for run in Run.objects.filter(pk__in=keys).order_by("-pk"):
         if not (alone and run.pk == numbers[0]):
-            yield Option(plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
+            yield Option(cut_plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
 
 
 def units(terms: Sequence[str]) -> Iterator[Option]:
@@ -114,22 +118,22 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     if len(numbers) != 1 or not (others or "unit" in terms):
         return
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
-    fitting = [each for each in layers[:LISTED] if holds(f"{each.model.name} {each.name}", others)]
+    fitting = [each for each in layers[:LISTED] if has_terms(f"{each.model.name} {each.name}", others)]
     for layer in fitting[:FEW]:
         url = addresses.of_unit(layer.model.name, layer.name, numbers[0])
         if url:
-            yield Option(plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
+            yield Option(cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
 
 
 def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
     for model in VisionModelRow.objects.all():
-        if holds(f"{model.name} {model.label}", terms):
+        if has_terms(f"{model.name} {model.label}", terms):
             url = f"{addresses.address('runs')}?{urlencode({'model': model.name})}"
-            yield Option(plain(model.name, terms), url, "its runs")
+            yield Option(cut_plain(model.name, terms), url, "its runs")
 
 
-def passages(terms: Sequence[str], user: User) -> Iterator[Option]:
+def find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The first few that a search gives; questions stand among the runs."""
     keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
@@ -141,6 +145,6 @@ def passages(terms: Sequence[str], user: User) -> Iterator[Option]:
             yield Option(snippet(passage.text, terms, SHORT), url, note)
 
 
-def everywhere(typed: str) -> Option:
+def offer_search(typed: str) -> Option:
     where = addresses.address("search")
-    return Option(plain(f"Search everything for “{typed.strip()}”"), f"{where}?{urlencode({'q': typed.strip()})}")
+    return Option(cut_plain(f"Search everything for “{typed.strip()}”"), f"{where}?{urlencode({'q': typed.strip()})}")

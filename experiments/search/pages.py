@@ -42,13 +42,13 @@ def page(request: HtmxRequest) -> HttpResponse:
     status = 400 if asked.refused else 200
     if not asked.problem:
         try:
-            context |= found(user, asked, scope, request.GET.get("after", ""))
+            context |= find_groups(user, asked, scope, request.GET.get("after", ""))
             context["verdicts"] = verdicts.find_verdicts([group.run for group in context["groups"] if group.run], user)
         except finding.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
     target = request.htmx.target or ""
     if target in TEMPLATES and status == 200:
-        return named(request, render(request, TEMPLATES[target], context))
+        return push_address(request, render(request, TEMPLATES[target], context))
     context["models"] = VisionModelRow.objects.values_list("name", flat=True)
     context["nothing_yet"] = not asked.terms and not SearchText.objects.exists()
     return render(request, "search/index.html", context, status=status)
@@ -58,7 +58,7 @@ TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
 """Id of the element that htmx fills -> what it is filled with."""
 
 
-def named(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
+def push_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
     """While one types, the address of the page stays that of what it shows, fields left empty left out of it."""
     if request.htmx.target == "found":
         given = {name: value for name, value in request.GET.items() if value}
@@ -66,9 +66,9 @@ def named(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
     return response
 
 
-def found(user: User, asked: words.Words, scope: finding.SearchScope, cursor: str) -> dict[str, Any]:
+def find_groups(user: User, asked: words.Words, scope: finding.SearchScope, cursor: str) -> dict[str, Any]:
     page = finding.find(asked.terms, scope, cursor, viewer=user)
-    return {"page": page, "groups": results.gathered(page, asked.terms), "first": not cursor}
+    return {"page": page, "groups": results.group_hits(page, asked.terms), "first": not cursor}
 
 
 def scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:

@@ -30,17 +30,17 @@ def seen_by(viewer: User | None) -> Q:
         | (Q(kind=TextKind.COMMENT) & unblinded)
         | here
         | brought
-        | (Q(kind=TextKind.FINAL) & ~Q(run__in=hidden(viewer)))
+        | (Q(kind=TextKind.FINAL) & ~Q(run__in=list_hidden_runs(viewer)))
     )
 
 
 def readable(viewer: User) -> QuerySet[Review]:
     """Submitted reviews: their own, and those of others that they may read and that no longer sway theirs."""
-    others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=hidden(viewer))
+    others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=list_hidden_runs(viewer))
     return Review.objects.filter(others | Q(reviewer=viewer), state=ReviewState.SUBMITTED).order_by()
 
 
-def hidden(viewer: User) -> QuerySet[Run, int]:
+def list_hidden_runs(viewer: User) -> QuerySet[Run, int]:
     return Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by().values_list("pk", flat=True)
 
 

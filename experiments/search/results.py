@@ -51,7 +51,7 @@ class HitGroup:
             self.hits.append(hit)
 
 
-def gathered(found: Found, terms: Sequence[str]) -> list[HitGroup]:
+def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     """The groups of a page, in the order of their first hits."""
     rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]

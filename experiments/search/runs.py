@@ -26,7 +26,9 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
     hidden = names.are_hidden("run__") if names and names.hidden else None
     told = without_systems(hidden, names.hidden) if names and hidden else F("normalized")
     for term in asked.terms:
-        summaries = summaries.alias(place=StrIndex(told, Value(term))).filter(Q(place__gt=0) | numbered(term, hidden))
+        summaries = summaries.alias(place=StrIndex(told, Value(term))).filter(
+            Q(place__gt=0) | filter_by_number(term, hidden)
+        )
     return summaries.values_list("pk", flat=True)
 
 
@@ -38,7 +40,7 @@ def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
     return Case(When(hidden, then=text), default=F("normalized"), output_field=TextField())
 
 
-def numbered(term: str, hidden: Q | None) -> Q:
+def filter_by_number(term: str, hidden: Q | None) -> Q:
     """Runs with this number, or on the unit with it."""
     if (number := parse_number(term)) is None:
         return Q()

@@ -18,9 +18,9 @@ Piece = tuple[str, bool]
 
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece]:
     """Pieces of the text, each with whether it is a hit; "…" where something is left out."""
-    spans = list(merged(hits(text, terms)))
+    spans = list(merge_spans(hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
-    pieces = marked(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
+    pieces = mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
     return [*([("…", False)] if start else []), *pieces, *([("…", False)] if end < len(text) else [])]
 
 
@@ -39,7 +39,7 @@ def next_place(places: Sequence[int], last: int) -> int:
     return next(place for place in places[last + 1 :] if place > places[last])
 
 
-def merged(spans: Iterator[Span]) -> Iterator[Span]:
+def merge_spans(spans: Iterator[Span]) -> Iterator[Span]:
     """In order, those that touch as one."""
     waiting: Span | None = None
     for start, end in sorted(spans):
@@ -65,6 +65,6 @@ def window(text: str, first: int, length: int) -> Span:
     return start, space if space > first else end
 
 
-def marked(text: str, spans: Sequence[Span], start: int, end: int) -> list[Piece]:
+def mark_spans(text: str, spans: Sequence[Span], start: int, end: int) -> list[Piece]:
     edges = [start, *(place for span in spans for place in span), end]
     return [(text[a:b], index % 2 == 1) for index, (a, b) in enumerate(pairwise(edges)) if a < b]

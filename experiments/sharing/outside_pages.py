@@ -31,7 +31,7 @@ HEADERS = {
 P = ParamSpec("P")
 
 
-def shared(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
+def serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
     """A view of what a good token shares. Whatever is not there looks the same."""
 
     @login_not_required
@@ -40,9 +40,9 @@ def shared(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> 
     def answer(request: HttpRequest, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         share = Share.find(token)
         try:
-            response = view(request, share, *args, **kwargs) if share else gone(request)
+            response = view(request, share, *args, **kwargs) if share else answer_gone(request)
         except Http404:
-            response = gone(request)
+            response = answer_gone(request)
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
@@ -50,28 +50,28 @@ def shared(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> 
     return answer
 
 
-def gone(request: HttpRequest) -> HttpResponse:
+def answer_gone(request: HttpRequest) -> HttpResponse:
     return render(request, "sharing/shared/gone.html", status=404)
 
 
-@shared
+@serve_share
 def page(request: HttpRequest, share: Share) -> HttpResponse:
     """The run as of now. Its first page is counted as a view."""
     assert request.resolver_match
     if request.method == "GET" and "page" not in request.GET:
         share.note_view()
     token = str(request.resolver_match.kwargs["token"])
-    return render(request, "sharing/shared/page.html", shared_run.read(share, token, request.GET))
+    return render(request, "sharing/shared/page.html", shared_run.read_shared_run(share, token, request.GET))
 
 
-@shared
+@serve_share
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
     """The PNG, if the run logged it. Raises Http404 otherwise."""
     _require_logged(share, key)
     return serve_image(request, key, "no-store")
 
 
-@shared
+@serve_share
 def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
     """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
     _require_logged(share, key)
@@ -79,5 +79,5 @@ def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpRe
 
 
 def _require_logged(share: Share, key: str) -> None:
-    if not shared_run.holds(share, key):
+    if not shared_run.has_image(share, key):
         raise Http404

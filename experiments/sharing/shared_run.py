@@ -52,7 +52,7 @@ class RenderedEvent:
     threads: Sequence[SharedThread]
 
 
-def read(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
+def read_shared_run(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
     """All that the template shows. The number of queries does not depend on how much that is."""
     run = share.run
     page = Page.of(params, run.last_seq, PER_PAGE)
@@ -95,7 +95,7 @@ class SharedImages:
         return self.png.replace(self.any, key)
 
 
-def holds(share: Share, key: str) -> bool:
+def has_image(share: Share, key: str) -> bool:
     """Whether the image was logged in the run of this share."""
     return share.run.observations.filter(Q(image=key) | Q(masked=key)).exists()
 
@@ -110,12 +110,12 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
     for talk in comment_lists.thread_views(run, comment_lists.threads(run)):
         comments = [share_comment(each, names, show_names) for each in talk.comments if each.deleted is None]
         if comments:
-            thread = SharedThread(where(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
+            thread = SharedThread(describe_anchor(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
             found.setdefault(talk.seq, []).append(thread)
     return found
 
 
-def where(talk: comment_lists.ThreadView) -> str:
+def describe_anchor(talk: comment_lists.ThreadView) -> str:
     """What was commented on, for readers who see no numbers of events."""
     if talk.seq is None:
         return "Comments on the run"

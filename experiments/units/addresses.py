@@ -12,22 +12,22 @@ PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 WRITTEN = re.compile(r"(?:[A-Za-z0-9_.:-]|~[0-9A-F]{2})+")
 
 
-def encoded(name: str) -> str:
+def encode_name(name: str) -> str:
     """The name as one part of an address; "." and ".." too, which browsers would take for folders."""
-    start = hexed(name[0]) if name and not name.strip(".") else ""
-    return start + "".join(each if each in PLAIN else hexed(each) for each in name[bool(start) :])
+    start = escape_bytes(name[0]) if name and not name.strip(".") else ""
+    return start + "".join(each if each in PLAIN else escape_bytes(each) for each in name[bool(start) :])
 
 
-def hexed(text: str) -> str:
+def escape_bytes(text: str) -> str:
     return "".join(f"~{byte:02X}" for byte in text.encode())
 
 
-def decoded(part: str) -> str:
+def decode_name(part: str) -> str:
     """The name. Raises ValueError if this is not how a name is written."""
     if not WRITTEN.fullmatch(part):
         raise ValueError(f"{part!r} is no encoded name.")
     name = re.sub(rb"~(..)", lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()
-    if encoded(name) != part or "\x00" in name:
+    if encode_name(name) != part or "\x00" in name:
         raise ValueError(f"{part!r} is not the address of {name!r}.")
     return name
 
@@ -38,10 +38,10 @@ class Name:
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
-        return decoded(value)
+        return decode_name(value)
 
     def to_url(self, value: str) -> str:
-        return encoded(str(value))
+        return encode_name(str(value))
 
 
 class Number:

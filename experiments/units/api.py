@@ -135,7 +135,7 @@ def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[
 def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     """Any unit of the layer; its figures over each dataset that somebody has asked for."""
     names = Names(allow(request))
-    layer = within(pk, number)
+    layer = find_layer(pk, number)
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
     unit = UNITS.filter(layer=layer, number=number).first()
     runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number).count()
@@ -151,7 +151,7 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     )
 
 
-def within(pk: int, number: int) -> Layer:
+def find_layer(pk: int, number: int) -> Layer:
     """The layer, if it has such a unit."""
     layer = find(Layer.objects.select_related("model"), pk=pk)
     if number >= layer.units:
@@ -185,7 +185,7 @@ def list_exemplars(
 ) -> ListPage[ExemplarOut]:
     """The strongest first. Empty until a worker has written them: ask for that with POST."""
     allow(request)
-    layer = within(pk, number)
+    layer = find_layer(pk, number)
     rows = Exemplar.objects.filter(profile__unit__layer=layer, profile__unit__number=number)
     if dataset is not None:
         rows = rows.filter(profile__dataset__key=dataset)
@@ -208,7 +208,7 @@ def exemplar_out(row: Exemplar) -> ExemplarOut:
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
     """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
-    profile = actions.ask_for_exemplars(actor, within(pk, number), number, over.dataset)
+    profile = actions.ask_for_exemplars(actor, find_layer(pk, number), number, over.dataset)
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
 
 
@@ -246,7 +246,7 @@ NOTHING_YET = SimilarUnits("", 0, 0, (), ())
 def read_similar_units(request: HttpRequest, pk: Id, number: Number, dataset: Name) -> SimilarUnitsOut:
     """Needs the unit's exemplars over the dataset: ask for those first."""
     names = Names(allow(request))
-    layer = within(pk, number)
+    layer = find_layer(pk, number)
     profile = UnitProfile.objects.filter(
         unit__layer=layer, unit__number=number, dataset__key=dataset, written__isnull=False
     ).first()
@@ -355,11 +355,13 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A person's label stands beside those of runs and imports."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
-    return Status(201, answer_once(request, response, user, lambda: created(Actor.behind(request, user), label)))
+    return Status(
+        201, answer_once(request, response, user, lambda: create_label_row(Actor.behind(request, user), label))
+    )
 
 
-def created(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:
-    places = [(within(place.layer_id, place.number), place.number) for place in label.units]
+def create_label_row(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:
+    places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
     row = actions.create_label(actor, label.text, places)
     return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 

@@ -125,16 +125,16 @@ def links(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, l
     long for thousands."""
     return mark_safe(  # noqa: S308 - names and labels are escaped
         "".join(
-            f'<a href="{number}/" class="{state}"{said(labels.get(number))}>{called(layer, number)}</a>'
+            f'<a href="{number}/" class="{state}"{draw_title(labels.get(number))}>{name_unit(layer, number)}</a>'
             for number in range(layer.units)
             if wanted.has(layer.pk, number, state := known.get(number, UnitState.NEW))
         )
     )
 
 
-def called(layer: Layer, number: int) -> str:
+def name_unit(layer: Layer, number: int) -> str:
     return escape(layer.name_of(number)) or str(number)
 
 
-def said(label: str | None) -> str:
+def draw_title(label: str | None) -> str:
     return f' title="{escape(label)}"' if label else ""

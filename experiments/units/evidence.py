@@ -83,11 +83,11 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
     edits = edits_of(everything)
     edited = {edit.after for edit in edits}
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
-    shown_by = shows(plain, label)
+    shown_by = judge_images(plain, label)
     holding = [seen for seen in plain if shown_by.get(seen.card.image)]
     rest = [seen for seen in plain if shown_by.get(seen.card.image) is False]
     if not shown_by:
-        holding, rest = parted(plain, label)
+        holding, rest = split_by_label(plain, label)
     strongest = distinct(sorted(holding, key=activation, reverse=True))
     shown = {seen.card.image for seen in strongest}
     weak = [seen for seen in holding if seen.card.image not in shown]
@@ -108,7 +108,7 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
     )
 
 
-def shows(some: Sequence[LoggedImage], label: str) -> Mapping[str, bool]:
+def judge_images(some: Sequence[LoggedImage], label: str) -> Mapping[str, bool]:
     """Whether each image shows what the label says, by key; empty where that cannot be told of any."""
     read = meaning(label)
     drawn = scenes([seen.card.image for seen in some]) if read else {}
@@ -135,7 +135,7 @@ def edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
     return list({(edit.before.card.image, edit.after.card.image): edit for edit in edits}.values())
 
 
-def parted(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
+def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
     """Those whose title and prompt hold the words of an alternative of the label, and the others.
 
     Many share their title and prompt.
@@ -144,23 +144,23 @@ def parted(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], 
     if not alternatives:
         return [], list(some)
     texts = {(seen.card.title, seen.card.prompt) for seen in some}
-    telling = {text for text in texts if any(holds(" ".join(text), patterns) for patterns in alternatives)}
+    telling = {text for text in texts if any(matches_words(" ".join(text), patterns) for patterns in alternatives)}
     holding = [seen for seen in some if (seen.card.title, seen.card.prompt) in telling]
     return holding, [seen for seen in some if (seen.card.title, seen.card.prompt) not in telling]
 
 
 def content(label: str) -> list[re.Pattern[str]]:
     """The words of a label that say something, with or without a plural s."""
-    words = [stem(word) for word in WORD.findall(normalize(label)) if word not in SMALL_WORDS]
+    words = [stem_word(word) for word in WORD.findall(normalize(label)) if word not in SMALL_WORDS]
     # Languages that write without spaces have no ends of words.
     return [re.compile(rf"\b{word}s?\b" if word.isascii() else word) for word in dict.fromkeys(words)]
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def holds(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+def matches_words(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     """Whether title and prompt hold the words; of three or more, two thirds are enough."""
     normalized = normalize(text)
     found = sum(pattern.search(normalized) is not None for pattern in patterns)

@@ -46,7 +46,7 @@ class ListedUnit:
 def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
     """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
     words = typed.split()[:MOST_WORDS]
-    found: dict[int, set[int]] = {layer.pk: named(words, layer) for layer in layers}
+    found: dict[int, set[int]] = {layer.pk: find_named(words, layer) for layer in layers}
     if len(words) == 1 and (number := parse_number(words[0])) is not None:
         for layer in layers:
             found[layer.pk] |= {number} & {*range(layer.units)}
@@ -59,13 +59,13 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     return {layer: numbers for layer, numbers in found.items() if numbers}
 
 
-def named(words: Sequence[str], layer: Layer) -> set[int]:
+def find_named(words: Sequence[str], layer: Layer) -> set[int]:
     """The units of a layer whose class or concept holds the words."""
     folded = [word.casefold() for word in words]
     return {n for n, name in enumerate(layer.names) if all(word in str(name).casefold() for word in folded)}
 
 
-def labelled(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
+def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
     """The labels of these units, the newest first; of what the viewer is to judge unseen, those of no run."""
     if not any(numbers.values()):
         return {}
@@ -85,19 +85,19 @@ def labelled(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]
     return found
 
 
-def shortened(labels: Sequence[str]) -> str:
+def shorten_labels(labels: Sequence[str]) -> str:
     """The labels in as few characters as a drawing has room for."""
     text = "; ".join(dict.fromkeys(labels))
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
-def listed(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[ListedUnit]:
+def list_units(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[ListedUnit]:
     """The first of these units with their labels."""
     pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
     some: dict[int, list[int]] = {}
     for layer, number in pairs:
         some.setdefault(layer.pk, []).append(number)
-    labels = labelled(some, names)
+    labels = find_labels(some, names)
     return [
         ListedUnit(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs
     ]

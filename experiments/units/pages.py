@@ -31,7 +31,7 @@ from experiments.units.distribution import distribution
 from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.similar import find_similar
-from experiments.units.states import States, UnitState, counted, dead, state_of, states
+from experiments.units.states import States, UnitState, count_states, dead, state_of, states
 from workers.record import tasks
 
 LABELLED = (UnitState.LIVE, UnitState.CONCLUDED, UnitState.LABELLED, UnitState.OPEN)
@@ -82,13 +82,13 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     names = Names(access.require(request))
     row = get_object_or_404(VisionModelRow, name=name)
     layers = list(row.layers.select_related("model"))
-    context = seen(request, row, layers, names)
+    context = build_context(request, row, layers, names)
     drawings = drawing.network(layers, context["known"], context["wanted"])
-    labels = lists.labelled({each.layer.pk: [cell.number for cell in each.cells] for each in drawings}, names)
-    titles = {key: lists.shortened(texts) for key, texts in labels.items()}
+    labels = lists.find_labels({each.layer.pk: [cell.number for cell in each.cells] for each in drawings}, names)
+    titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
     context |= {"drawings": drawings, "titles": titles, "breadcrumbs": list_breadcrumbs(row)}
     if context["found"] is not None:
-        context["listed"] = lists.listed(context["found"], layers, names)
+        context["listed"] = lists.list_units(context["found"], layers, names)
     return render(request, "units/model.html", context)
 
 
@@ -97,24 +97,24 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     """One layer: every unit a link."""
     names = Names(access.require(request))
     row = find_layer(name, layer_name)
-    context = seen(request, row.model, [row], names)
+    context = build_context(request, row.model, [row], names)
     known, wanted = context["known"][row.pk], context["wanted"]
     asked = {number for number, state in known.items() if state in LABELLED and number < row.units}
-    labels = lists.labelled({row.pk: asked}, names)
-    titles = {number: lists.shortened(texts) for (_, number), texts in labels.items()}
+    labels = lists.find_labels({row.pk: asked}, names)
+    titles = {number: lists.shorten_labels(texts) for (_, number), texts in labels.items()}
     chosen = set(titles) if context["found"] is None else set(context["found"].get(row.pk, ()))
     chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, UnitState.NEW))}
     context |= {
         "layer": row,
         "links": drawing.links(row, known, wanted, titles),
-        "listed": lists.listed({row.pk: chosen}, [row], names),
+        "listed": lists.list_units({row.pk: chosen}, [row], names),
         "chosen": len(chosen),
         "breadcrumbs": list_breadcrumbs(row.model, row),
     }
     return render(request, "units/layer.html", context)
 
 
-def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
+def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
@@ -136,7 +136,7 @@ def seen(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], nam
 
 
 def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: UnitState | None) -> list[LegendEntry]:
-    counts = counted(layers, known)
+    counts = count_states(layers, known)
     entries = []
     for each in UnitState:
         address = request.GET.copy()
@@ -204,13 +204,13 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
     context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
     context |= {"may_ask": role >= Role.RESEARCHER, "worker": worker_status.is_here()}
     names = Names(request.user)
-    context |= measured(request, row, number, names)
+    context |= read_measured(request, row, number, names)
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
-    return render(request, "units/unit.html", context | known(request, row, number, context["threshold"], names))
+    return render(request, "units/unit.html", context | read_known(request, row, number, context["threshold"], names))
 
 
-def measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
+def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
     """The unit over the dataset that is asked for, or the one that says most."""
     datasets = list(Dataset.objects.all())
     profiles = UnitProfile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "dataset")
@@ -219,7 +219,7 @@ def measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> d
     asked = request.GET.get("dataset", "")
     dataset = next((each for each in datasets if each.key == asked), None)
     no_dataset = asked if dataset is None else ""
-    dataset = dataset or telling(datasets, by_dataset, indexed, layer.model)
+    dataset = dataset or choose_dataset(datasets, by_dataset, indexed, layer.model)
     context: dict[str, Any] = {
         "datasets": [each for each in datasets if each.available or each.pk in by_dataset],
         "dataset": dataset,
@@ -232,11 +232,11 @@ def measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> d
     context["indexed"] = dataset.pk in indexed
     if dataset.pk not in indexed and dataset.pk not in by_dataset:
         return context  # a whole layer would have to be indexed: somebody has to want that
-    context |= pages.profiled(layer, number, dataset, again=False)
-    return context | shown(context["profile"], context["exemplars"], layer, names, context)
+    context |= pages.read_profile(layer, number, dataset, again=False)
+    return context | build_profile(context["profile"], context["exemplars"], layer, names, context)
 
 
-def telling(
+def choose_dataset(
     datasets: Sequence[Dataset], profiles: dict[int, UnitProfile], indexed: set[int], model: VisionModelRow
 ) -> Dataset | None:
     """The dataset that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
@@ -249,7 +249,7 @@ def telling(
     return min(datasets, key=rank, default=None)
 
 
-def shown(
+def build_profile(
     profile: UnitProfile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
 ) -> dict[str, Any]:
     """Exemplars, histogram and neighbours; None where they are not known yet."""
@@ -271,7 +271,9 @@ def shown(
     }
 
 
-def known(request: HttpRequest, layer: Layer, number: int, threshold: float | None, names: Names) -> dict[str, Any]:
+def read_known(
+    request: HttpRequest, layer: Layer, number: int, threshold: float | None, names: Names
+) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
     of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
@@ -279,7 +281,7 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
-    labels = labelled(request, layer, number, without_runs=is_hidden)
+    labels = read_labels(request, layer, number, without_runs=is_hidden)
     if threshold is None:
         threshold = next((run.threshold for run in runs if run.threshold is not None), None)
     is_dead = number in dead([layer.pk]).get(layer.pk, set())
@@ -298,7 +300,7 @@ def known(request: HttpRequest, layer: Layer, number: int, threshold: float | No
     }
 
 
-def labelled(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
+def read_labels(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
     """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
     every = request.GET.get("labels") == "all"
     most = MOST_LABELS if every else LABELS

@@ -15,7 +15,7 @@ from django.urls import reverse
 from experiments.core import queue
 from experiments.core.system_names import Names
 from experiments.models import Exemplar, Layer, LayerIndex, UnitProfile
-from experiments.units.lists import labelled
+from experiments.units.lists import find_labels
 
 ASK_AGAIN = 30
 """Seconds after which a comparison that has not come is asked for again."""
@@ -59,16 +59,16 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
     if stale and cache.add(f"asked-for-similar:{profile.pk}", True, ASK_AGAIN):
         queue.ask_for_neighbours(profile.pk)
-    return None if profile.compared is None else _read(profile, layers, names)
+    return None if profile.compared is None else _read_similar(profile, layers, names)
 
 
-def _read(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits:
+def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits:
     told: dict[str, Any] = profile.neighbours
     rows = [row for kind in ("same", "others") for row in told.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:
         numbers.setdefault(layer, []).append(number)
-    labels, pictures = labelled(numbers, names), _pictures(profile, numbers)
+    labels, pictures = find_labels(numbers, names), _pictures(profile, numbers)
 
     def units(kind: str) -> list[SimilarUnit]:
         return [

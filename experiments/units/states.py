@@ -94,7 +94,7 @@ def dead(layers: Sequence[int]) -> dict[int, set[int]]:
     return found
 
 
-def counted(layers: Sequence[Layer], known: States) -> Counter[UnitState]:
+def count_states(layers: Sequence[Layer], known: States) -> Counter[UnitState]:
     """How many units are in each state."""
     counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
     counts[UnitState.NEW] += sum(layer.units for layer in layers) - counts.total()

@@ -20,12 +20,12 @@ def unit_links(drawing: Drawing, titles: Mapping[tuple[int, int], str]) -> SafeS
     return mark_safe(  # noqa: S308 - names and labels are escaped
         "".join(
             f'<a href="{url}{cell.number}/"><rect x="{cell.x}" y="{cell.y}" width="{side}" height="{side}"/>'
-            f"<title>{escape(told(layer.name_of(cell.number), titles.get((layer.pk, cell.number), '')))}"
+            f"<title>{escape(join_names(layer.name_of(cell.number), titles.get((layer.pk, cell.number), '')))}"
             f"unit {cell.number}, {cell.state.words.lower()}</title></a>"
             for cell in drawing.cells
         )
     )
 
 
-def told(name: str, label: str) -> str:
+def join_names(name: str, label: str) -> str:
     return "".join(f"{each} · " for each in (label, name) if each)

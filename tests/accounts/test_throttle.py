@@ -83,7 +83,7 @@ def test_a_thousand_tries_on_one_account_are_refused_and_not_looked_at(client: C
 def begin(name: str, address: str) -> int:
     """What the view asks first: seconds to wait."""
     request = RequestFactory().post("/sign-in/", REMOTE_ADDR=address)
-    return throttle.begin(request, name).wait
+    return throttle.start_try(request, name).wait
 
 
 def test_a_thousand_names_from_one_address_are_refused(client: Client, looks: type[Counting]) -> None:

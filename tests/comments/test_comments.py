@@ -149,7 +149,7 @@ def test_words_that_are_gone_are_told(as_owner: Client, run: Run) -> None:
     event = Event.objects.get(run=run, seq=2)
     Event.objects.filter(pk=event.pk).update(payload={**event.payload, "prose": "Other words.", "text": "Other words."})
     assert "These words do not stand in event 2 any more." in tab(as_owner, run)
-    assert anchors.gone(run, [said.thread]) == {said.thread_id}
+    assert anchors.find_orphans(run, [said.thread]) == {said.thread_id}
 
 
 # --- saying ------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
     queue.items.create(run=run, position=1)
     reviewer = Client()
     reviewer.force_login(colleague)
-    assert lists.hides(colleague, run)
+    assert lists.is_hidden_from(colleague, run)
     for address in ("?tab=comments", "comments/at/2/", "comments/marks/"):
         page = reviewer.get(f"/runs/{run.pk}/{address}").content.decode()
         assert "fluke" not in page

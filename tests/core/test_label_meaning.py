@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from experiments.core.label_meaning import meaning
 from experiments.models import Image, Run
 from experiments.runs.page.evidence import images
-from experiments.units.evidence import evidence, parted
+from experiments.units.evidence import evidence, split_by_label
 from tests.support.builders import make_run
 from workers.toybox.world.scenes import Scene, Thing
 
@@ -79,7 +79,7 @@ def test_titles_hold_a_label_of_alternatives_if_they_hold_one(run: Run) -> None:
     found = evidence([run], "striped balls OR a boat", None)
     assert not found.is_known
     assert [each.card.title for each in found.strongest] == ["a boat"]
-    assert parted([], "anything") == ([], [])
+    assert split_by_label([], "anything") == ([], [])
 
 
 def test_a_hypothesis_stands_beside_what_speaks_against_it(run: Run) -> None:

@@ -18,7 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.display import events as rendering
 from experiments.exchange import export_query, tables
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Exemplar,
     Label,
@@ -323,7 +323,7 @@ class RunOf:
 
 def table(what: ExportSubject, viewer: User) -> str:
     target = io.BytesIO()
-    rows = export_query.chosen(what, "", viewer)
+    rows = export_query.select_rows(what, "", viewer)
     tables.write(tables.TABLES[what], Format.CSV, rows, target, lambda *_: None, viewer)
     return target.getvalue().decode()
 
@@ -339,13 +339,13 @@ def test_a_file_names_what_its_maker_may_read(run: Run, owner: User, first: User
     for what in whats:
         assert TOLD not in table(what, first), what
         assert TOLD in table(what, owner), what
-    with pytest.raises(Refused, match=f"what runs {run.pk}"):
-        export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", first)
-    assert export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", owner).count() == 1
+    with pytest.raises(ExchangeError, match=f"what runs {run.pk}"):
+        export_query.select_rows(ExportSubject.BUNDLE, f"run={run.pk}", first)
+    assert export_query.select_rows(ExportSubject.BUNDLE, f"run={run.pk}", owner).count() == 1
     judge(queue, first)
     for what in whats:
         assert TOLD in table(what, first), what
-    assert export_query.chosen(ExportSubject.BUNDLE, f"run={run.pk}", first).count() == 1
+    assert export_query.select_rows(ExportSubject.BUNDLE, f"run={run.pk}", first).count() == 1
 
 
 def test_a_link_tells_nobody_while_anybody_is_to_judge(run: Run, owner: User, first: User, client: Client) -> None:

@@ -62,8 +62,8 @@ def test_the_tag_of_a_run_is_that_of_its_images(as_owner: Client, run: Run) -> N
 
 def test_what_is_exported_is_what_is_shown(run: Run) -> None:
     tagging.tag(Actor(None), run.observations.get(title="a blue ball"), "sky")
-    assert [row.title for row in export_query.chosen(ExportSubject.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
-    assert [row.number for row in export_query.chosen(ExportSubject.EXPERIMENTS, "tag=sky")] == [2]
+    assert [row.title for row in export_query.select_rows(ExportSubject.OBSERVATIONS, "tag=sky")] == ["a blue ball"]
+    assert [row.number for row in export_query.select_rows(ExportSubject.EXPERIMENTS, "tag=sky")] == [2]
 
 
 def test_a_tag_goes_with_its_last_use(as_owner: Client, run: Run) -> None:

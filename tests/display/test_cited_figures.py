@@ -12,7 +12,7 @@ from experiments.display import events
 from experiments.display.cited_figures import Cited, recount
 from experiments.exchange import run_html
 from experiments.models import Run
-from experiments.runs.api import read
+from experiments.runs.api import read_out
 from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended
@@ -72,5 +72,5 @@ def test_the_conclusion_shows_what_the_record_has(run: Run) -> None:
     assert "the record has 6 images measured in all" in drawn
     page = "".join(run_html.document(run, [event], lambda key: ""))
     assert "the record has 6 images measured in all" in page
-    cited = read(run.pk, run.owner).recounted[0]
+    cited = read_out(run.pk, run.owner).recounted[0]
     assert (cited.cited, cited.record, cited.agrees) == ("n=157", "6 images measured in all", False)

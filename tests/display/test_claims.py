@@ -81,7 +81,7 @@ def test_the_gallery_finds_what_was_logged_wrongly(run: Run, as_owner: Client, q
     page = as_owner.get(f"/experiments/{query}").content.decode()
     assert page.count('class="gallery-item') == 1
     assert MARK in page
-    assert [row.title for row in export_query.chosen(ExportSubject.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
+    assert [row.title for row in export_query.select_rows(ExportSubject.OBSERVATIONS, query.lstrip("?"))] == ["wrong"]
 
 
 def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:

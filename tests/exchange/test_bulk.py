@@ -18,7 +18,7 @@ from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent
 from experiments.exchange import import_bundle, validate_bundle
 from experiments.exchange.import_bundle import Source
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Event,
     Experiment,
@@ -148,8 +148,8 @@ def test_what_the_database_would_refuse_is_refused_before_it_is_asked(
     told = [("started", started()), ("experiment", experiment(1)), ("result", logged)]
     run = Run(**fields(make_run(owner)))
     events = [ImportedEvent(kind, payload or logged, timezone.now()) for kind, payload in [*told, more]]
-    with pytest.raises(Refused, match=f"Event 4 does not fit what stands before it: .*{reason}"):
-        import_bundle.gone_through(run, iter(events))
+    with pytest.raises(ExchangeError, match=f"Event 4 does not fit what stands before it: .*{reason}"):
+        import_bundle.replay_events(run, iter(events))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -243,6 +243,6 @@ def test_events_that_would_fill_the_memory_are_refused(
     path = bundled(run := long_run(owner, 3), path=tmp_path / "run.zip")
     run.delete()
     monkeypatch.setattr(validate_bundle, "EVENTS", 1_000)
-    with pytest.raises(Refused, match=r"'events.jsonl' is larger than"):
+    with pytest.raises(ExchangeError, match=r"'events.jsonl' is larger than"):
         brought(path, owner)
     assert not Run.objects.exists()

@@ -19,7 +19,7 @@ from PIL import Image as Pillow
 from experiments.core import transcript
 from experiments.exchange import export_query, import_bundle, tables
 from experiments.exchange.import_bundle import Source
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Event,
     Export,
@@ -320,7 +320,7 @@ def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> Non
 )
 def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert export_query.chosen(ExportSubject.OBSERVATIONS, query).count() == count
+    assert export_query.select_rows(ExportSubject.OBSERVATIONS, query).count() == count
 
 
 @pytest.mark.parametrize(
@@ -328,13 +328,13 @@ def test_a_filter_chooses(query: str, count: int, owner: User) -> None:
 )
 def test_experiments_are_chosen_as_their_page_chooses_them(query: str, numbers: list[int], owner: User) -> None:
     full_run(owner), full_run(owner, "another")
-    assert [each.number for each in export_query.chosen(ExportSubject.EXPERIMENTS, query)] == numbers
+    assert [each.number for each in export_query.select_rows(ExportSubject.EXPERIMENTS, query)] == numbers
 
 
 @pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
 def test_words_that_cannot_be_looked_for_are_refused(what: ExportSubject) -> None:
-    with pytest.raises(Refused, match="wildcards are ordinary characters"):
-        export_query.chosen(what, "q=%25%25")
+    with pytest.raises(ExchangeError, match="wildcards are ordinary characters"):
+        export_query.select_rows(what, "q=%25%25")
 
 
 @pytest.mark.parametrize("query", ["unit=abc", "status=odd", "low=high", "nonsense=1", "run=1e9", "origin=odd"])
@@ -353,4 +353,4 @@ def test_a_table_asks_the_database_as_often_for_many_rows(owner: User, django_as
             full_run(owner)
         for what, table in tables.TABLES.items():
             with django_assert_max_num_queries(5):
-                tables.write(table, Format.JSONL, export_query.chosen(what, ""), io.BytesIO(), lambda *_: None)
+                tables.write(table, Format.JSONL, export_query.select_rows(what, ""), io.BytesIO(), lambda *_: None)

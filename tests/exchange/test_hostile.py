@@ -17,7 +17,7 @@ from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
 from experiments.exchange import safe_zip
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Event, Image, ImportedRun, Label, Run, SearchText
 from tests.exchange.test_bundles import brought, bundled, forgotten, full_run
 
@@ -52,7 +52,7 @@ def packed(files: Files, path: Path, more: Callable[[zipfile.ZipFile], None] = l
 def refused(path: Path, by: User) -> str:
     """Why the file was not taken; nothing of it is here."""
     before = stored()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ExchangeError) as caught:
         brought(path, by)
     for model in (Run, Event, Image, Label, ImportedRun, SearchText):
         assert not model.objects.exists(), model
@@ -305,6 +305,6 @@ def test_of_several_runs_those_before_a_bad_one_stay_whole(owner: User, tmp_path
     forgotten(first, second)
     bad = sorted(name for name in members if name.endswith("events.jsonl"))[-1]
     members = changed(members, bad, put(0, "kind", value="odd"))
-    with pytest.raises(Refused, match="those before run-"):
+    with pytest.raises(ExchangeError, match="those before run-"):
         brought(packed(members, tmp_path / "x.zip"), owner)
     assert [run.question for run in Run.objects.all()] == ["What? first"]

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from experiments.exchange import import_labels
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Label, Layer, VisionModelRow
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -94,9 +94,9 @@ def test_a_file_that_may_count_from_one_is_said_to(tmp_path: Path) -> None:
     rows = "\n".join(f"layer4,{unit},x" for unit in range(1, 8))
     assert "No unit 0 is in the file" in labelled(tmp_path / "x", f"layer,unit,label\n{rows}\n")
     assert "No unit 0" not in labelled(tmp_path / "x", f"layer,unit,label\n{rows}\nlayer4,0,y\n")
-    with pytest.raises(Refused, match=r"not 8[.] If the file counts units from 1, say so"):
+    with pytest.raises(ExchangeError, match=r"not 8[.] If the file counts units from 1, say so"):
         labelled(tmp_path / "x", f"layer,unit,label\n{rows}\nlayer4,8,x\n")
-    with pytest.raises(Refused, match="units 1 to 8, not 0"):
+    with pytest.raises(ExchangeError, match="units 1 to 8, not 0"):
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,0,x\n", first=1)
 
 
@@ -107,7 +107,7 @@ def test_a_score_that_no_float_holds_makes_a_list_of_words_plain_text(tmp_path: 
 
 
 def test_a_layer_is_said_once(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="say no other layer beside the file"):
+    with pytest.raises(ExchangeError, match="say no other layer beside the file"):
         labelled(tmp_path / "x", "layer,unit,label\nlayer4,3,x\n", layer="layer4")
 
 
@@ -128,7 +128,7 @@ def test_neurons_of_a_layer_are_called_by_their_kind_too(tmp_path: Path, model: 
     ],
 )
 def test_what_holds_no_labels_is_refused(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ExchangeError) as caught:
         labelled(tmp_path / "x", text)
     assert says in str(caught.value)
     assert not Label.objects.exists()

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 
 from experiments.exchange import import_labels, maia_history
 from experiments.exchange.import_bundle import Source
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Image, ImportedRun, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
 from workers.jobs import exchange
 
@@ -88,7 +88,7 @@ def test_several_labels_of_a_unit_are_numbered_and_none_comes_twice(layer: Layer
 def test_a_table_that_does_not_fit_is_refused_and_leaves_nothing(
     layer: Layer, tmp_path: Path, text: str | bytes, says: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ExchangeError) as caught:
         labelled(tmp_path / "x.csv", text)
     assert says in str(caught.value)
     assert not Label.objects.exists()
@@ -104,7 +104,7 @@ def test_labels_in_utf_16_are_read(layer: Layer, tmp_path: Path) -> None:
 def test_a_source_or_model_that_makes_no_sense_is_refused(
     layer: Layer, tmp_path: Path, source: str, model: str
 ) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ExchangeError):
         labelled(tmp_path / "x.csv", "layer,unit,description\nlayer4,3,dogs\n", source, model)
 
 
@@ -261,7 +261,7 @@ def test_an_error_of_a_program_and_an_image_without_an_activation_are_kept_as_su
 def test_a_transcript_that_makes_no_sense_is_refused_and_leaves_nothing(
     owner: User, tmp_path: Path, history: Any, says: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ExchangeError) as caught:
         told(tmp_path / "x.json", history, owner)
     assert says in str(caught.value)
     assert not Run.objects.exists()
@@ -272,6 +272,6 @@ def test_a_transcript_that_makes_no_sense_is_refused_and_leaves_nothing(
 def test_a_transcript_of_a_system_that_makes_no_sense_is_refused(
     owner: User, tmp_path: Path, about: dict[str, str]
 ) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ExchangeError):
         told(tmp_path / "x.json", HISTORY, owner, **about)
     assert not Run.objects.exists()

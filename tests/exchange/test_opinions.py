@@ -17,7 +17,7 @@ from experiments.core import tagging
 from experiments.core.actors import Actor
 from experiments.exchange.import_bundle import Taken
 from experiments.exchange.opinions import opinions_json
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Adjudication,
     Comment,
@@ -238,7 +238,7 @@ def test_opinions_that_make_no_sense_are_refused(
         files = {name: source.read(name) for name in source.namelist() if name != "manifest.json"}
     gone(run)
     files["people.json"] = json.dumps(change(json.loads(files["people.json"]))).encode()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ExchangeError) as caught:
         brought(packed(files, tmp_path / "x.zip"), owner)
     assert says in str(caught.value)
     assert not Run.objects.exists()

@@ -14,7 +14,7 @@ from django.utils import timezone
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.exchange import export_query, tables
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue
 from experiments.models.exchange import ExportSubject, Format
 from experiments.reviews import actions
@@ -46,7 +46,7 @@ def queue(owner: User, reviewers: list[User]) -> ReviewQueue:
 
 def written(what: ExportSubject, viewer: User, form: Format = Format.JSONL, query: str = "") -> str:
     target = io.BytesIO()
-    tables.write(tables.TABLES[what], form, export_query.chosen(what, query, viewer), target, lambda *_: None)
+    tables.write(tables.TABLES[what], form, export_query.select_rows(what, query, viewer), target, lambda *_: None)
     return target.getvalue().decode()
 
 
@@ -72,7 +72,7 @@ def test_reviews_are_a_table(queue: ReviewQueue, reviewers: list[User]) -> None:
 
 def test_agreement_is_a_table_of_every_measure(queue: ReviewQueue, reviewers: list[User]) -> None:
     found = rows(ExportSubject.AGREEMENT, reviewers[0])
-    assert len(found) == 6 * 3 == export_query.chosen(ExportSubject.AGREEMENT, "", reviewers[0]).count()
+    assert len(found) == 6 * 3 == export_query.select_rows(ExportSubject.AGREEMENT, "", reviewers[0]).count()
     verdict = {row["measure"]: row for row in found if row["line"] == "verdict"}
     assert verdict["krippendorff_alpha"]["value"] == pytest.approx(1)
     assert (verdict["cohen_kappa"]["one"], verdict["cohen_kappa"]["other"]) == ("first", "second")
@@ -89,8 +89,8 @@ def test_who_has_yet_to_review_exports_nothing_of_others(queue: ReviewQueue, rev
 
 @pytest.mark.parametrize("query", ["queue=x", "queue=1e3", "reviewer=first"])
 def test_a_filter_of_reviews_that_makes_no_sense_is_refused(queue: ReviewQueue, owner: User, query: str) -> None:
-    with pytest.raises(Refused):
-        export_query.chosen(ExportSubject.REVIEWS, query, owner)
+    with pytest.raises(ExchangeError):
+        export_query.select_rows(ExportSubject.REVIEWS, query, owner)
 
 
 def test_both_are_asked_for_by_page_and_api(queue: ReviewQueue, reviewers: list[User], client: Any) -> None:
@@ -123,8 +123,8 @@ def test_final_verdicts_are_a_table(final: Adjudication, reviewers: list[User]) 
     assert (row["corrected_label"], row["stands"]) == ("'=blue balls", "true")
     assert len(rows(ExportSubject.VERDICTS, reviewers[2], "unit=1")) == 2
     assert rows(ExportSubject.VERDICTS, reviewers[2], "unit=2") == []
-    with pytest.raises(Refused):
-        export_query.chosen(ExportSubject.VERDICTS, "queue=x", reviewers[2])
+    with pytest.raises(ExchangeError):
+        export_query.select_rows(ExportSubject.VERDICTS, "queue=x", reviewers[2])
 
 
 def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
@@ -138,7 +138,7 @@ def test_a_final_verdict_is_hidden_from_who_is_to_review_its_run_unseen(
     again.closed = timezone.now()
     again.save()
     assert len(rows(ExportSubject.VERDICTS, reviewers[2])) == 2
-    assert export_query.chosen(ExportSubject.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
+    assert export_query.select_rows(ExportSubject.VERDICTS, "", None).count() == 0, "nobody in particular sees none"
 
 
 def test_final_verdicts_are_asked_for_by_page_and_api(final: Adjudication, reviewers: list[User], client: Any) -> None:

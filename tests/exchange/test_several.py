@@ -102,7 +102,7 @@ def test_what_a_transcript_is_about_may_stand_in_its_name(
     if isinstance(says, str):
         assert says in form.problem_of("history", name, 1, typed)
     else:
-        assert (form.problem_of("history", name, 1, typed), form.completed("history", name, typed)) == ("", says)
+        assert (form.problem_of("history", name, 1, typed), form.complete_fields("history", name, typed)) == ("", says)
 
 
 def test_several_files_are_brought_by_a_script(owner: User) -> None:

@@ -199,7 +199,7 @@ def test_what_is_shown_can_be_exported(as_owner: Client, two_runs: tuple[Run, Ru
     asked = QueryDict(html.unescape(link).partition("?")[2], mutable=True)
     (what,) = asked.pop("what")
     assert what == (ExportSubject.EXPERIMENTS if "view=list" in query else ExportSubject.OBSERVATIONS)
-    assert export_query.chosen(ExportSubject(what), asked.urlencode()).count() == rows
+    assert export_query.select_rows(ExportSubject(what), asked.urlencode()).count() == rows
     assert as_owner.get(html.unescape(link)).status_code == 200
 
 

@@ -89,8 +89,8 @@ def test_long_words_under_way_show_their_end_and_finished_ones_their_beginning()
     text = " ".join(f"word{n}" for n in range(200))
     assert dashboard.ending(text).endswith("word199")
     assert dashboard.ending(text).startswith("…word")
-    assert dashboard.shortened(text).startswith("word0 ")
-    assert dashboard.shortened("short") == dashboard.ending("short") == "short"
+    assert dashboard.shorten(text).startswith("word0 ")
+    assert dashboard.shorten("short") == dashboard.ending("short") == "short"
 
 
 def test_what_waits_for_a_person_stands_with_its_reason_and_a_button(as_owner: Client, owner: User) -> None:

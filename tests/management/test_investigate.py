@@ -17,7 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.core import notify
-from experiments.management.commands.investigate import suggested
+from experiments.management.commands.investigate import suggest_question
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.support.installation import ROOT
 from workers.jobs import laboratory as place
@@ -132,9 +132,9 @@ def test_a_model_without_a_price_wants_leave(settings) -> None:
 def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
     for unit in ("38", "day"):
         spec = system_named("toybox", "logits", unit)
-        assert "“day” (unit 38 of logits)" in suggested(spec, "bias")
-        assert "“day” (unit 38 of logits)" in suggested(spec, "spurious")
-    assert suggested(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
+        assert "“day” (unit 38 of logits)" in suggest_question(spec, "bias")
+        assert "“day” (unit 38 of logits)" in suggest_question(spec, "spurious")
+    assert suggest_question(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
 
 
 def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:

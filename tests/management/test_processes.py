@@ -129,7 +129,7 @@ def test_the_worker_alone_is_given_the_key_of_a_provider(
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"):
         monkeypatch.setenv(name, "for the worker")
-    made = {"web": parts.web(8000), "beat": parts.beat(Path("state")), "worker": parts.worker(4)}[part]
+    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.worker(4)}[part]
     environment = made.environment()
     assert {name for name in environment if name.startswith("OPENAI_")} == (
         {"OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"} if holds else set()
@@ -143,7 +143,7 @@ def test_the_web_alone_is_given_the_secret_of_single_sign_on(
 ) -> None:
     monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET", "for the web")
     monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET_FILE", "/for/the/web")
-    made = {"web": parts.web(8000), "beat": parts.beat(Path("state")), "worker": parts.worker(4)}[part]
+    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.worker(4)}[part]
     given = {name for name in made.environment() if name.startswith("MAIA_OIDC_CLIENT_SECRET")}
     assert given == ({"MAIA_OIDC_CLIENT_SECRET", "MAIA_OIDC_CLIENT_SECRET_FILE"} if holds else set())
 

@@ -73,7 +73,7 @@ def test_the_look_around_the_region_is_an_option_of_the_run(owner: User) -> None
     assert form.is_valid(), form.errors
     run = form.run(owner)
     assert run.options == {"dataset": "toybox", "surroundings": "dark"}
-    assert forms.like(run)["surroundings"] == "dark"
+    assert forms.copy_values(run)["surroundings"] == "dark"
     assert "--surroundings dark" in forms.command_line(form.cleaned_data)
 
 

@@ -322,7 +322,7 @@ def test_what_sums_a_run_up_is_drawn_once_for_all_viewers(run: Run, monkeypatch:
 
 def test_of_a_run_that_failed_nothing_is_read_until_its_bell_rings(run: Run, owner: User) -> None:
     transcript.append(run.pk, "failed", Ended("The disk was full."))
-    found = socket.news(run.pk, 1, owner)
+    found = socket.read_news(run.pk, 1, owner)
     assert (found.over, found.rests) == (False, True)
     transcript.append(run.pk, "resumed", Resumed(0, "owner"))
-    assert not socket.news(run.pk, 1, owner).rests
+    assert not socket.read_news(run.pk, 1, owner).rests

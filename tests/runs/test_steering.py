@@ -114,10 +114,10 @@ def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: Use
     held(run)
     assert actions.pause(by, run.pk)
     run.refresh_from_db()
-    assert (run.is_pausing, actions.moves(run)[0]) == (True, "keep-going")
+    assert (run.is_pausing, actions.list_moves(run)[0]) == (True, "keep-going")
     assert actions.resume(by, run.pk)
     run.refresh_from_db()
-    assert (run.is_pausing, actions.moves(run)[0], kinds(run)) == (False, "pause", [])
+    assert (run.is_pausing, actions.list_moves(run)[0], kinds(run)) == (False, "pause", [])
 
 
 def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: Actor) -> None:

@@ -130,7 +130,7 @@ def test_each_image_is_a_dot_and_the_table_says_the_same(as_owner: Client, run: 
 
 
 def test_the_best_so_far_leaves_out_exemplars_and_never_falls(run: Run) -> None:
-    rows = activations.read(run, {})["rows"]
+    rows = activations.read_activations(run, {})["rows"]
     best = [row.best for row in rows if row.best is not None]
     assert best == sorted(best)
     own = run.observations.exclude(origin="exemplar")
@@ -168,7 +168,7 @@ def test_a_hypothesis_is_followed_through_its_wordings_and_numbers() -> None:
             Hypothesis(round=round_number, number=number, text=text, status=status) for number, text, status in told
         ]
 
-    rows = hypotheses.traced(
+    rows = hypotheses.trace_hypotheses(
         {
             1: listed(1, (1, "red balls", "open"), (2, "round things", "open")),
             2: listed(2, (1, "Red balls on grass", "open"), (2, "round things.", "refuted")),
@@ -210,13 +210,13 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
             logged(number=number, usage=Usage(30, 0, 0.25), seconds=1.0, tool_seconds=2.0),
         )
     run.refresh_from_db()
-    told = cost.read(run, {})
+    told = cost.read_cost(run, {})
     tokens, dollars, time = told["shown"]
     assert (tokens.said, dollars.said, time.said) == ("300 of 2k", "$1.50", "0:14 of 0:30")
     assert run.tokens == 300
     Run.objects.filter(pk=run.pk).update(seconds=110.0)
     run.refresh_from_db()
-    header = cost.read(run, {})["shown"][2]
+    header = cost.read_cost(run, {})["shown"][2]
     assert header.said == "1:50 of 0:30"
     beside = [text.words for text in header.rounds.texts if text.anchor == "end"]
     assert beside == ["0", "2 s", "4 s", "6 s", "8 s"], "the axis ends in a figure"

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern
 
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Run
 from experiments.runs.page.tabs import TABS
 from tests.exchange.test_bundles import brought, forgotten
@@ -71,7 +71,7 @@ def broken(files: Files, seed: int, owner: User, client: Client, folder: Path) -
     """What goes wrong with a bundle mutated by this seed: an import that ends otherwise than by a sentence, a 500."""
     try:
         (taken,) = brought(packed(mutated(files, seed), folder / f"{seed}.zip"), owner)
-    except Refused:
+    except ExchangeError:
         return []
     wrong = [f"{seed}: {address}" for address in addresses(taken.run) if client.get(address).status_code >= 500]
     forgotten(taken.run)

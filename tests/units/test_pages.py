@@ -16,11 +16,11 @@ from django.utils import timezone
 from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
-from experiments.units.addresses import decoded, encoded
+from experiments.units.addresses import decode_name, encode_name
 from experiments.units.distribution import distribution
-from experiments.units.evidence import content, holds
+from experiments.units.evidence import content, matches_words
 from experiments.units.pages import LABELS, RUNS
-from experiments.units.states import UnitState, counted, states
+from experiments.units.states import UnitState, count_states, states
 from tests.runs.test_asking_pages import waiting_in
 from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen, stored
@@ -102,16 +102,16 @@ def page_of(client: Client, number: int = 7, layer: str = "layer4", **query: str
 
 @pytest.mark.parametrize("name", [RESNET, "toybox", "hf:/data/my models/x~2F", "..", ".", "été/%2F?#&", "模型"])
 def test_every_name_has_one_address(name: str) -> None:
-    part = encoded(name)
+    part = encode_name(name)
     assert re.fullmatch(r"[\w.:~-]+", part, re.ASCII)
     assert part not in {".", ".."}
-    assert decoded(part) == name
+    assert decode_name(part) == name
 
 
 @pytest.mark.parametrize("part", ["a~2fb", "~41", "a%2Fb", "a b", "~", "~C3", "~00", "", "é"])
 def test_no_name_has_two(part: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - of several kinds; an address with it is not found
-        decoded(part)
+        decode_name(part)
 
 
 def test_the_address_of_a_unit_is_stable(as_owner: Client, resnet: VisionModelRow) -> None:
@@ -140,7 +140,7 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Visi
     LayerIndex.objects.create(layer=layer, dataset=other, dead=[5])
     known = states(resnet, [layer], Names(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
-    assert counted([layer], known) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
+    assert count_states([layer], known) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
 
 
 def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resnet: VisionModelRow) -> None:
@@ -375,7 +375,7 @@ def test_neighbouring_numbers_and_a_new_query_are_one_step_away(as_owner: Client
 )
 def test_words_decide(label: str, title: str, fits: bool) -> None:
     words = content(label)
-    assert bool(words and holds(title, words)) == fits
+    assert bool(words and matches_words(title, words)) == fits
 
 
 @pytest.mark.parametrize("histogram", [{}, {"counts": []}, {"start": 1.0, "width": 0.0, "counts": [5]}])

@@ -32,7 +32,7 @@ from experiments.exchange import (
 )
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, Import, Job, Run
 from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
 from experiments.models.job import MOVING, JobStatus
@@ -67,7 +67,7 @@ def write_export(job: Job, progress: Progress) -> str:
 def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     """Write what the export asks for. Returns how many runs or rows it is."""
     viewer = export.job.asked_by
-    chosen = export_query.chosen(ExportSubject(export.what), export.query, viewer)
+    chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
     if export.what == ExportSubject.BUNDLE:
         return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
     review_tables.note_shown(chosen, viewer)
@@ -122,9 +122,9 @@ def take_import(job: Job, progress: Progress) -> str:
     """What a job of kind "import" does. Returns what was taken; the file is removed, whatever came of it."""
     row = Import.objects.get(job=job)
     if job.asked_by is None:
-        raise Refused("Whoever brought this file has no account any more.")
+        raise ExchangeError("Whoever brought this file has no account any more.")
     if not row.path.exists():
-        raise Refused("The file is not here any more: it was read, or stopped, before. Bring it again.")
+        raise ExchangeError("The file is not here any more: it was read, or stopped, before. Bring it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
         return take(row.path, ImportKind(row.kind), Source(row.name, owner, row), job.options, progress)

@@ -37,14 +37,14 @@ class Command(FetchingCommand):
 
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
-        does = {"add": added, "index": indexed, "remove": removed}
+        does = {"add": add_dataset, "index": index_dataset, "remove": remove_dataset}
         try:
-            self.stdout.write(does[options["action"]](options) if options["action"] else listed(options["json"]))
+            self.stdout.write(does[options["action"]](options) if options["action"] else list_datasets(options["json"]))
         except MaiaError as error:
             raise CommandError(str(error)) from error
 
 
-def added(options: dict[str, Any]) -> str:
+def add_dataset(options: dict[str, Any]) -> str:
     """Raises RequestError if there is no dataset at this place."""
     from workers.jobs import plugin_keys, registration
 
@@ -52,7 +52,7 @@ def added(options: dict[str, Any]) -> str:
     return f"{row.key}: {row.images:,} images, called {row.label}."
 
 
-def indexed(options: dict[str, Any]) -> str:
+def index_dataset(options: dict[str, Any]) -> str:
     """Raises RequestError for what does not exist, CommandError at Ctrl+C; what is done by then is kept."""
     from workers.jobs import registration
 
@@ -67,7 +67,7 @@ def indexed(options: dict[str, Any]) -> str:
     return "\n".join([told, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
 
 
-def removed(options: dict[str, Any]) -> str:
+def remove_dataset(options: dict[str, Any]) -> str:
     """Raises RequestError, CommandError if it is one of the registry or of the settings."""
     from workers.jobs import registration
 
@@ -78,17 +78,17 @@ def removed(options: dict[str, Any]) -> str:
     return f"{row.key} is off the list. Its images are where they were."
 
 
-def listed(as_json: bool) -> str:
+def list_datasets(as_json: bool) -> str:
     """What workers and people wrote down, checked anew."""
     from workers.jobs import catalogue
 
     for key in catalogue.dataset_keys():
         catalogue.write_dataset(key)
-    found = [told(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
+    found = [describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
     return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(in_words(each) for each in found)
 
 
-def told(row: Dataset) -> dict[str, Any]:
+def describe_dataset(row: Dataset) -> dict[str, Any]:
     return {
         "key": row.key,
         "label": row.label or registry.label(registry.DATASETS, row.key),

@@ -62,7 +62,7 @@ def taken_in(path: Path, owner: User, told: dict[str, str], line: ProgressLine) 
     from workers.jobs import exchange
 
     try:
-        kind, said = about(path, told)
+        kind, said = describe_file(path, told)
         with line.until_ctrl_c():
             return exchange.take(path, kind, Source(path.name, owner), said, line)
     except Cancelled:
@@ -81,7 +81,7 @@ def importer(name: str | None) -> User:
     return user
 
 
-def about(path: Path, told: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
+def describe_file(path: Path, told: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
@@ -91,7 +91,7 @@ def about(path: Path, told: dict[str, str]) -> tuple[ImportKind, dict[str, str]]
         kind = ImportKind.LABELS
     if kind is None:
         raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
-    said = form.completed(kind, path.name, told)
+    said = form.complete_fields(kind, path.name, told)
     if missing := [name for name in NEEDED[kind] if not said[name]]:
         raise CommandError(f"Say which {missing[0]} it is about: --{missing[0]} …")
     return kind, said

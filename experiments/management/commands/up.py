@@ -76,7 +76,7 @@ class Installation:
         self.over = asyncio.Event()
         self.healthy = True
         self.interrupted = 0.0
-        others = [parts.web(port), parts.worker(settings.WORKER_THREADS), parts.beat(settings.STATE)]
+        others = [parts.web(port), parts.worker(settings.WORKER_THREADS), parts.make_scheduler(settings.STATE)]
         self.redis = [Keeper(redis, console, self.give_up)] if redis else []
         self.others = [Keeper(child, console, self.give_up) for child in others]
 

@@ -31,7 +31,7 @@ def worker(threads: int) -> Child:
     return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone, trusted=True)
 
 
-def beat(state: Path) -> Child:
+def make_scheduler(state: Path) -> Child:
     """The clock that has lost runs looked for."""
     schedule = ["--schedule", str(state / "beat-schedule")]
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")

@@ -58,7 +58,7 @@ class Figure:
 def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
     """Of all reviewers, any number of opinions on an item; ordinal for scores, nominal for the verdict."""
     counts = ratings.counts
-    why = lacking(counts, len(ratings.reviewers))
+    why = explain_undefined(counts, len(ratings.reviewers))
     if why:
         return Figure(len(counts), why=why)
     return of_alpha(counts.tobytes(), counts.shape, ratings.line.values, ratings.line.level, with_interval)
@@ -67,7 +67,7 @@ def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
 def fleiss_kappa(ratings: Ratings) -> Figure:
     """Of items with equally many opinions, the number that most items have; values are nominal."""
     counts = ratings.counts
-    why = lacking(counts, len(ratings.reviewers))
+    why = explain_undefined(counts, len(ratings.reviewers))
     if why:
         return Figure(len(counts), why=why)
     opinions = counts.sum(axis=1)
@@ -75,7 +75,7 @@ def fleiss_kappa(ratings: Ratings) -> Figure:
     even = counts[opinions == usual]
     if len(even) < 2:
         return Figure(len(even), why=UNEVEN)
-    if why := lacking(even, usual):
+    if why := explain_undefined(even, usual):
         return Figure(len(even), why=why, raters=usual)
     return of_fleiss(even.tobytes(), even.shape, usual)
 
@@ -89,7 +89,7 @@ def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
     return Figure(len(x), why=why) if why else of_pairs(x.tobytes(), y.tobytes(), ratings.line.level)
 
 
-def lacking(counts: NDArray[np.int64], reviewers: int) -> str:
+def explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
     """Why a measure of all reviewers is undefined; "" if it is not."""
     if reviewers < 2:
         return ONE_REVIEWER

@@ -38,17 +38,17 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     context["left_out"] = lists.left_out(user, queue)
     if request.htmx.target == FIGURES:
         return render(
-            request, "reviews/agreement/figures.html", context | figures(user, queue, request.GET.get("line", ""))
+            request, "reviews/agreement/figures.html", context | build_context(user, queue, request.GET.get("line", ""))
         )
     if request.GET.get("figures") == "now":
-        context |= figures(user, queue, request.GET.get("line", ""))
+        context |= build_context(user, queue, request.GET.get("line", ""))
     reviews = lists.reviews(user, queue)
     shown = Paginator(disagreements.items(reviews), PER_PAGE).get_page(request.GET.get("page"))
     rows = disagreements.laid_out([row["item_id"] for row in shown], reviews)
     return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
 
 
-def figures(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
+def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
     from experiments.reviews.agreement import measures, summary
     from experiments.reviews.agreement.ratings import LINES, ratings
 

@@ -79,18 +79,20 @@ def summary(rated: Mapping[str, Ratings], people: Mapping[int, User], line: Rate
     return Summary(
         lines,
         line,
-        [OfPair(people[a], people[b], measured(measures.cohen_kappa(chosen, a, b))) for a, b in shown],
+        [OfPair(people[a], people[b], place_figure(measures.cohen_kappa(chosen, a, b))) for a, b in shown],
         len(pairs) - len(shown),
-        [of_reviewer(chosen, each, people[each]) for each in chosen.reviewers],
+        [summarize_reviewer(chosen, each, people[each]) for each in chosen.reviewers],
         any(each.figure.few for row in lines for each in (row.alpha, row.fleiss)),
     )
 
 
 def of_line(rated: Ratings) -> OfLine:
-    return OfLine(rated.line, measured(measures.krippendorff_alpha(rated)), measured(measures.fleiss_kappa(rated)))
+    return OfLine(
+        rated.line, place_figure(measures.krippendorff_alpha(rated)), place_figure(measures.fleiss_kappa(rated))
+    )
 
 
-def of_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
+def summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
     own = rated.table[:, rated.reviewers.index(key)]
     others = rated.without(key)
     beside = ~np.isnan(own) & (~np.isnan(others.table)).any(axis=1)
@@ -101,7 +103,7 @@ def of_reviewer(rated: Ratings, key: int, reviewer: User) -> OfReviewer:
     return OfReviewer(reviewer, int((~np.isnan(own)).sum()), int(beside.sum()), above, rest)
 
 
-def measured(figure: Figure) -> Measured:
+def place_figure(figure: Figure) -> Measured:
     return Measured(figure, None if figure.value is None else Interval.on(AXIS, figure.value, figure.low, figure.high))
 
 

@@ -19,7 +19,7 @@ from experiments.models import Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs import actions
-from experiments.runs.api import RunOut, read, router
+from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.asking import form as forms
 from workers.record import tasks
 from workers.record.limits import QUESTION_CHARS, USUAL
@@ -65,10 +65,10 @@ def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> St
     """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
-    return made(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
+    return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
 
 
-def made(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) -> Status[dict[str, Any]]:
+def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) -> Status[dict[str, Any]]:
     """The new run, and its address. What is wrong with a limit is told under the name that it has in the body."""
 
     def make_once() -> tuple[RunOut, str]:
@@ -77,7 +77,7 @@ def made(request: HttpRequest, response: HttpResponse, make: Callable[[], Run]) 
         except InvalidFields as error:
             named = {f"limits.{name}" if name in USUAL else name: told for name, told in error.fields.items()}
             raise InvalidFields(str(error), named) from error
-        return read(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
+        return read_out(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
 
     return Status(201, answer_once(request, response, access.require(request), make_once))
 
@@ -87,4 +87,4 @@ def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[di
     """A new run with the query of this one, checked anew."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
-    return made(request, response, lambda: actions.ask_again(Actor.behind(request, owner), run))
+    return create_run_row(request, response, lambda: actions.ask_again(Actor.behind(request, owner), run))

@@ -228,7 +228,7 @@ def first_choice(model: str = "") -> dict[str, Any]:
     return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.fitting(layer.model.name)
 
 
-def like(run: Run) -> dict[str, Any]:
+def copy_values(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
     limits = {name: run.limits.get(name) for name in USUAL}
     return {name: getattr(run, name) for name in ASKED} | limits | {name: run.options.get(name, "") for name in OPTIONS}

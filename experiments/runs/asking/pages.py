@@ -40,29 +40,29 @@ def page(request: HttpRequest) -> HttpResponse:
         try:
             run = actions.ask(actor, form)
         except InvalidFields:
-            return render(request, "runs/asking.html", around(request, form, form.data))
+            return render(request, "runs/asking.html", build_context(request, form, form.data))
         notify.mark_watched(run.pk)  # whoever asks reads along, as soon as the page is there
         return redirect(run)
     initial = beginning(request)
-    return render(request, "runs/asking.html", around(request, forms.QueryForm(initial=initial), initial))
+    return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=initial), initial))
 
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address."""
     if run := run_named(request.GET.get("from", "")):
-        return like(run, request) | {"parent": run.pk}
+        return read_values(run, request) | {"parent": run.pk}
     if run := run_named(request.GET.get("like", "")):
-        return like(run, request)
+        return read_values(run, request)
     values = forms.first_choice(request.GET.get("model", ""))
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
         task = values.get("task") if values.get("task") in tasks.TASKS else tasks.USUAL
-        values["question"] = suggested(values).get(str(task), "")
+        values["question"] = suggest_questions(values).get(str(task), "")
     return values
 
 
-def like(run: Run, request: HttpRequest) -> dict[str, Any]:
+def read_values(run: Run, request: HttpRequest) -> dict[str, Any]:
     """The values that ask the same again. Raises PermissionDenied where they would tell what the person is to judge
     unseen."""
     if Names(request.user).hides(run):
@@ -70,7 +70,7 @@ def like(run: Run, request: HttpRequest) -> dict[str, Any]:
             f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
             "Submit or decline your review first, or fork the run."
         )
-    return forms.like(run)
+    return forms.copy_values(run)
 
 
 def run_named(number: Any) -> Run | None:
@@ -83,22 +83,22 @@ def differing(values: Any, names: Names) -> dict[str, Any]:
     parent = run_named(values.get("parent") or "")
     if parent is None or names.hides(parent):
         return {}
-    was, now = forms.like(parent), dict(values.items())
+    was, now = forms.copy_values(parent), dict(values.items())
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
-    pairs = ((lineage.NAMES[name], plain(was[name]), plain(now[name])) for name in was if name in now)
+    pairs = ((lineage.NAMES[name], format_value(was[name]), format_value(now[name])) for name in was if name in now)
     changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
     return {"parent": parent, "changed": changed}
 
 
-def plain(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as a form would send it; numbers that are equal are alike."""
     text = "" if value is None else str(value)
     return text.removesuffix(".0").replace("\r\n", "\n").strip()
 
 
-def suggested(values: dict[str, Any]) -> dict[str, str]:
+def suggest_questions(values: dict[str, Any]) -> dict[str, str]:
     """The questions that fit the unit; none if it does not exist."""
     try:
         layer = forms.find_layer(values.get("model") or "", values.get("layer") or "")
@@ -107,16 +107,16 @@ def suggested(values: dict[str, Any]) -> dict[str, str]:
         return {}
 
 
-def around(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
+def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
     """What the template shows beside the form."""
     names = Names(request.user)
     told = {name: values.get(name) for name in form.fields if name in values}
     return {
         "form": form,
         "lines": {task.key: task.line for task in tasks.TASKS.values()},
-        **commanded(request, told),
+        **build_commands(request, told),
         **differing(values, names),
-        **picked(told, names),
+        **read_choices(told, names),
     }
 
 
@@ -128,7 +128,7 @@ def unit(request: HttpRequest) -> HttpResponse:
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
     if new_model:
         values |= compatibility.fitting(values.get("model", ""))
-    context = picked(values, Names(request.user))
+    context = read_choices(values, Names(request.user))
     context["new_model"] = new_model
     context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     return render(request, "runs/asking/answer.html", context)
@@ -139,11 +139,11 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    told = commanded(request, values) | said(values) | differing(values, Names(request.user))
+    told = build_commands(request, values) | explain_choice(values) | differing(values, Names(request.user))
     return render(request, "runs/asking/command.html", {"oob": True} | told)
 
 
-def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
+def build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
@@ -152,7 +152,7 @@ def commanded(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
     return {"command": forms.command_line(values), "curl": curl}
 
 
-def said(values: Any) -> dict[str, str]:
+def explain_choice(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
@@ -164,7 +164,7 @@ def said(values: Any) -> dict[str, str]:
     }
 
 
-def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
+def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
     """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
     models = list(VisionModelRow.objects.all())
     if not any(each.available for each in models):
@@ -178,15 +178,15 @@ def picked(values: dict[str, Any], names: Names) -> dict[str, Any]:
         "missing": [each for each in models if not each.available],
         "model": chosen,
     }
-    offered = parts(chosen.name, values)
+    offered = list_parts(chosen.name, values)
     context |= {"layers": layers, "layer": layer, **offered}
-    context |= numbered(layer, values.get("unit"), offered["dataset"], bool(values.get("again")))
+    context |= read_unit(layer, values.get("unit"), offered["dataset"], bool(values.get("again")))
     if layer and "number" in context:
         context["earlier"] = earlier(layer, context["number"], names)
     return context
 
 
-def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
+def list_parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
     """The datasets, toolsets and backbones, and those chosen; where nobody chose, what suits the model."""
     fitting = compatibility.fitting(model)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
@@ -197,11 +197,11 @@ def parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
         "toolsets": list(Toolset.objects.all()),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
-        **said({"model": model, **chosen}),
+        **explain_choice({"model": model, **chosen}),
     }
 
 
-def numbered(layer: Layer | None, written: Any, dataset: Dataset | None, again: bool) -> dict[str, Any]:
+def read_unit(layer: Layer | None, written: Any, dataset: Dataset | None, again: bool) -> dict[str, Any]:
     """The unit that is meant, or what is wrong with it."""
     text = str(written if written is not None else "")
     if layer is None:
@@ -215,7 +215,7 @@ def numbered(layer: Layer | None, written: Any, dataset: Dataset | None, again: 
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
-    return context | profiled(layer, number, dataset, again)
+    return context | read_profile(layer, number, dataset, again)
 
 
 def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
@@ -224,7 +224,7 @@ def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
     return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
 
 
-def profiled(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
+def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
     """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
     profile, _ = UnitProfile.objects.get_or_create(unit=found, dataset=dataset)

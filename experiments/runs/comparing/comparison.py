@@ -21,7 +21,7 @@ from experiments.display.image_cards import ImageCard
 from experiments.display.number_format import compact, dollars, duration
 from experiments.display.plots import Scale
 from experiments.models import Event, Experiment, Observation, Run
-from experiments.runs.page.experiments import Listed, listed
+from experiments.runs.page.experiments import Listed, list_experiments
 from workers import registry
 from workers.record import tasks
 from workers.record.events import Replied
@@ -94,7 +94,7 @@ def facts(runs: Sequence[Run], viewer: User | None) -> list[ComparisonLine]:
     return [*lines, ComparisonLine("Verdict", "text", said)]
 
 
-def figures(runs: Sequence[Run], base: Run) -> list[ComparisonLine]:
+def compare_figures(runs: Sequence[Run], base: Run) -> list[ComparisonLine]:
     """Lines of figures, each with its difference from the baseline's."""
     unknown = {"Cost": dollars(None)}
     return [
@@ -222,7 +222,7 @@ def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int
     """What was run, with its strongest images, by run and round."""
     rows = Experiment.objects.filter(run__in=runs, round__gte=first, round__lte=last)
     found: dict[tuple[int, int], list[Listed]] = {}
-    for each in listed(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
+    for each in list_experiments(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
         found.setdefault((each.experiment.run_id, each.experiment.round), []).append(each)
     return found
 

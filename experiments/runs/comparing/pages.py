@@ -46,13 +46,13 @@ class ComparedRun:
 def page(request: HttpRequest) -> HttpResponse:
     """The comparison, or a way to choose what to compare."""
     user = access.require(request)
-    found = chosen(request.GET)
+    found = read_runs(request.GET)
     context: dict[str, Any] = {
         "runs": found.runs,
         "problems": found.problems,
         "most": MOST,
         "full": len(found.runs) == MOST,
-        "offered": offered(found.runs),
+        "offered": list_offered(found.runs),
     }
     if found.base is None or len(found.runs) < FEWEST:
         return render(request, "runs/comparing/choose.html", context)
@@ -73,7 +73,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def facts(runs: Sequence[Run], base: Run, viewer: User, only: bool) -> dict[str, Any]:
     """What was asked and what came of it, and how much of that is left out."""
-    lines = [*comparison.facts(runs, viewer), *comparison.figures(runs, base)]
+    lines = [*comparison.facts(runs, viewer), *comparison.compare_figures(runs, base)]
     shown = [line for line in lines if not (only and line.same)]
     return {"lines": shown, "same_lines": len(lines) - len(shown)}
 
@@ -108,7 +108,7 @@ def page_of(asked: str, pages: int) -> tuple[int, list[str]]:
     return nearest, [f"There is no page “{asked[:20]}” of the rounds: this is page {nearest} of {pages}."]
 
 
-def chosen(params: QueryDict) -> Chosen:
+def read_runs(params: QueryDict) -> Chosen:
     """The runs that the address names, in its order, each once."""
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
     numbers, problems = [], []
@@ -139,7 +139,7 @@ def baseline(runs: Sequence[Run], asked: str) -> tuple[Run | None, list[str]]:
     return first, [f"The baseline “{asked[:20]}” is not among these runs: they are measured against run {first.pk}."]
 
 
-def offered(runs: Sequence[Run]) -> Sequence[Run]:
+def list_offered(runs: Sequence[Run]) -> Sequence[Run]:
     """The newest other runs of the same units; of all, while none is chosen."""
     rows = Run.objects.exclude(pk__in=[run.pk for run in runs]).select_related("owner")
     same = Q()

@@ -49,7 +49,7 @@ class News:
     rests: bool
 
 
-def news(run_id: int, after: int, viewer: Any) -> News:
+def read_news(run_id: int, after: int, viewer: Any) -> News:
     """The next events, and the parts of the page that sum the run up, as this person may read them. Raises
     Run.DoesNotExist."""
     run, names = Run.objects.get(pk=run_id), Names(viewer)
@@ -104,7 +104,7 @@ _summaries = Summaries()
 
 def state(run: Run) -> dict[str, Any]:
     """How the run is, and what may be done to it."""
-    stopping, may = rendering.stopping(run), " ".join(actions.moves(run))
+    stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
     return {"type": "state", "status": run.status, "stopping": stopping, "round": run.rounds + 1, "may": may}
 
 
@@ -154,7 +154,7 @@ class RunConsumer(Listener):
         async with self.looking:
             moved = True
             while moved and not self.over.is_set():
-                found = await database_sync_to_async(news)(self.run_id, self.after, self.scope["user"])
+                found = await database_sync_to_async(read_news)(self.run_id, self.after, self.scope["user"])
                 moved, self.after, self.rests = found.seq > self.after, found.seq, found.rests
                 for message in found.messages:
                     await self.show(message)

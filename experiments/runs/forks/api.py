@@ -15,7 +15,7 @@ from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
-from experiments.runs.asking.api import RunLimitsIn, Text, made
+from experiments.runs.asking.api import RunLimitsIn, Text, create_run_row
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering.actions import MOST_CHARS
@@ -42,11 +42,11 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
-    form = ForkForm(source, lineage.find_fork_point(source, wanted.round), given(wanted))
-    return made(request, response, lambda: actions.ask(Actor.behind(request, owner), form))
+    form = ForkForm(source, lineage.find_fork_point(source, wanted.round), read_changes(wanted))
+    return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), form))
 
 
-def given(wanted: ForkIn) -> dict[str, Any]:
+def read_changes(wanted: ForkIn) -> dict[str, Any]:
     """What the form is to change. Another agent comes with a model of its own."""
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     values = {name: value for name, value in named.items() if value not in ("", None)}

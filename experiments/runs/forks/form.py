@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
 from experiments.models import Run
-from experiments.runs.asking.form import QueryForm, like
+from experiments.runs.asking.form import QueryForm, copy_values
 from experiments.runs.forks import lineage
 from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import USUAL
@@ -35,7 +35,7 @@ class ForkForm(QueryForm):
 
     def __init__(self, parent: Run, at: lineage.ForkPoint, given: Mapping[str, Any] | None = None) -> None:
         self.source, self.at = parent, at
-        same = like(parent)
+        same = copy_values(parent)
         if given is None:
             super().__init__(initial=same)
             return

@@ -42,10 +42,12 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_bound:
         with suppress(InvalidFields):
             return redirect(actions.ask(Actor.of(request, Role.RESEARCHER), form))
-    return render(request, "runs/steering/fork.html", around(run, at, form), status=422 if form.is_bound else 200)
+    return render(
+        request, "runs/steering/fork.html", build_context(run, at, form), status=422 if form.is_bound else 200
+    )
 
 
-def around(run: Run, at: lineage.ForkPoint, form: ForkForm) -> dict[str, Any]:
+def build_context(run: Run, at: lineage.ForkPoint, form: ForkForm) -> dict[str, Any]:
     """What the page shows beside the form."""
     values = form.data if form.is_bound else form.initial
     return {

@@ -19,7 +19,7 @@ from experiments.core.errors import InvalidInput
 from experiments.models import HumanReply, Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
-from experiments.runs.api import RunOut, read, router
+from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.human import actions, drafts
 
 Long = Annotated[str, Field(max_length=20_000, pattern=NO_NUL)]
@@ -131,7 +131,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     """Whoever sent it; the run goes on, with what it had logged. 409 if none runs."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop_program(Actor.of(request), find(Run.objects.all(), pk=pk))
-    return read(pk, user)
+    return read_out(pk, user)
 
 
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
@@ -140,4 +140,4 @@ def hand_run_over(request: HttpRequest, pk: Id, wanted: HandoverIn) -> RunOut:
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     actions.hand_over(Actor.of(request), run.pk, wanted.backbone, wanted.backbone_model, wanted.note)
-    return read(pk, user)
+    return read_out(pk, user)

@@ -127,21 +127,21 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
     problems = {name: " ".join(words) for name, words in fields.items()}
     found = replace(found, trouble=str(refusal), problems=problems)
     if found.draft is None:
-        return found if found.late else replace(found, unsent=_named(values))
+        return found if found.late else replace(found, unsent=_name_fields(values))
     if found.draft.values == values:
         return found
-    kept = _named(found.draft.values) if isinstance(refusal, OutOfDate) else ()
-    return replace(found, draft=_filled(found.draft, values), kept=kept)
+    kept = _name_fields(found.draft.values) if isinstance(refusal, OutOfDate) else ()
+    return replace(found, draft=_fill(found.draft, values), kept=kept)
 
 
-def _filled(draft: HumanReply, values: Values) -> HumanReply:
+def _fill(draft: HumanReply, values: Values) -> HumanReply:
     """The draft with other values, not saved."""
     for name, value in values.items():
         setattr(draft, name, value)
     return draft
 
 
-def _named(values: Values) -> list[tuple[str, str]]:
+def _name_fields(values: Values) -> list[tuple[str, str]]:
     """What somebody wrote, by the names of the fields."""
     lines = "\n".join(f"{each['text']} [{each['status']}] {each['reason']}".strip() for each in values["hypotheses"])
     texts = {"Hypotheses": lines} | {name.capitalize(): values[name] for name in drafts.TEXTS}

@@ -43,18 +43,18 @@ def entry(head: str, body: str) -> Entry:
     if signature is None:
         return Entry(head.strip(), "", text, code, "")
     name, parameters = signature[1], signature[2]
-    return Entry(name, head.strip().removeprefix(name), text, code, f"{name}({', '.join(needed(parameters))})")
+    return Entry(name, head.strip().removeprefix(name), text, code, f"{name}({', '.join(list_required(parameters))})")
 
 
-def needed(parameters: str) -> Iterator[str]:
+def list_required(parameters: str) -> Iterator[str]:
     """Names of the parameters that must be given."""
-    for part in split(parameters):
+    for part in split_parameters(parameters):
         name, _, rest = part.partition(":")
         if "=" not in rest and not name.startswith("*"):
             yield name.strip()
 
 
-def split(parameters: str) -> Iterator[str]:
+def split_parameters(parameters: str) -> Iterator[str]:
     """The parameters, parted at the commas that stand in no bracket."""
     depth, start = 0, 0
     for place, character in enumerate(parameters):

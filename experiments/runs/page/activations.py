@@ -59,12 +59,12 @@ class ActivationRow:
         return ", ".join(f"{count} {origin}" for origin, count in self.counts.items())
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     """All rounds, or those from `from` to `to`."""
     first, last = number(params, "from") or 1, number(params, "to") or run.rounds
     everything = run.observations.order_by()
     chosen = everything.filter(experiment__round__range=(first, last))
-    groups = counted(chosen, run.threshold)
+    groups = count_origins(chosen, run.threshold)
     context = {"first": first, "last": last, "part": (first, last) != (1, run.rounds), "any": bool(groups)}
     if not groups:
         return context
@@ -132,7 +132,7 @@ def add_marks(
         plot.add_mark(middle, low, high, origin, words, f"?tab=activations&from={step.first}&to={step.last}")
 
 
-def counted(chosen: QuerySet[Observation], threshold: float | None) -> list[OriginCount]:
+def count_origins(chosen: QuerySet[Observation], threshold: float | None) -> list[OriginCount]:
     """By round and origin; `reached` counts those at the threshold or above."""
     over = Q(activation__gte=threshold) if threshold is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(

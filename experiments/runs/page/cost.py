@@ -62,11 +62,11 @@ class CostRow:
     cells: Sequence[str]
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read_cost(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     del params
     taken = by_round(run)
     step_of = steps(taken)
-    sums = together(taken, step_of)
+    sums = sum_by_step(taken, step_of)
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
@@ -112,7 +112,7 @@ def amount(value: Any) -> float:
     return value if isinstance(value, int | float) else 0
 
 
-def together(taken: Mapping[int, Taken], step_of: Mapping[int, RoundRange]) -> dict[RoundRange, Taken]:
+def sum_by_step(taken: Mapping[int, Taken], step_of: Mapping[int, RoundRange]) -> dict[RoundRange, Taken]:
     """What each step took."""
     groups: dict[RoundRange, list[Taken]] = {}
     for number, step in step_of.items():

@@ -38,7 +38,7 @@ class StatusChange:
     experiments: Sequence[int]
 
 
-def turns(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, StatusChange]:
+def find_changes(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, StatusChange]:
     """By the hypothesis' own key, each with the experiments of the round before its word."""
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
@@ -78,7 +78,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     meanings = [meaning(text) for text in texts]
     drawn = scenes({row.image_id for _, row in named}) if any(meanings) else {}
     return [
-        by_scene(read, named, drawn) if read and drawn else by_words(holding(each, named))
+        by_scene(read, named, drawn) if read and drawn else by_words(filter_naming(each, named))
         for read, each in zip(meanings, wanted, strict=True)
     ]
 
@@ -86,25 +86,27 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
 def by_scene(read: Meaning, named: Sequence[tuple[set[str], Observation]], drawn: Mapping[str, Scene]) -> Bearing:
     rows = [row for _, row in named if row.image_id in drawn]
     showing = [row for row in rows if read.holds(drawn[row.image_id])]
-    best = first(showing)
+    best = choose_images(showing)
     known = {each.card.image for each in best}
-    weak = first([row for row in showing if row.image_id not in known], weakest=True)
-    return Bearing(best, weak, first([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True)
+    weak = choose_images([row for row in showing if row.image_id not in known], weakest=True)
+    return Bearing(
+        best, weak, choose_images([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True
+    )
 
 
 def by_words(rows: Sequence[Observation]) -> Bearing:
-    best = first(rows)
+    best = choose_images(rows)
     known = {each.card.image for each in best}
-    return Bearing(best, first([row for row in rows if row.image_id not in known], weakest=True))
+    return Bearing(best, choose_images([row for row in rows if row.image_id not in known], weakest=True))
 
 
-def holding(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> list[Observation]:
+def filter_naming(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> list[Observation]:
     if not wanted:
         return []
     return [row for held, row in named if len(wanted & held) >= ENOUGH * len(wanted)]
 
 
-def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
+def choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
     """The strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
     return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]
@@ -113,10 +115,10 @@ def first(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedI
 def words(text: str) -> set[str]:
     """The words that say what is to be seen, without their plural."""
     found = (word.casefold() for word in re.findall(r"\w+", text))
-    return {stem(word) for word in found if len(word) > 1 and word not in EMPTY and not word.isdigit()}
+    return {stem_word(word) for word in found if len(word) > 1 and word not in EMPTY and not word.isdigit()}
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Red balls, a red ball: the same."""
     if len(word) > 4 and word.endswith("es") and word[-3] in "sxzh":
         return word[:-2]

@@ -34,13 +34,13 @@ class Listed:
         return self.experiment.seconds + self.experiment.tool_seconds
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read_experiments(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     page = Page.of(params, run.experiment_count, PER_PAGE, "tab")
     rows = run.experiments.defer("state", "output").order_by("number")[page.start : page.end]
-    return {"page": page, "listed": listed(list(rows)), "scale": events.scale_of(run)}
+    return {"page": page, "listed": list_experiments(list(rows)), "scale": events.scale_of(run)}
 
 
-def listed(rows: Sequence[Experiment]) -> list[Listed]:
+def list_experiments(rows: Sequence[Experiment]) -> list[Listed]:
     """The experiments with the strongest of what they logged, in one query."""
     logged = Observation.objects.filter(experiment__in=rows)
     place = Window(RowNumber(), partition_by=F("experiment"), order_by=[F("activation").desc(), F("position")])

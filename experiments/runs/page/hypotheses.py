@@ -40,8 +40,8 @@ class HypothesisRow:
     @property
     def wordings(self) -> list[Hypothesis]:
         """Earlier wordings, each where it was first used."""
-        found = {plain(each.text): each for _, each in sorted(self.told.items(), reverse=True)}
-        found.pop(plain(self.latest.text), None)
+        found = {normalize_words(each.text): each for _, each in sorted(self.told.items(), reverse=True)}
+        found.pop(normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
@@ -63,10 +63,10 @@ class MatrixRow:
     images: evidence.Bearing
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     """The matrix of the newest rounds, or of those before round `before`."""
     lists = by_round(run)
-    rows = traced(lists)
+    rows = trace_hypotheses(lists)
     columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
     shown = columns[-COLUMNS:]
     picked = rows[-ROWS:]
@@ -76,7 +76,7 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "left_out": len(rows) - len(picked),
         "shown": with_evidence(run, picked, shown, max(lists, default=0)),
         "scale": events.scale_of(run),
-        "counted": counted(picked),
+        "counted": count_statuses(picked),
     }
 
 
@@ -85,22 +85,22 @@ def by_round(run: Run) -> dict[int, list[Hypothesis]]:
     return {place: list(group) for place, group in groupby(rows, key=lambda each: each.round)}
 
 
-def traced(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
+def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
     """The hypotheses, each followed through the rounds: by its words, else by its number if its words are alike."""
     rows: list[HypothesisRow] = []
     by_words: dict[str, HypothesisRow] = {}
     by_number: dict[int, HypothesisRow] = {}
     for place, told in lists.items():
         for each in told:
-            row = by_words.get(plain(each.text)) or same(by_number.get(each.number), each, place)
+            row = by_words.get(normalize_words(each.text)) or find_reworded(by_number.get(each.number), each, place)
             if row is None or place in row.told:
                 rows.append(row := HypothesisRow())
             row.told[place] = each
-            by_words[plain(each.text)] = by_number[each.number] = row
+            by_words[normalize_words(each.text)] = by_number[each.number] = row
     return rows
 
 
-def same(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
+def find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
     """The row that held this number before, if this is a new wording of it."""
     if row is None or place in row.told:
         return None
@@ -109,7 +109,7 @@ def same(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisR
     return row if common >= ALIKE else None
 
 
-def plain(text: str) -> str:
+def normalize_words(text: str) -> str:
     """The words without what a wording does not depend on."""
     return " ".join(text.casefold().rstrip(".").split())
 
@@ -119,7 +119,7 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
     before: list[tuple[str, str]] = []
     found: list[int] = []
     for place, told in lists.items():
-        now = [(plain(each.text), each.status) for each in told]
+        now = [(normalize_words(each.text), each.status) for each in told]
         if now != before:
             found.append(place)
         before = now
@@ -128,7 +128,7 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
 
 
 def with_evidence(run: Run, rows: Sequence[HypothesisRow], columns: Sequence[int], last: int) -> list[MatrixRow]:
-    turns = evidence.turns(run, [(turn.round, turn) for row in rows for turn in row.turns])
+    turns = evidence.find_changes(run, [(turn.round, turn) for row in rows for turn in row.turns])
     images = evidence.images(run, [row.latest.text for row in rows])
     return [
         MatrixRow(
@@ -142,7 +142,7 @@ def with_evidence(run: Run, rows: Sequence[HypothesisRow], columns: Sequence[int
     ]
 
 
-def counted(rows: Sequence[HypothesisRow]) -> list[tuple[str, int]]:
+def count_statuses(rows: Sequence[HypothesisRow]) -> list[tuple[str, int]]:
     """How many stand how, by the last word on each."""
     statuses = [row.latest.status for row in rows]
     return [(status, statuses.count(status)) for status in ("supported", "refuted", "open") if status in statuses]

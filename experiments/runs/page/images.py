@@ -18,7 +18,7 @@ PER_PAGE = 60
 ORDERS = {"logged": "As logged", "strongest": "Strongest first", "weakest": "Weakest first"}
 
 
-def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+def read_images(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     origin = params.get("origin", "") if params.get("origin") in set(Origin) else ""
     order = params.get("order", "") if params.get("order") in ORDERS else "logged"
     rows = run.observations.all()
@@ -33,12 +33,12 @@ def read(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "orders": ORDERS.items(),
         "origins": [(name, label, counts[name]) for name, label in Origin.choices() if name in counts],
         "all": sum(counts.values()),
-        "logged": [LoggedImage.from_row(row) for row in arranged(chosen, order)[page.start : page.end]],
+        "logged": [LoggedImage.from_row(row) for row in sort_images(chosen, order)[page.start : page.end]],
         "scale": events.scale_of(run),
     }
 
 
-def arranged(rows: QuerySet[Observation], order: str) -> QuerySet[Observation]:
+def sort_images(rows: QuerySet[Observation], order: str) -> QuerySet[Observation]:
     by = {
         "logged": ("experiment__number", "position"),
         "strongest": ("-activation", "-id"),

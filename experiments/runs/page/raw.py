@@ -21,7 +21,7 @@ class RawEvent:
     text: str
 
 
-def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def read_raw(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     """The page that the address names by number or by an event on it."""
     at, missing = window.asked_for(run, params)
     if at is not None:

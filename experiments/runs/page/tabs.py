@@ -28,7 +28,7 @@ class Tab:
         return f"runs/page/tabs/{self.name}.html"
 
 
-def alike(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
+def ignore_names(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
     """For a tab that names no system."""
     return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
 
@@ -41,18 +41,18 @@ def by_person(run: Run, params: Params) -> dict[str, Any]:  # noqa: ARG001 - as 
 TABS = {
     tab.name: tab
     for tab in (
-        Tab("transcript", "Transcript", transcript.read),
-        Tab("experiments", "Experiments", alike(experiments.read), "offer"),
-        Tab("images", "Images", alike(images.read), "offer"),
-        Tab("activations", "Activations", alike(activations.read), "redraw"),
-        Tab("hypotheses", "Hypotheses", alike(hypotheses.read), "redraw"),
-        Tab("cost", "Cost", alike(cost.read), "redraw"),
-        Tab("raw", "Raw", raw.read, "offer"),
-        Tab("comments", "Comments", alike(by_person)),
+        Tab("transcript", "Transcript", transcript.read_transcript),
+        Tab("experiments", "Experiments", ignore_names(experiments.read_experiments), "offer"),
+        Tab("images", "Images", ignore_names(images.read_images), "offer"),
+        Tab("activations", "Activations", ignore_names(activations.read_activations), "redraw"),
+        Tab("hypotheses", "Hypotheses", ignore_names(hypotheses.read_hypotheses), "redraw"),
+        Tab("cost", "Cost", ignore_names(cost.read_cost), "redraw"),
+        Tab("raw", "Raw", raw.read_raw, "offer"),
+        Tab("comments", "Comments", ignore_names(by_person)),
     )
 }
 
 
-def chosen(name: str) -> Tab:
+def find_tab(name: str) -> Tab:
     """The tab of this name; the transcript where there is none."""
     return TABS.get(name, TABS["transcript"])

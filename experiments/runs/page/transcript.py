@@ -23,13 +23,13 @@ class RenderedPiece:
     events: Sequence[SafeString] = ()
 
 
-def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     at, missing = window.asked_for(run, params)
     pieces = window.opening(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     around = next((event.round for event in reversed(events) if event.seq <= (at or 0)), None)
     return {
-        "pieces": drawn(run, pieces, names),
+        "pieces": render_pieces(run, pieces, names),
         "missing": missing,
         "outline": rendering.outline(run, around),
         "side": rendering.side(run, names),
@@ -39,10 +39,10 @@ def read(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
 
 def fill(run: Run, gap: Gap, from_below: bool, names: Names) -> dict[str, Any]:
     """What takes the place of a gap."""
-    return {"run": run, "pieces": drawn(run, window.filling(run, gap, from_below), names)}
+    return {"run": run, "pieces": render_pieces(run, window.filling(run, gap, from_below), names)}
 
 
-def drawn(run: Run, pieces: Sequence[Piece], names: Names) -> list[RenderedPiece]:
+def render_pieces(run: Run, pieces: Sequence[Piece], names: Names) -> list[RenderedPiece]:
     """The pieces as HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events, names)}

@@ -75,7 +75,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
 
     def make() -> tuple[ViewOut, str]:
         refuse_taken(user, view.name)
-        row = SavedView.objects.create(owner=user, **told(view))
+        row = SavedView.objects.create(owner=user, **read_fields(view))
         audit.record(request, Verb.VIEW_SAVED, row, shared=row.shared)
         return view_out(row), reverse("api:read_view", args=[row.pk])
 
@@ -87,9 +87,9 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
     """One of yours. Needs its ETag in If-Match."""
     user = allow(request, pages.to_write(shared=view.shared), TokenScope.WRITE)
     with transaction.atomic():
-        row = held(request, user, pk)
+        row = lock_view(request, user, pk)
         refuse_taken(user, view.name, but=pk)
-        for name, value in told(view).items():
+        for name, value in read_fields(view).items():
             setattr(row, name, value)
         row.save()
         audit.record(request, Verb.VIEW_RENAMED, row, shared=row.shared)
@@ -101,20 +101,20 @@ def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
     """One of yours; the runs stay. Needs its ETag too."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
     with transaction.atomic():
-        row = held(request, user, pk)
+        row = lock_view(request, user, pk)
         audit.record(request, Verb.VIEW_DELETED, row)
         row.delete()
     return Status(204, None)
 
 
-def held(request: HttpRequest, user: User, pk: int) -> SavedView:
+def lock_view(request: HttpRequest, user: User, pk: int) -> SavedView:
     """A view of one's own, locked, as its editor knows it. Raises Refusal."""
     row = find(SavedView.objects.select_for_update().filter(owner=user), pk=pk)
     must_match(request, view_out(row))
     return row
 
 
-def told(view: ViewIn) -> dict[str, Any]:
+def read_fields(view: ViewIn) -> dict[str, Any]:
     return {"name": view.name, "query": pages.state(view.query), "shared": view.shared}
 
 

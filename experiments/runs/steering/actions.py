@@ -33,7 +33,7 @@ NewLimits = Mapping[str, Any]
 
 
 @contextmanager
-def _locked(by: Actor, run_id: int) -> Iterator[Run]:
+def _lock_run(by: Actor, run_id: int) -> Iterator[Run]:
     """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
     if (access.role_of(by.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
@@ -48,7 +48,7 @@ def pause(by: Actor, run_id: int) -> bool:
 
     Raises StateConflict.
     """
-    with _locked(by, run_id) as run:
+    with _lock_run(by, run_id) as run:
         if run.has_ended:
             raise StateConflict(f"{has_ended(run)} There is nothing to pause.")
         if run.status == Status.WAITING:
@@ -70,7 +70,7 @@ def resume(by: Actor, run_id: int) -> bool:
 
     Raises StateConflict.
     """
-    with _locked(by, run_id) as run:
+    with _lock_run(by, run_id) as run:
         if run.status in ACTIVE and not run.pause_requested:
             return False
         if run.has_ended and run.status not in REOPENABLE:
@@ -98,7 +98,7 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
     if len(text) > MOST_CHARS:
         words = f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "text")
-    with _locked(by, run_id) as run:
+    with _lock_run(by, run_id) as run:
         if deaf := cannot_hear(run):
             raise StateConflict(deaf)
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
@@ -138,7 +138,7 @@ def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen
     `seen` are those that whoever changes them knew. Raises OutOfDate if others hold by now, StateConflict.
     """
     after = {name: wanted.get(name) for name in USUAL}
-    with _locked(by, run_id) as run:
+    with _lock_run(by, run_id) as run:
         before = {name: run.limits.get(name) for name in USUAL}
         if run.has_ended:
             raise StateConflict(f"{has_ended(run)} Its limits hold no more; fork it with others.")
@@ -156,7 +156,7 @@ def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen
 
 def stop(by: Actor, run_id: int) -> bool:
     """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
-    with _locked(by, run_id) as run:
+    with _lock_run(by, run_id) as run:
         if run.has_ended or (run.cancel_requested and is_held(run)):
             return False
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
@@ -175,12 +175,12 @@ def has_ended(run: Run) -> str:
     return f"Run {run.pk} has ended ({run.get_status_display().lower()})."
 
 
-def used(run: Run) -> dict[str, Any]:
+def count_used(run: Run) -> dict[str, Any]:
     """What the run has used of each limit."""
     return {"rounds": run.rounds, "tokens": run.tokens, "cost": run.cost, "seconds": run.seconds}
 
 
-def moves(run: Run) -> list[str]:
+def list_moves(run: Run) -> list[str]:
     """What a researcher may do to the run as it is now, in the words of the page's controls."""
     if run.has_ended:
         return ["retry"] if run.status in REOPENABLE else []

@@ -17,7 +17,7 @@ from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
-from experiments.runs.api import RunOut, read, router
+from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
 from workers.record.limits import USUAL
@@ -62,7 +62,7 @@ def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.pause(steerer(request, pk), pk)
-    return read(pk, user)
+    return read_out(pk, user)
 
 
 @router.post("/runs/{pk}/resume", response=RunOut, summary="Resume a run")
@@ -70,7 +70,7 @@ def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.resume(steerer(request, pk), pk)
-    return read(pk, user)
+    return read_out(pk, user)
 
 
 @router.post("/runs/{pk}/try-again", response=RunOut, summary="Resume a run that waits")
@@ -81,7 +81,7 @@ def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
     if run.status != "waiting":
         raise StateConflict(f"Run {pk} is {run.get_status_display().lower()}: only one that waits can try again.")
     actions.resume(Actor.of(request, Role.RESEARCHER), pk)
-    return read(pk, user)
+    return read_out(pk, user)
 
 
 @router.post("/runs/{pk}/stop", response=RunOut, summary="Stop a run")
@@ -89,7 +89,7 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     actions.stop(steerer(request, pk), pk)
-    return read(pk, user)
+    return read_out(pk, user)
 
 
 @router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Tell the agent something")

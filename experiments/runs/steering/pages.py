@@ -30,33 +30,33 @@ WHY_CHARS = 500
 def pause(request: HtmxRequest, pk: int) -> HttpResponse:
     """Pause between two rounds."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    return done(request, run, lambda by: actions.pause(by, run.pk))
+    return act_and_answer(request, run, lambda by: actions.pause(by, run.pk))
 
 
 @require_POST
 def resume(request: HtmxRequest, pk: int) -> HttpResponse:
     """Resume, retry, try again, or pause no longer: whatever has the run go on. Pressed twice, it goes on once."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    return done(request, run, lambda by: actions.resume(by, run.pk))
+    return act_and_answer(request, run, lambda by: actions.resume(by, run.pk))
 
 
 @require_POST
 def stop(request: HtmxRequest, pk: int) -> HttpResponse:
     """Ask for the end of a run. One that no worker holds ends at once, the others as soon as their worker sees it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    return done(request, run, lambda by: actions.stop(by, run.pk))
+    return act_and_answer(request, run, lambda by: actions.stop(by, run.pk))
 
 
-def done(request: HtmxRequest, run: Run, do: Callable[[Actor], object]) -> HttpResponse:
+def act_and_answer(request: HtmxRequest, run: Run, do: Callable[[Actor], object]) -> HttpResponse:
     """The page follows by its stream; a browser without scripts is sent back to it."""
     try:
         do(Actor.of(request, Role.RESEARCHER))
     except ActionRefused as refused:
-        return told(request, run, str(refused), "error", status=409)
+        return answer_with_toast(request, run, str(refused), "error", status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
 
 
-def told(request: HtmxRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
+def answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
     """Say something on the page that asked, or on the one that the browser is sent to."""
     if request.htmx:
         toast = {"toast": {"words": words, "kind": kind}}
@@ -107,7 +107,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     now = {name: run.limits.get(name) for name in USUAL}
     form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)
     if not form.is_bound or not form.is_valid():
-        return shown(request, run, form, 200 if not form.is_bound else 422)
+        return render_form(request, run, form, 200 if not form.is_bound else 422)
     wanted = {name: form.cleaned_data[name] for name in USUAL}
     try:
         changed = actions.change_limits(
@@ -116,22 +116,24 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     except ActionRefused as refused:
         run.refresh_from_db()
         form.add_error(None, str(refused))
-        return shown(request, run, form, 409)  # with the limits of now as those that were seen
-    return told(request, run, after_change(run, wanted) if changed else "The limits are as they were.", "success")
+        return render_form(request, run, form, 409)  # with the limits of now as those that were seen
+    return answer_with_toast(
+        request, run, after_change(run, wanted) if changed else "The limits are as they were.", "success"
+    )
 
 
 def after_change(run: Run, wanted: actions.NewLimits) -> str:
     """What new limits lead to."""
-    over = limits.used_up(wanted, actions.used(run))
+    over = limits.used_up(wanted, actions.count_used(run))
     if not over:
         return "The new limits hold from now on."
     return f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
 
 
-def shown(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
+def render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
     part = request.htmx
-    spent = actions.used(run) | {"cost": run.known_cost}
+    spent = actions.count_used(run) | {"cost": run.known_cost}
     lines = [(form[name], spent[name]) for name in USUAL]
     seen = request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in USUAL})
     context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": part}
