@@ -29,7 +29,7 @@ from experiments.models import Invitation, Member
 from experiments.models.member import Role
 
 
-def arrive(request: HttpRequest, login: SocialLogin) -> HttpResponse:
+def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     """The page for whom the provider names. What the browser began with comes back: `connect`, `join` or nothing."""
     began = login.state.get("data") or {}
     account: SocialAccount = login.account
@@ -39,13 +39,13 @@ def arrive(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     invitation = Invitation.objects.filter(pk=began.get("join", 0)).first()
     try:
         with transaction.atomic():
-            person = known or newcomer(request, account, invitation)
+            person = known or create_account(request, account, invitation)
             if isinstance(person, HttpResponse):
                 return person
             # Sign somebody in, and take the invitation that they came with
             further = login.state.get("next")
             if not person.is_active:
-                return refusals.inactive(request)
+                return refusals.answer_inactive(request)
             request.came_by = "single sign-on"  # type: ignore[attr-defined]
             sign_in(request, person)
             if invitation is not None:
@@ -54,16 +54,16 @@ def arrive(request: HttpRequest, login: SocialLogin) -> HttpResponse:
                 return render(request, "accounts/no_role.html")
             return redirect(further or "overview")
     except IntegrityError:
-        return refusals.interrupted(request)
+        return refusals.answer_interrupted(request)
 
 
 def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
     """From now on the identity is one more way into the account of who is signed in."""
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
-        return refusals.interrupted(request)
+        return refusals.answer_interrupted(request)
     if known is not None and known != user:
-        return refusals.of_another(request)
+        return refusals.answer_connected_elsewhere(request)
     if known is None:
         account.user = user
         try:
@@ -71,21 +71,21 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
                 account.save()
                 audit.record(request, Verb.SIGN_ON_CONNECTED, user)
         except IntegrityError:
-            return refusals.interrupted(request)
+            return refusals.answer_interrupted(request)
     return redirect("settings-you")
 
 
-def newcomer(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
+def create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
     """A new account for an identity, in the role that newcomers get; a page that says why not."""
     told = account.extra_data
     email = verified_email(told)
     invited = invitation is not None and invitation.state == "open"
     if settings.OIDC_DOMAINS and not invited and not is_ours(email):
-        return refusals.foreign(request)
+        return refusals.answer_foreign(request)
     if email and User.objects.filter(email__iexact=email).exists():
-        return refusals.taken(request)
+        return refusals.answer_address_in_use(request)
     person = User(
-        username=names.free(wanted_name(told)), email=email, first_name=names.plain(str(told.get("name", "")))
+        username=names.free(wanted_name(told)), email=email, first_name=names.clean_name(str(told.get("name", "")))
     )
     person.set_unusable_password()
     person.save()

@@ -52,7 +52,7 @@ def label() -> str:
     return str(settings.OIDC_NAME) if is_on() else ""
 
 
-def begin(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str | HttpResponse:
+def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str | HttpResponse:
     """The provider's address to send a browser to; a page that says why, if the provider does not answer.
 
     `data` comes back to `provisioning` with the person.
@@ -64,7 +64,7 @@ def begin(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str
         )
     except (OAuth2Error, RequestException) as error:
         log.warning("Single sign-on cannot begin: %s", error)
-        return refusals.no_answer(request)
+        return refusals.answer_unreachable(request)
     return str(response["Location"])
 
 
@@ -74,7 +74,7 @@ def come_back(request: HttpRequest) -> HttpResponse:
         return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
     except (OAuth2Error, RequestException) as error:
         log.warning("Single sign-on broke off: %s", error)
-        return refusals.no_answer(request)
+        return refusals.answer_unreachable(request)
 
 
 def name() -> str:
@@ -186,9 +186,11 @@ class Adapter(DefaultSocialAccountAdapter):
         return Provider(request, app())
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> Never:
-        raise ImmediateHttpResponse(provisioning.arrive(request, sociallogin))
+        raise ImmediateHttpResponse(provisioning.receive_identity(request, sociallogin))
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> Never:  # noqa: ARG002
         log.warning("Single sign-on failed (%s): %s", told.get("error"), told.get("exception"))
         cancelled = str(told.get("error")) == "cancelled"
-        raise ImmediateHttpResponse(refusals.cancelled(request) if cancelled else refusals.not_believed(request))
+        raise ImmediateHttpResponse(
+            refusals.answer_cancelled(request) if cancelled else refusals.answer_not_believed(request)
+        )

@@ -78,7 +78,8 @@ TOPICS = {
     "runs": Role.VIEWER,
     "user": Role.VIEWER,
 }
-"""Topic without its number -> the role that may hear its bell (`notify.tell`). A user's own is for that user alone."""
+"""Topic without its number -> the role that may hear its bell (`notify.publish_topic`). A user's own is for that user
+alone."""
 
 
 def may_hear(user: Any, topic: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.exchange import run_decoding
-from experiments.exchange.run_decoding import HIGHEST, shown
+from experiments.exchange.run_decoding import HIGHEST, shorten_value
 
 TEXT, NAME = 2_000_000, 200
 """Characters of a text, and of the name of a field."""
@@ -25,15 +25,15 @@ NOT_NEGATIVE = ("seconds", "tool_seconds")
 Payload = Mapping[str, Any]
 
 
-def bound(kind: str, payload: Payload) -> None:
-    """Raises ValueError, and Refused for limits and options that make no sense."""
-    bound_value(payload, "payload")
+def check_payload(kind: str, payload: Payload) -> None:
+    """Raises ValueError, and ExchangeError for limits and options that make no sense."""
+    check_value(payload, "payload")
     for name in COUNTS:
         if not 0 <= (payload.get(name) or 0) <= HIGHEST:
             raise ValueError(f"{name} is {payload[name]}, and that is out of range")
     used = [(name, payload.get(name)) for name in NOT_NEGATIVE] + list((payload.get("usage") or {}).items())
     if negative := [(name, value) for name, value in used if (value or 0) < 0]:
-        raise ValueError(f"{negative[0][0]} is {shown(negative[0][1])}, and that is below 0")
+        raise ValueError(f"{negative[0][0]} is {shorten_value(negative[0][1])}, and that is below 0")
     # Of hypotheses and labels there is a row for each
     labels = (payload.get("conclusion") or {}).get("labels", ())
     if len(labels) > MOST_LABELS or any(len(text) > LABEL_CHARS for text in labels):
@@ -46,30 +46,30 @@ def bound(kind: str, payload: Payload) -> None:
     if kind == "started":
         run_decoding.options(payload["system"]["options"])
     if kind == "handover":
-        bound_columns(payload)
+        check_columns(payload)
 
 
-def bound_value(value: Any, name: str, depth: int = 0) -> None:
+def check_value(value: Any, name: str, depth: int = 0) -> None:
     """Whatever its field is called: no endless text, list or number anywhere."""
     if depth > DEEP:
         raise ValueError(f"{name} is nested too deeply")
     if isinstance(value, str) and len(value) > TEXT:
         raise ValueError(f"{name} has {len(value):,} characters, at most {TEXT:,} are possible")
     if run_decoding.is_number(value) and abs(value) > LARGEST:
-        raise ValueError(f"{name} is {shown(value)}, and that is too large")
+        raise ValueError(f"{name} is {shorten_value(value)}, and that is too large")
     if isinstance(value, (list, tuple)):
         if len(value) > LIST:
             raise ValueError(f"{name} has {len(value):,} entries, at most {LIST:,} are possible")
         for each in value:
-            bound_value(each, name, depth + 1)
+            check_value(each, name, depth + 1)
     if isinstance(value, Mapping):
         if len(value) > FIELDS or any(len(key) > NAME for key in value):
             raise ValueError(f"{name} has over {FIELDS} fields, or one with a name over {NAME} characters")
         for key, each in value.items():
-            bound_value(each, key, depth + 1)
+            check_value(each, key, depth + 1)
 
 
-def bound_columns(payload: Payload) -> None:
+def check_columns(payload: Payload) -> None:
     for name in COLUMNS:
         if len(payload[name]) > (most := COLUMNS[name]):
             raise ValueError(f"{name} has {len(payload[name]):,} characters, at most {most} are possible")

@@ -24,9 +24,9 @@ from django.utils import timezone
 from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_labels, run_record
-from experiments.exchange.laboratory import Laboratory, Progress, silent
-from experiments.exchange.run_decoding import RunDetails, moment, part, shown
-from experiments.exchange.safe_zip import Archive, Refused, opened
+from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
+from experiments.exchange.run_decoding import RunDetails, parse_time, require_field, shorten_value
+from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
 from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
 from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
 from experiments.models.exchange import ImportKind
@@ -53,22 +53,22 @@ class Taken:
     """What of the file is not in it, in words."""
 
 
-def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = silent) -> list[Taken]:
-    """Take in all runs of a bundle; one that is here already stays as it is. Raises Refused."""
-    with opened(path) as archive:
+def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = ignore_progress) -> list[Taken]:
+    """Take in all runs of a bundle; one that is here already stays as it is. Raises ExchangeError."""
+    with open_archive(path) as archive:
         folders = archive.folders()
         for name in set(archive.members) - {"manifest.json"}:
             if not any(name.startswith(folder) for folder in folders):
-                raise Refused(f"{name!r} belongs to no run.")
+                raise ExchangeError(f"{name!r} belongs to no run.")
         taken: list[Taken] = []
         for folder in folders:
             try:
                 taken.append(run_in(archive, folder, source, laboratory, progress))
-            except Refused as error:
+            except ExchangeError as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
-                raise Refused(f"{error}{before}") from None
+                raise ExchangeError(f"{error}{before}") from None
         for each in taken:
-            adopt(each.run)  # a fork may stand before its parent in the file
+            link_parent(each.run)  # a fork may stand before its parent in the file
         return taken
 
 
@@ -76,33 +76,37 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     """The run of one folder of the archive."""
     told = strip_unstorable(archive.json(f"{folder}run.json"))
     if told.get("schema") != run_record.SCHEMA:
-        words = f"run.json is of schema {shown(told.get('schema'))}; this version reads schema {run_record.SCHEMA}."
-        raise Refused(f"{words} Update MAIA Web, or export the run again.")
+        words = (
+            f"run.json is of schema {shorten_value(told.get('schema'))}; this version reads schema {run_record.SCHEMA}."
+        )
+        raise ExchangeError(f"{words} Update MAIA Web, or export the run again.")
     if there := known_run(told):
         return Taken(there, known=True)
-    run, said = run_record.run_from(told, source.by), run_decoding.decoded(told)
+    run, said = run_record.run_from(told, source.by), run_decoding.decode_details(told)
     people = opinions_in(archive, folder)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
         look_at_events(archive, folder, keys, progress)
         look_at_rest(archive, folder)
-        save_events = gone_through(run, steps(archive, folder, keys))
+        save_events = replay_events(run, steps(archive, folder, keys))
         progress("Saving", 1, 2)
-        with stored(images, Path(waiting)), transaction.atomic():
+        with store_images(images, Path(waiting)), transaction.atomic():
             save_images(images)
             save(run, save_events)
             finish(run, said)
             opinions.save(run, people)
-            arrive(run, told["identity"], said, source)
+            record_origin(run, told["identity"], said, source)
     return Taken(run, known=False)
 
 
 def opinions_in(archive: Archive, folder: str) -> opinions.Said:
-    """What people made of the run; bundles of earlier versions do not tell. Raises Refused."""
+    """What people made of the run; bundles of earlier versions do not tell. Raises ExchangeError."""
     name = f"{folder}people.json"
     return (
-        opinions_decoding.decoded(strip_unstorable(archive.json(name))) if name in archive.members else opinions.Said()
+        opinions_decoding.decode_opinions(strip_unstorable(archive.json(name)))
+        if name in archive.members
+        else opinions.Said()
     )
 
 
@@ -110,10 +114,10 @@ def known_run(told: Mapping[str, Any]) -> Run | None:
     """The run itself, if it took place here, or an earlier import of it."""
     identity = told.get("identity")
     if not isinstance(identity, str) or not KEY.fullmatch(identity):
-        raise Refused("run.json has no identity, as runs of MAIA Web have.")
+        raise ExchangeError("run.json has no identity, as runs of MAIA Web have.")
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return imported_run.run
-    created = moment(part(told, "run", dict), "created")
+    created = parse_time(require_field(told, "run", dict), "created")
     same = Run.objects.filter(created=created, imported_run=None) if created else Run.objects.none()
     return next((run for run in same if run_record.identity(run) == identity), None)
 
@@ -131,7 +135,7 @@ def save_images(rows: Sequence[Image]) -> None:
 
 
 @contextmanager
-def stored(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
+def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
     """Files of images that are not in the store, there before the block locks anything; gone again if it fails."""
     paths = {row.key: Image.path_of(row.key) for row in rows}
     fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
@@ -149,26 +153,27 @@ def external(keys: Sequence[str]) -> list[str]:
     return list(Image.objects.filter(key__in=keys, origin=Origin.EXTERNAL).values_list("key", flat=True))
 
 
-def gone_through(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], None]:
-    """What saves the run with all that follows from its events. Raises Refused naming the event that does not fit."""
+def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], None]:
+    """What saves the run with all that follows from its events. Raises ExchangeError naming the event that does not
+    fit."""
     try:
-        return transcript.replay(run, closed(run, events))
+        return transcript.replay(run, close_run(run, events))
     except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
+        raise ExchangeError(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
 
 
 def save(run: Run, save_events: Callable[[], None]) -> None:
-    """Raises Refused for what the database does not take."""
+    """Raises ExchangeError for what the database does not take."""
     layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     if layer:
         Unit.objects.get_or_create(layer=layer, number=run.unit)
     try:
         save_events()
     except (DatabaseError, ValidationError, ValueError, TypeError) as error:
-        raise Refused(f"What follows from its events does not fit the database: {error}") from None
+        raise ExchangeError(f"What follows from its events does not fit the database: {error}") from None
 
 
-def closed(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
+def close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
     """The events, and an end where the run was still under way: it cannot go on here."""
     last = run.created
     for each in events:
@@ -189,7 +194,7 @@ def finish(run: Run, said: RunDetails) -> None:
     run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
 
 
-def arrive(run: Run, identity: str, said: RunDetails, source: Source) -> None:
+def record_origin(run: Run, identity: str, said: RunDetails, source: Source) -> None:
     """Note where the run comes from; its parent is found again if it is here."""
     ImportedRun.objects.create(
         run=run,
@@ -202,10 +207,10 @@ def arrive(run: Run, identity: str, said: RunDetails, source: Source) -> None:
         parent=asdict(said.parent) if said.parent.identity else {},
         time=timezone.now(),
     )
-    adopt(run)
+    link_parent(run)
 
 
-def adopt(run: Run) -> None:
+def link_parent(run: Run) -> None:
     """Lead an imported fork back to its parent, if that is here."""
     imported_run = run_record.arrival_of(run)
     if imported_run is None or run.parent_id is not None or not imported_run.parent:

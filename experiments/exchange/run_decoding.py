@@ -1,6 +1,6 @@
 """run.json as a typed record: every field is decoded and bounded here, before anything is saved or locked.
 
-Raises `Refused` naming the field, its value and what is wanted.
+Raises `ExchangeError` naming the field, its value and what is wanted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from experiments.core import tagging
 from experiments.core.errors import InvalidInput
-from experiments.exchange.safe_zip import Refused
+from experiments.exchange.safe_zip import ExchangeError
 from workers.record.limits import USUAL
 
 HIGHEST = 2**31 - 1
@@ -65,142 +65,156 @@ class RunDetails:
     labels: Sequence[LabelTold]
 
 
-def decoded(data: Json) -> RunDetails:
-    """Raises Refused."""
-    row = part(data, "run", dict)
+def decode_details(data: Json) -> RunDetails:
+    """Raises ExchangeError."""
+    row = require_field(data, "run", dict)
     value = row.get("seconds", 0)
     if not is_number(value) or not 0 <= value <= HIGHEST:
-        raise Refused(f"run.json: seconds is {shown(value)}, and that is no number from 0 to {HIGHEST:,}.")
+        raise ExchangeError(
+            f"run.json: seconds is {shorten_value(value)}, and that is no number from 0 to {HIGHEST:,}."
+        )
     return RunDetails(
         owner=text(data, "owner", 150),
         number=number_of(data, "number"),
         parent=parent(data.get("parent") or {}),
         seconds=float(value),
-        started=moment(row, "started"),
-        ended=moment(row, "ended"),
-        tags=tags(part(data, "tags", list), "run.json"),
-        labels=labels(part(data, "labels", list)),
+        started=parse_time(row, "started"),
+        ended=parse_time(row, "ended"),
+        tags=tags(require_field(data, "tags", list), "run.json"),
+        labels=labels(require_field(data, "labels", list)),
     )
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
-    """Limits as they came: numbers above 0 within what the forms take, or null. Raises Refused."""
+    """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
     if not isinstance(given, dict) or not given.keys() <= USUAL.keys():
-        raise Refused(f"{where} is {shown(given)}: it holds rounds, tokens, cost and seconds, and nothing else.")
+        raise ExchangeError(
+            f"{where} is {shorten_value(given)}: it holds rounds, tokens, cost and seconds, and nothing else."
+        )
     for name, value in given.items():
         if value is not None and not (is_number(value) and 0 < value <= LARGEST_LIMIT[name]):
             most = f"{LARGEST_LIMIT[name]:,}"
-            raise Refused(f"{where}: {name} is {shown(value)}: a limit is null, or a number above 0 up to {most}.")
+            raise ExchangeError(
+                f"{where}: {name} is {shorten_value(value)}: a limit is null, or a number above 0 up to {most}."
+            )
     return given
 
 
 def options(given: Any) -> dict[str, Any]:
-    """Options of a run: a few short words and numbers. Raises Refused."""
+    """Options of a run: a few short words and numbers. Raises ExchangeError."""
     if not isinstance(given, dict) or len(given) > MOST_OPTIONS:
-        raise Refused(f"run.json: options is {shown(given)}: it holds at most {MOST_OPTIONS} names and values.")
+        raise ExchangeError(
+            f"run.json: options is {shorten_value(given)}: it holds at most {MOST_OPTIONS} names and values."
+        )
     for name, value in given.items():
         plain = value is None or isinstance(value, bool) or is_number(value)
         short = isinstance(value, str) and len(value) <= OPTION_CHARS
         if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "dataset" and not short):
-            raise Refused(f"run.json: the option {shown(name)} is {shown(value)}, and that is no value of one.")
+            raise ExchangeError(
+                f"run.json: the option {shorten_value(name)} is {shorten_value(value)}, and that is no value of one."
+            )
     return given
 
 
 def tags(given: Any, where: str) -> list[str]:
-    """Each once, as tags are kept. Raises Refused."""
+    """Each once, as tags are kept. Raises ExchangeError."""
     if not isinstance(given, list) or len(given) > 20 * MOST_TAGS:
-        raise Refused(f"{where}: tags is no list of at most {MOST_TAGS} tags.")
+        raise ExchangeError(f"{where}: tags is no list of at most {MOST_TAGS} tags.")
     found = []
     for name in given:
         try:
             found.append(tagging.clean_tag(name if isinstance(name, str) else ""))
         except InvalidInput:
-            raise Refused(f"{where}: {shown(name)} is no tag.") from None
+            raise ExchangeError(f"{where}: {shorten_value(name)} is no tag.") from None
     if len(kept := list(dict.fromkeys(found))) > MOST_TAGS:
-        raise Refused(f"{where} has {len(kept):,} tags, at most {MOST_TAGS} are possible.")
+        raise ExchangeError(f"{where} has {len(kept):,} tags, at most {MOST_TAGS} are possible.")
     return kept
 
 
 def labels(given: Any) -> Sequence[LabelTold]:
-    """Raises Refused, also for more units in all than are taken."""
-    found = every(given, label, "labels", MOST_LABELS)
+    """Raises ExchangeError, also for more units in all than are taken."""
+    found = decode_list(given, label, "labels", MOST_LABELS)
     if (count := sum(len(each.units) for each in found)) > MOST_LABELLED:
-        raise Refused(f"run.json: labels name {count:,} units, at most {MOST_LABELLED:,} are possible.")
+        raise ExchangeError(f"run.json: labels name {count:,} units, at most {MOST_LABELLED:,} are possible.")
     return found
 
 
 def label(given: Any) -> LabelTold:
-    """Raises Refused for what is no label."""
+    """Raises ExchangeError for what is no label."""
     if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("text", "source")):
-        raise Refused(f"run.json: {shown(given)} is no label.")
-    name = shown(given["text"])
+        raise ExchangeError(f"run.json: {shorten_value(given)} is no label.")
+    name = shorten_value(given["text"])
     if len(given["text"]) > LABEL_CHARS or not 0 < len(given["source"]) <= 40:
-        raise Refused(f"run.json: the label {name} is too long, or has no source of at most 40 characters.")
-    units = every(given.get("units", []), unit, f"the label {name}: units", MOST_UNITS)
-    position = whole(given.get("position"), f"the label {name}: position")
+        raise ExchangeError(f"run.json: the label {name} is too long, or has no source of at most 40 characters.")
+    units = decode_list(given.get("units", []), unit, f"the label {name}: units", MOST_UNITS)
+    position = check_count(given.get("position"), f"the label {name}: position")
     return LabelTold(given["text"], given["source"], position, scores(given.get("scores"), name), units)
 
 
 def scores(given: Any, name: str) -> dict[str, float]:
     if not isinstance(given, dict) or len(given) > MOST_SCORES:
-        raise Refused(f"run.json: the label {name} has no scores: names and numbers, {MOST_SCORES} at most.")
+        raise ExchangeError(f"run.json: the label {name} has no scores: names and numbers, {MOST_SCORES} at most.")
     for key, value in given.items():
         if not 0 < len(key) <= NAME_CHARS or not is_number(value):
-            raise Refused(f"run.json: the label {name}: {shown(key)} is {shown(value)}, and that is no score.")
+            raise ExchangeError(
+                f"run.json: the label {name}: {shorten_value(key)} is {shorten_value(value)}, and that is no score."
+            )
     return given
 
 
 def unit(given: Any) -> tuple[str, str, int]:
     if not isinstance(given, list) or len(given) != 3 or not all(isinstance(each, str) for each in given[:2]):
-        raise Refused(f"run.json: {shown(given)} is no unit such as [model, layer, number].")
-    return given[0][:200], given[1][:200], whole(given[2], f"the unit {shown(given)}")
+        raise ExchangeError(f"run.json: {shorten_value(given)} is no unit such as [model, layer, number].")
+    return given[0][:200], given[1][:200], check_count(given[2], f"the unit {shorten_value(given)}")
 
 
 def parent(given: Any) -> Parent:
     if not given:
         return Parent()
     if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("identity", "created")):
-        raise Refused(f"run.json: parent is {shown(given)}, and that is no run.")
-    time_of(given["created"], "run.json: created of parent")
+        raise ExchangeError(f"run.json: parent is {shorten_value(given)}, and that is no run.")
+    check_time(given["created"], "run.json: created of parent")
     return Parent(given["identity"][:64], number_of(given, "number of parent"), given["created"])
 
 
 def number_of(given: Json, what: str) -> int | None:
     """The number of a run, if it has one."""
-    return None if given.get("number") is None else whole(given["number"], what, 2**63 - 1)
+    return None if given.get("number") is None else check_count(given["number"], what, 2**63 - 1)
 
 
 # --- fields ---------------------------------------------------------------------------------------------
 
 
-def every(given: Any, read: Callable[[Any], T], what: str, most: int) -> list[T]:
-    """The things of a list. Raises Refused."""
+def decode_list(given: Any, read: Callable[[Any], T], what: str, most: int) -> list[T]:
+    """The things of a list. Raises ExchangeError."""
     if not isinstance(given, list) or len(given) > most:
-        many = f"{len(given):,} things" if isinstance(given, list) else shown(given)
-        raise Refused(f"run.json: {what} is {many} where a list of at most {most:,} is wanted.")
+        many = f"{len(given):,} things" if isinstance(given, list) else shorten_value(given)
+        raise ExchangeError(f"run.json: {what} is {many} where a list of at most {most:,} is wanted.")
     return [read(each) for each in given]
 
 
-def part(data: Json, name: str, kind: type) -> Any:
-    """A field that must be there. Raises Refused."""
+def require_field(data: Json, name: str, kind: type) -> Any:
+    """A field that must be there. Raises ExchangeError."""
     if name not in data:
-        raise Refused(f"run.json has no field {name}.")
+        raise ExchangeError(f"run.json has no field {name}.")
     if not isinstance(data[name], kind):
-        raise Refused(f"run.json: {name} is {shown(data[name])}, and that is no {kind.__name__}.")
+        raise ExchangeError(f"run.json: {name} is {shorten_value(data[name])}, and that is no {kind.__name__}.")
     return data[name]
 
 
 def text(data: Json, name: str, most: int) -> str:
-    found = part(data, name, str)
+    found = require_field(data, name, str)
     if len(found) > most:
-        raise Refused(f"run.json: {name} is {shown(found)}, and that has over {most} characters.")
+        raise ExchangeError(f"run.json: {name} is {shorten_value(found)}, and that has over {most} characters.")
     return str(found)
 
 
-def whole(value: Any, what: str, most: int = HIGHEST) -> int:
-    """A whole number from 0. Raises Refused."""
+def check_count(value: Any, what: str, most: int = HIGHEST) -> int:
+    """A whole number from 0. Raises ExchangeError."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise Refused(f"run.json: {what} is {shown(value)}, and that is no whole number from 0 to {most:,}.")
+        raise ExchangeError(
+            f"run.json: {what} is {shorten_value(value)}, and that is no whole number from 0 to {most:,}."
+        )
     return value
 
 
@@ -208,23 +222,25 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def moment(data: Json, name: str) -> datetime | None:
-    """A time with its zone, or None. Raises Refused."""
-    return None if data.get(name) is None else time_of(data[name], f"run.json: {name}")
+def parse_time(data: Json, name: str) -> datetime | None:
+    """A time with its zone, or None. Raises ExchangeError."""
+    return None if data.get(name) is None else check_time(data[name], f"run.json: {name}")
 
 
-def time_of(value: Any, where: str) -> datetime:
-    """Raises Refused for what is no time with a zone."""
+def check_time(value: Any, where: str) -> datetime:
+    """Raises ExchangeError for what is no time with a zone."""
     try:
         found = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         found = None
     if found is None or found.tzinfo is None or not 1970 < found.year < 9999:
-        raise Refused(f"{where} is {shown(value)}, and that is no time such as 2026-01-31T12:00:00+00:00.")
+        raise ExchangeError(
+            f"{where} is {shorten_value(value)}, and that is no time such as 2026-01-31T12:00:00+00:00."
+        )
     return found
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """A value of a hostile file, short enough for a sentence."""
     words = repr(value)
     return words if len(words) <= 60 else f"{words[:57]}…"

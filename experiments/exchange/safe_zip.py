@@ -1,7 +1,7 @@
 """Files from elsewhere, read as the hostile input they are: archives, JSON and lines, all within bounds.
 
-Nothing is unpacked to disk and no name of an archive is ever used as a path. Every problem is a `Refused` that names
-the member and the reason.
+Nothing is unpacked to disk and no name of an archive is ever used as a path. Every problem is an `ExchangeError` that
+names the member and the reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHUNK = 1 << 16
 MANIFEST = "manifest.json"
 
 
-class Refused(RequestError):
+class ExchangeError(RequestError):
     """Raised when a file cannot be taken; it names the member and the reason, and nothing of it was kept."""
 
 
@@ -47,7 +47,7 @@ class Guarded(io.BufferedReader):
         most = DIRECTORY + 1
         data = super().read(most if size is None or size < 0 else min(size, most))
         if len(data) > DIRECTORY:
-            raise Refused("The archive's table of contents is over 32 MB: export fewer runs at a time.")
+            raise ExchangeError("The archive's table of contents is over 32 MB: export fewer runs at a time.")
         return data
 
 
@@ -58,39 +58,39 @@ class Archive:
         self.packed = packed
         listed = packed.infolist()
         if len(listed) > MEMBERS:
-            raise Refused(
+            raise ExchangeError(
                 f"The archive has {len(listed):,} members, at most {MEMBERS:,} are possible: export fewer runs."
             )
         self.members: dict[str, zipfile.ZipInfo] = {}
         for info in listed:
-            if self.members.setdefault(checked(info).filename, info) is not info:
-                raise Refused(f"{info.filename!r} is in the archive twice.")
+            if self.members.setdefault(check_member(info).filename, info) is not info:
+                raise ExchangeError(f"{info.filename!r} is in the archive twice.")
         self.unpacked = 0
-        # Member -> its SHA-256. Raises Refused if it does not name exactly what is there.
+        # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
         if MANIFEST not in self.members:
-            raise Refused(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or it was packed again.")
-        told = parsed(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
+            raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or it was packed again.")
+        told = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = told.get("files") if isinstance(told, dict) else None
         if not isinstance(hashes, dict):
-            raise Refused(f"{MANIFEST} has no field files.")
+            raise ExchangeError(f"{MANIFEST} has no field files.")
         if absent := sorted(set(hashes) - set(self.members)):
-            raise Refused(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
+            raise ExchangeError(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
         if more := sorted(set(self.members) - set(hashes) - {MANIFEST}):
-            raise Refused(f"{more[0]!r} is in the archive and not in {MANIFEST}.")
+            raise ExchangeError(f"{more[0]!r} is in the archive and not in {MANIFEST}.")
         self.hashes = hashes
 
     def folders(self) -> list[str]:
-        """Where runs lie: "" or "run-12/", as many as there are. Raises Refused if there is none."""
+        """Where runs lie: "" or "run-12/", as many as there are. Raises ExchangeError if there is none."""
         found = sorted(name.removesuffix("run.json") for name in self.members if f"/{name}".endswith("/run.json"))
         if not found:
-            raise Refused("The archive has no run.json: there is no run in it.")
+            raise ExchangeError("The archive has no run.json: there is no run in it.")
         return found
 
     def chunks(self, name: str, most: int = UNPACKED) -> Iterator[bytes]:
-        """The bytes of a member, within bounds. Raises Refused, also if they are not what the manifest says."""
+        """The bytes of a member, within bounds. Raises ExchangeError, also if they are not what the manifest says."""
         info = self.members.get(name)
         if info is None:
-            raise Refused(f"{name!r} is missing in the archive.")
+            raise ExchangeError(f"{name!r} is missing in the archive.")
         digest, size = hashlib.sha256(), 0
         try:
             with self.packed.open(info) as member:
@@ -100,27 +100,29 @@ class Archive:
                     digest.update(chunk)
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-            raise Refused(f"{name!r} is damaged ({error}). Send the file again.") from None
+            raise ExchangeError(f"{name!r} is damaged ({error}). Send the file again.") from None
         if name != MANIFEST and self.hashes.get(name) != digest.hexdigest():
-            raise Refused(f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}….")
+            raise ExchangeError(f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}….")
 
     def bound(self, info: zipfile.ZipInfo, size: int, more: int, most: int) -> None:
         self.unpacked += more
         if size > most:
-            raise Refused(f"{info.filename!r} is larger than {most >> 20:,} MB.")
+            raise ExchangeError(f"{info.filename!r} is larger than {most >> 20:,} MB.")
         if size > 1 << 20 and size > RATIO * max(info.compress_size, 1):
-            raise Refused(f"{info.filename!r} is over {RATIO} times as large as what it was packed into: a zip bomb.")
+            raise ExchangeError(
+                f"{info.filename!r} is over {RATIO} times as large as what it was packed into: a zip bomb."
+            )
         if self.unpacked > 3 * UNPACKED:  # every member is read up to three times
-            raise Refused(f"The archive holds more than {UNPACKED >> 30} GB: export fewer runs at a time.")
+            raise ExchangeError(f"The archive holds more than {UNPACKED >> 30} GB: export fewer runs at a time.")
 
     def bytes(self, name: str, most: int) -> bytes:
         return b"".join(self.chunks(name, most))
 
     def json(self, name: str) -> dict[str, Any]:
-        """Raises Refused for what is no JSON object."""
-        found = parsed(self.bytes(name, LINE), name)
+        """Raises ExchangeError for what is no JSON object."""
+        found = parse_json(self.bytes(name, LINE), name)
         if not isinstance(found, dict):
-            raise Refused(f"{name!r} is no JSON object.")
+            raise ExchangeError(f"{name!r} is no JSON object.")
         return found
 
     def lines(self, name: str, most: int = UNPACKED) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -129,68 +131,70 @@ class Archive:
         for chunk in self.chunks(name, most):
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > LINE:
-                raise Refused(f"{name}, line {number + 1} is longer than {LINE >> 20} MB.")
+                raise ExchangeError(f"{name}, line {number + 1} is longer than {LINE >> 20} MB.")
             for line in whole:
                 number += 1
                 place = f"{name}, line {number}"
-                found = parsed(line, place)
+                found = parse_json(line, place)
                 if not isinstance(found, dict):
-                    raise Refused(f"{place} is no JSON object.")
+                    raise ExchangeError(f"{place} is no JSON object.")
                 yield place, found
         if rest:
-            raise Refused(f"{name} ends in the middle of line {number + 1}.")
+            raise ExchangeError(f"{name} ends in the middle of line {number + 1}.")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
-    """The archive in a file. Raises Refused."""
+def open_archive(path: Path) -> Iterator[Archive]:
+    """The archive in a file. Raises ExchangeError."""
     check_size(path)
     with Guarded(io.FileIO(path)) as file:
         try:
             packed = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise Refused(f"This is no whole zip archive ({error}): it may have been cut off. Send it again.") from None
+            raise ExchangeError(
+                f"This is no whole zip archive ({error}): it may have been cut off. Send it again."
+            ) from None
         with packed:
             yield Archive(packed)
 
 
 def check_size(path: Path) -> None:
     if (size := path.stat().st_size) > UPLOAD:
-        raise Refused(f"The file has {size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible.")
+        raise ExchangeError(f"The file has {size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible.")
     if not size:
-        raise Refused("The file is empty.")
+        raise ExchangeError("The file is empty.")
 
 
-def checked(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """A member that names a plain file inside the archive. Raises Refused."""
+def check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """A member that names a plain file inside the archive. Raises ExchangeError."""
     name, path = info.orig_filename, PurePosixPath(info.filename)
     if "\x00" in name or "\\" in name or not name or len(name) > 300:
-        raise Refused(f"{name[:80]!r} is no name for a member of an archive.")
+        raise ExchangeError(f"{name[:80]!r} is no name for a member of an archive.")
     if path.is_absolute() or ":" in name:
-        raise Refused(f"{name!r} is an absolute path.")
+        raise ExchangeError(f"{name!r} is an absolute path.")
     if ".." in path.parts:
-        raise Refused(f"{name!r} is a path outside the archive.")
+        raise ExchangeError(f"{name!r} is a path outside the archive.")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         what = "symbolic link" if kind == stat.S_IFLNK else "special file"
-        raise Refused(f"{name!r} is a {what}.")
+        raise ExchangeError(f"{name!r} is a {what}.")
     if info.flag_bits & 0x1:
-        raise Refused(f"{name!r} is encrypted.")
+        raise ExchangeError(f"{name!r} is encrypted.")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise Refused(f"{name!r} is packed in a way that is not read here: deflate it.")
+        raise ExchangeError(f"{name!r} is packed in a way that is not read here: deflate it.")
     return info
 
 
-def parsed(data: bytes, where: str) -> Any:
-    """Untrusted JSON without NaN, infinities or endless numbers. Raises Refused."""
+def parse_json(data: bytes, where: str) -> Any:
+    """Untrusted JSON without NaN, infinities or endless numbers. Raises ExchangeError."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=no_number, parse_float=finite, parse_int=whole_number)
     except UnicodeDecodeError:
-        raise Refused(f"{where} is not in UTF-8.") from None
+        raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
-        raise Refused(f"{where} is nested too deeply.") from None
+        raise ExchangeError(f"{where} is nested too deeply.") from None
     except ValueError as error:
-        raise Refused(f"{where} is no JSON: {error}.") from None
+        raise ExchangeError(f"{where} is no JSON: {error}.") from None
 
 
 def no_number(text: str) -> NoReturn:
@@ -210,14 +214,14 @@ def whole_number(text: str) -> int:
 
 
 def text_lines(path: Path, longest: int) -> Iterator[str]:
-    """The lines of a text file in UTF-8, or in UTF-16 with its mark. Raises Refused."""
+    """The lines of a text file in UTF-8, or in UTF-16 with its mark. Raises ExchangeError."""
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     with path.open(encoding=encoding, newline="") as reader:
         try:
             while line := reader.readline(longest + 1):
                 if len(line) > longest:
-                    raise Refused(f"A line has over {longest:,} characters.")
+                    raise ExchangeError(f"A line has over {longest:,} characters.")
                 yield line
         except UnicodeError:
-            raise Refused("The file is not in UTF-8. Save it as “CSV UTF-8” and send it again.") from None
+            raise ExchangeError("The file is not in UTF-8. Save it as “CSV UTF-8” and send it again.") from None

@@ -60,10 +60,10 @@ def overview(request: HtmxRequest) -> HttpResponse:
 def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
     """Every part as HTML, with its name and fingerprint."""
     role = access.role_in(request) or Role.VIEWER
-    context = dashboard.read() | {
+    context = dashboard.read_dashboard() | {
         "may_ask": role >= Role.RESEARCHER,
-        "to_review": review_lists.unfinished(request.user),
-        "to_judge": pairwise_lists.unfinished(access.require(request)) if role >= Role.REVIEWER else [],
+        "to_review": review_lists.list_unfinished(request.user),
+        "to_judge": pairwise_lists.list_unfinished(access.require(request)) if role >= Role.REVIEWER else [],
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
@@ -71,7 +71,7 @@ def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 @require_safe
-def pulse(request: HttpRequest) -> HttpResponse:
+def show_status(request: HttpRequest) -> HttpResponse:
     """How many runs are alive and whether a worker is there; asked by every open page now and then."""
     access.require(request)
     models = list(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))

@@ -67,7 +67,7 @@ def plan_pairs(asked: TrialOptions, said: LabelsBySource, seen: frozenset[int]) 
         for unit, known in shown.items()
         for a, b in combinations([source for source in asked.sources if source in known], 2)
     ]
-    different = [pair for pair in possible if not _same(*pair.labels)]
+    different = [pair for pair in possible if not _is_same(*pair.labels)]
     chosen = rng.sample(different, min(asked.most, len(different)))
     checks = _known_answers(shown, asked.sources, round(asked.known_answer_share * len(chosen)), rng)
     once = [*chosen, *checks]
@@ -94,12 +94,12 @@ def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng
         others = rng.sample(of_source[source], min(TRIES, len(of_source[source])))
         own = said[unit].values()
         wrong = (said[other][source] for other in others if other != unit)
-        if other := next((each for each in wrong if not any(_same(each, mine) for mine in own)), None):
+        if other := next((each for each in wrong if not any(_is_same(each, mine) for mine in own)), None):
             found.append(PlannedPair(PairKind.KNOWN, unit, (source, source), (said[unit][source], other)))
     return found
 
 
-def _same(one: SourceLabel, other: SourceLabel) -> bool:
+def _is_same(one: SourceLabel, other: SourceLabel) -> bool:
     """Whether two labels differ in nothing but case, spaces and a full stop."""
     a, b = (" ".join(each.text.casefold().split()).rstrip(".") for each in (one, other))
     return a == b

@@ -108,13 +108,13 @@ class Command(FetchingCommand):
                 raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error
             except ActionRefused as refused:
                 raise CommandError(str(refused)) from refused
-        run = asked(options)
+        run = make_run(options)
         if advice := compatibility.advise(run.model, run.toolset):
             self.stderr.write(advice)
         return run
 
 
-def asked(options: dict[str, Any]) -> Run:
+def make_run(options: dict[str, Any]) -> Run:
     """A new run as the options say. Raises RequestError, and saves nothing, if it cannot be done."""
     from workers.jobs import foreground
 
@@ -129,7 +129,7 @@ def asked(options: dict[str, Any]) -> Run:
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
     run = Run(
-        question=question if question is not None else suggested(spec, options["task"]),
+        question=question if question is not None else suggest_question(spec, options["task"]),
         limits=limits,
         system_kind=spec.kind,
         model=spec.model,
@@ -143,7 +143,7 @@ def asked(options: dict[str, Any]) -> Run:
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 
 
-def suggested(spec: Any, task: str) -> str:
+def suggest_question(spec: Any, task: str) -> str:
     """The question that the New query page suggests for a `SystemSpec`. Raises UnknownName."""
     from workers.jobs.systems import layer_of, name_of
 

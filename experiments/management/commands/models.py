@@ -26,22 +26,24 @@ class Command(FetchingCommand):
     def handle(self, **options: Any) -> None:
         try:
             if options["remove"]:
-                self.stdout.write(removed(options["name"] or ""))
+                self.stdout.write(remove_model(options["name"] or ""))
             elif options["name"]:
                 # The layers of a model, which is loaded if they are not known yet. Raises RequestError.
                 name = options["name"]
                 from workers.jobs import registration
 
                 layers = list(registration.model(name).layers.all())
-                self.stdout.write(as_json([told(layer) for layer in layers]) if options["json"] else in_lines(layers))
+                self.stdout.write(
+                    as_json([describe_layer(layer) for layer in layers]) if options["json"] else in_lines(layers)
+                )
             else:
-                found = listed()
+                found = list_models()
                 self.stdout.write(as_json(found) if options["json"] else in_words(found))
         except MaiaError as error:
             raise CommandError(str(error)) from error
 
 
-def listed() -> list[dict[str, Any]]:
+def list_models() -> list[dict[str, Any]]:
     """Every model with a name, and those that were added; loads none."""
     from workers.jobs import catalogue
 
@@ -58,7 +60,7 @@ def listed() -> list[dict[str, Any]]:
     ]
 
 
-def removed(name: str) -> str:
+def remove_model(name: str) -> str:
     """Raises CommandError for a model that nobody added."""
     from workers.jobs import plugin_keys
 
@@ -71,7 +73,7 @@ def removed(name: str) -> str:
     return f"{row.name} is off the list. Its runs and its files stay."
 
 
-def told(layer: Layer) -> dict[str, Any]:
+def describe_layer(layer: Layer) -> dict[str, Any]:
     return {"name": layer.name, "kind": layer.kind, "units": layer.units, "names": layer.names, "scale": layer.scale}
 
 

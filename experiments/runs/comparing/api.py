@@ -84,7 +84,7 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
     base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
     if base is None:
         raise Refusal("invalid", f"The baseline {wanted.base} is not among these runs.")
-    lines = [*comparison.facts(runs, user), *comparison.figures(runs, base)]
+    lines = [*comparison.facts(runs, user), *comparison.compare_figures(runs, base)]
     last = wanted.first + comparison.ROUNDS - 1
     found = comparison.rounds(runs, comparison.scale_of(runs), wanted.first, last, only_differences=False)
     return ComparisonOut(

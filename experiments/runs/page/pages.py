@@ -25,14 +25,14 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_in(request) or Role.VIEWER
-    tab = tabs.chosen(request.GET.get("tab", ""))
+    tab = tabs.find_tab(request.GET.get("tab", ""))
     context = {
         "run": run,
         "tab": tab,
         "tabs": tabs.TABS.values(),
         "complete": is_final(run),
         "may_stop": role != Role.VIEWER,
-        "may": " ".join(actions.moves(run)),
+        "may": " ".join(actions.list_moves(run)),
         "head": rendering.head(run),
         "editor": editor.open_editor(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
