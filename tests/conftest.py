@@ -12,10 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+
+if TYPE_CHECKING:
+    from workers.sandbox.host import ZygoteSandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
@@ -111,6 +115,15 @@ def little_garbage() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[ZygoteSandbox]:
+    """A zygote for the programs of a module's tests."""
+    from workers.sandbox.host import ZygoteSandbox
+
+    with ZygoteSandbox() as one:
+        yield one
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import statistics
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.comments.test_browser import opened, session_of
+from tests.comments.test_browser import signed_in
 from tests.conftest import member
-from tests.house.test_frame_browser import CHROMIUM, FLAGS
+from tests.support.browser import needs_chromium, new_page, open_browser
 from tests.support.long_run import long_run
 from tests.support.served import served
 
@@ -33,20 +33,18 @@ CLICK = "() => { const at = Date.now(); document.querySelector('.say.new button'
 @pytest.mark.bench
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
-@pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it.")
+@needs_chromium
 def test_what_one_does_the_other_sees(redis_url: str, owner: User) -> None:
     run = long_run(owner, 20, 4)
-    sessions = [session_of(person) for person in (owner, member("colleague", "RESEARCHER"))]
-    with sync_playwright() as playwright, served() as url:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        one, other = (opened(browser, url, session, []) for session in sessions)
+    clients = [signed_in(person) for person in (owner, member("colleague", "RESEARCHER"))]
+    with open_browser() as browser, served() as url:
+        one, other = (new_page(browser, url, client) for client in clients)
         one.goto(f"{url}/runs/{run.pk}/?tab=comments")
         other.goto(f"{url}/runs/{run.pk}/?tab=comments")
         other.wait_for_selector("#bell[hx-get*=after]")
         other.wait_for_timeout(2_000)
         told = [seconds(one, other, f"Look {number}, @colleague", "#bell .count") for number in range(TIMES)]
         shown = [seconds(one, other, f"Number {number}.", "#talks") for number in range(TIMES)]
-        browser.close()
     print(f"\nTwo browsers, {TIMES} comments each")
     for name, values in (("a mention, until the other's bell counts it", told), ("a comment, until it stands", shown)):
         print(f"{name:52}{statistics.median(values) * 1000:9.0f} ms{max(values) * 1000:9.0f} ms")

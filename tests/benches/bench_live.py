@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.house.test_whole_path_browser import CHROMIUM, FLAGS
+from tests.support.browser import needs_chromium, open_page
 from tests.support.installation import Installation, installed
 
 UNITS = (3, 12, 21, 34, 47)
@@ -27,11 +27,10 @@ FIRST_WORD = "document.getElementById('draft-words')?.textContent.trim() || !!do
 
 
 @pytest.mark.bench
-@pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it.")
+@needs_chromium
 def test_what_a_person_waits_for(quick_state: Path) -> None:
     words, images = [], []
-    with installed(quick_state, "--no-example", MAIA_WORDS_PER_SECOND="60") as site, sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
+    with installed(quick_state, "--no-example", MAIA_WORDS_PER_SECOND="60") as site, open_page() as page:
         page.add_init_script(WATCH)
         page.goto(site.link())
         page.get_by_role("button", name="Sign in").click()

@@ -15,11 +15,11 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from tests import ROOT
-from tests.house.test_frame_browser import CHROMIUM, FLAGS
 from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
+from tests.support.browser import needs_chromium, open_page
 from tests.support.long_run import long_run
 
 ROUNDS, ORDINARY = 3_333, 25
@@ -114,16 +114,12 @@ def median(client: Client, address: str) -> float:
 
 @pytest.mark.bench
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it.")
+@needs_chromium
 def test_how_long_a_person_waits(live_server: Any, client: Client, owner: User) -> None:
     run = long_run(owner, ROUNDS)
     client.force_login(owner)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     address = f"{live_server.url}{run.get_absolute_url()}"
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        page = context.new_page()
+    with open_page(live_server.url, client) as page:
         page.goto(address)
         print(f"\nA run of {run.last_seq:,} events in a real browser; goal {GOAL} ms")
         for name, rest in {"its beginning": "", "an event amid it": "?at=5000#e5000", "its end": "#end"}.items():

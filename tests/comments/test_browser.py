@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from experiments.models import Run
 from tests.conftest import member
-from tests.house.test_frame_browser import CHROMIUM, FLAGS
+from tests.support.browser import needs_chromium, new_page, open_browser
 from tests.support.long_run import long_run
 from tests.support.served import served
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume"),  # WhiteNoise reads its files at once
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 SELECT = """([id, from, to]) => {
   const text = document.querySelector(`#${id} .prose p`).firstChild;
@@ -30,40 +29,27 @@ def colleague(db: None) -> User:
     return member("colleague", "RESEARCHER")
 
 
-def session_of(user: User) -> str:
+def signed_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
-    return client.cookies[settings.SESSION_COOKIE_NAME].value
-
-
-def opened(browser: Browser, url: str, session: str, errors: list[str]) -> Page:
-    """A page of a browser in which somebody has signed in."""
-    context = browser.new_context()
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": url}])
-    page = context.new_page()
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    return page
+    return client
 
 
 def test_two_people_talk_about_a_run(redis_url: str, owner: User, colleague: User) -> None:
     run = long_run(owner, 2, 2)
-    sessions = [session_of(person) for person in (owner, colleague)]
+    clients = [signed_in(person) for person in (owner, colleague)]
     errors: list[str] = []
-    expect.set_options(timeout=20_000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        with served() as url:
-            one, other = (opened(browser, url, session, errors) for session in sessions)
-            other.goto(f"{url}/runs/{run.pk}/")
-            expect(other.locator("#comment-marks")).to_have_attribute("data-open", "0")
-            one.goto(f"{url}/runs/{run.pk}/")
-            words_are_spoken_of(one)
-            the_other_is_told_and_answers(other)
-            the_answer_comes_by_itself(one)
-            a_draft_outlives_the_page(one)
-            a_link_leads_to_the_thread(other, url, run)
-            browser.close()
+    with open_browser() as browser, served() as url:
+        one, other = (new_page(browser, url, client, errors) for client in clients)
+        other.goto(f"{url}/runs/{run.pk}/")
+        expect(other.locator("#comment-marks")).to_have_attribute("data-open", "0")
+        one.goto(f"{url}/runs/{run.pk}/")
+        words_are_spoken_of(one)
+        the_other_is_told_and_answers(other)
+        the_answer_comes_by_itself(one)
+        a_draft_outlives_the_page(one)
+        a_link_leads_to_the_thread(other, url, run)
+        browser.close()
     assert errors == []
 
 

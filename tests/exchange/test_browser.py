@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from experiments.models import Member
 from experiments.models.member import Role
 from tests.conftest import member
 from tests.exchange.test_bundles import HOSTILE, bundled, full_run
-from tests.house.test_whole_path_browser import CHROMIUM, FLAGS
+from tests.support.browser import needs_chromium, open_page
 
 pytestmark = [
     pytest.mark.usefixtures("redis_url"),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 
 
@@ -29,8 +28,7 @@ def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) 
     with zipfile.ZipFile(bundled(full_run(owner, HOSTILE), path=tmp_path / "run.zip")) as packed:
         file.write_bytes(packed.read("run.html"))
     asked: list[str] = []
-    with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
+    with open_page() as page:
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: asked.append(message.text))
         page.on("dialog", lambda dialog: asked.append(dialog.message))
@@ -69,10 +67,7 @@ def test_activations_of_two_figures_stay_inside_their_cards(owner: User, tmp_pat
     file = tmp_path / "run.html"
     with zipfile.ZipFile(bundled(run, path=tmp_path / "run.zip")) as packed:
         file.write_bytes(packed.read("run.html"))
-    with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
-            viewport={"width": width, "height": 900}
-        )
+    with open_page(viewport={"width": width, "height": 900}) as page:
         page.goto(file.as_uri(), wait_until="load")
         cards = page.evaluate(BOXES)
     assert cards
@@ -89,11 +84,7 @@ def test_several_files_are_chosen_and_each_stands_in_the_list(
     for path in paths:
         path.write_text("[]")
     address = live_server.url
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": address}])
-        page = context.new_page()
+    with open_page(address, client) as page:
         page.goto(f"{address}/imports/", wait_until="load")
         form = page.locator("form", has=page.get_by_role("button", name="Import transcripts"))
         form.get_by_label("Transcripts").set_input_files(paths)
@@ -101,6 +92,6 @@ def test_several_files_are_chosen_and_each_stands_in_the_list(
         form.get_by_label("Owner of the runs").select_option("researcher")
         form.get_by_role("button", name="Import transcripts").click()
         for path in paths:
-            expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1, timeout=60_000)
+            expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1)
         page.set_viewport_size({"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

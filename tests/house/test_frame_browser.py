@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import re
-import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from experiments.models import Run
+from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.builders import make_run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|404|htmx:")
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
-
-
-def aside(work) -> object:
-    """What touches the database goes to a thread: the browser's own has an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
 
 
 def test_the_frame_leads_anywhere_and_says_how_its_link_is(live_server, client: Client, owner: User) -> None:
     client.force_login(owner)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     run = make_run(owner, question="What then?")
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        page = context.new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    with open_page(live_server.url, client, errors) as page:
         page.goto(f"{live_server.url}/")
         overview_grows(page, run)
         keys_lead_to_places(page, live_server.url)
@@ -56,9 +40,9 @@ def test_the_frame_leads_anywhere_and_says_how_its_link_is(live_server, client: 
 def overview_grows(page: Page, run: Run) -> None:
     expect(page.locator("#count-runs")).to_have_text("1 live")
     aside(lambda: Run.objects.filter(pk=run.pk).update(status="waiting", reason="No key."))
-    expect(page.locator("#area-waiting")).to_contain_text("No key.", timeout=20_000)
+    expect(page.locator("#area-waiting")).to_contain_text("No key.")
     expect(page.locator("#area-now")).to_contain_text("Nothing is running")
-    expect(page.locator("#count-overview")).to_have_text("1 waits", timeout=20_000)
+    expect(page.locator("#count-overview")).to_have_text("1 waits")
 
 
 def keys_lead_to_places(page: Page, url: str) -> None:

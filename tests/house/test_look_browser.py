@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from experiments.core import transcript
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
+from tests.support.browser import needs_chromium, open_page
 from tests.support.builders import make_run, started
 from tests.support.trials import labelled, signed_in, trial
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 
 
@@ -54,15 +51,9 @@ def onlooker(run: Run) -> dict[str, str]:
 
 @pytest.fixture
 def page(live_server, redis_url: str, judging: str) -> Iterator[Page]:
-    admin = signed_in("chief", "ADMIN")
-    session = admin.cookies[settings.SESSION_COOKIE_NAME].value
-    with sync_playwright() as playwright:
-        expect.set_options(timeout=60_000)
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context(
-            viewport={"width": 1440, "height": 900}, base_url=live_server.url
-        )
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        yield context.new_page()
+    admin, size = signed_in("chief", "ADMIN"), {"width": 1440, "height": 900}
+    with open_page(live_server.url, admin, viewport=size, base_url=live_server.url) as page:
+        yield page
 
 
 def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Run, judging: str) -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.support.browser import needs_chromium, open_browser
 from tests.support.installation import Installation, installed
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 pytestmark = [
     pytest.mark.timeout(240),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 
 
@@ -35,8 +32,8 @@ def site(quick_state: Path) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with open_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +67,7 @@ def ask(page: Page, site: Installation, unit: int) -> int:
     page.get_by_role("link", name="New query").first.click()
     page.get_by_label("Layer").select_option("layer4")
     page.get_by_label("Unit", exact=True).fill(str(unit))
-    expect(page.locator("#preview img").first).to_be_visible(timeout=60_000)
+    expect(page.locator("#preview img").first).to_be_visible()
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
     return int(page.url.rstrip("/").split("/")[-1])
@@ -93,8 +90,8 @@ def wait_for_end(page: Page, status: str) -> None:
 def test_a_person_asks_watches_reloads_and_reads_the_conclusion(site: Installation, page: Page) -> None:
     run = ask(page, site, 12)
     expect(page.locator("#connection")).to_contain_text("Connected")
-    expect(page.locator("#draft-words")).not_to_be_empty(timeout=60_000)
-    expect(page.locator(".experiment").first).to_be_visible(timeout=60_000)
+    expect(page.locator("#draft-words")).not_to_be_empty()
+    expect(page.locator(".experiment").first).to_be_visible()
     grown = len(shown(page))
     page.reload()
     assert len(shown(page)) >= grown
@@ -112,9 +109,9 @@ def test_a_person_asks_watches_reloads_and_reads_the_conclusion(site: Installati
 
 def test_a_viewer_who_lost_the_network_misses_nothing(site: Installation, page: Page) -> None:
     run = ask(page, site, 3)
-    expect(page.locator(".experiment").first).to_be_visible(timeout=60_000)
+    expect(page.locator(".experiment").first).to_be_visible()
     page.context.set_offline(True)
-    expect(page.locator("#connection")).to_contain_text(re.compile("Offline|Reconnecting"), timeout=30_000)
+    expect(page.locator("#connection")).to_contain_text(re.compile("Offline|Reconnecting"))
     before = len(events(site, run))
     site.until(lambda: len(events(site, run)) > before, "the run did not go on")
     page.context.set_offline(False)
@@ -126,7 +123,7 @@ def test_a_viewer_who_lost_the_network_misses_nothing(site: Installation, page: 
 
 def test_a_run_stops_when_a_person_says_so(site: Installation, page: Page) -> None:
     run = ask(page, site, 5)
-    expect(page.locator("#draft-words")).not_to_be_empty(timeout=60_000)
+    expect(page.locator("#draft-words")).not_to_be_empty()
     page.get_by_role("button", name="Stop").click()
     wait_for_end(page, "cancelled")
     assert site.rows("SELECT status FROM experiments_run WHERE id = ?", run) == [("cancelled",)]

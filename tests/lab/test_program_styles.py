@@ -6,7 +6,6 @@ from tests.lab.test_exemplars import index_of
 from tests.support.tiny_lab import TinyContext
 from workers.lab import program_api
 from workers.protocols import Bounds
-from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.program import program_style
 
 PAPER = """
@@ -50,12 +49,6 @@ activations, masked = system.neuron(images)
 tools.display(masked[0], tools.describe(masked), tools.summarize(images))
 tools.display(tools.edit_image(images[0], "make it red"))
 """
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with ZygoteSandbox() as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

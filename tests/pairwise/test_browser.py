@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import re
-import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from experiments.models import PairwiseTrial, Vote
 from tests.conftest import member
 from tests.support import trials
+from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.pictures import stored
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|WebSocket|404|htmx:")
 PAIRS = 5
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 
 
 def chosen() -> list[str]:
-    """What was kept, in the order of the pairs; a thread asks, since the browser's own has an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: [screen(choice) for choice in Vote.objects.order_by("pair__position")]).result()
+    """What was kept, in the order of the pairs."""
+    return aside(lambda: [screen(choice) for choice in Vote.objects.order_by("pair__position")])
 
 
 def screen(choice: Vote) -> str:
@@ -56,23 +51,17 @@ def trial(owner) -> PairwiseTrial:
 
 def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client: Client, trial: PairwiseTrial) -> None:
     client.force_login(member("judge", "REVIEWER"))
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        page = context.new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    with open_page(live_server.url, client, errors) as page:
         page.goto(f"{live_server.url}/pairwise/{trial.pk}/judge/")
         expect(page.locator(".pair")).to_have_count(2)
         press(page, "ArrowLeft", 1)
         press(page, "2", 2)
-        context.set_offline(True)
+        page.context.set_offline(True)
         page.keyboard.press("0")
         expect(page.locator("#trouble")).to_contain_text("was not kept")
         expect(page.locator("#done")).to_have_text("2")
-        context.set_offline(False)
+        page.context.set_offline(False)
         press(page, "0", 3)
         press(page, "ArrowRight", 4)
         page.keyboard.press("u")

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import re
-import shutil
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect
 
 from experiments.core.actors import Actor
 from experiments.models import Review, ReviewQueue, Run
 from experiments.reviews import actions
 from tests.conftest import member
+from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.builders import make_run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 EXPECTED = re.compile("404|409|htmx:|WebSocket")
 """There is no socket here; a conflict is told beside the rubric."""
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
-
-
-def aside(work: Any) -> Any:
-    """What touches the database goes to a thread: the browser's own has an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
 
 
 def queue() -> ReviewQueue:
@@ -44,19 +33,13 @@ def queue() -> ReviewQueue:
 
 def test_a_reviewer_needs_no_mouse_and_loses_nothing(live_server, client: Client) -> None:
     client.force_login(member("first", "REVIEWER"))
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     address = f"{live_server.url}/review/{queue().pk}"
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        page = context.new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    with open_page(live_server.url, client, errors) as page:
         page.goto(f"{address}/next/")
         keys_score_the_lines(page)
         a_draft_outlives_a_reload(page)
-        two_tabs_are_told(page, context.new_page())
+        two_tabs_are_told(page, page.context.new_page())
         the_next_item_is_there_at_once(page, address)
         what_is_refused_comes_back(page)
         a_phone_is_wide_enough(page)

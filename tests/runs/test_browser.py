@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from experiments.models import Run
-from tests.house.test_frame_browser import CHROMIUM, FLAGS
+from tests.support.browser import needs_chromium, open_page
 from tests.support.long_run import long_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 
 
 def test_a_long_run_is_read_from_any_place(live_server, client: Client, owner: User) -> None:
     client.force_login(owner)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     run = long_run(owner, 120, 2)
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_context()
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        page = context.new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    with open_page(live_server.url, client, errors) as page:
         address = f"{live_server.url}{run.get_absolute_url()}"
         a_link_leads_to_an_event_that_was_not_drawn(page, address)
         keys_lead_from_round_to_round(page)

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.house.test_whole_path_browser import CHROMIUM, FLAGS, wait_for_end
+from tests.house.test_whole_path_browser import wait_for_end
+from tests.support.browser import needs_chromium, open_page
 from tests.support.installation import Installation, installed
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it."),
+    needs_chromium,
 ]
 PROGRAM = """def run_experiment(system, tools):
 prompts = ["a red ball on grass", "a blue ball on grass"]
@@ -34,10 +35,7 @@ def site(quick_state: Path) -> Iterator[Installation]:
 def page(site: Installation) -> Iterator[Page]:
     """A signed-in page whose console stays free of errors."""
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    with open_page(errors=errors) as page:
         page.goto(site.link())
         page.get_by_role("button", name="Sign in").click()
         yield page
@@ -57,7 +55,7 @@ def ask(page: Page, site: Installation) -> int:
 def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page: Page) -> None:
     ask(page, site)
     program = page.get_by_label("Program")
-    expect(program).to_be_visible(timeout=60_000)
+    expect(program).to_be_visible()
     page.get_by_label("Hypothesis", exact=True).fill("It responds to red balls")
     program.click()
     for line in PROGRAM.splitlines():
@@ -71,16 +69,16 @@ def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page:
     expect(program).to_have_value(PROGRAM.replace("\n", "\n    ") + "\nx =")
 
     program.press("Control+Enter")
-    expect(page.get_by_role("heading", name="Experiment 1 failed in line 5")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Experiment 1 failed in line 5")).to_be_visible()
     expect(page.locator(".code-edit .layer .wrong")).to_have_text("x =\n")
     program.fill(PROGRAM.replace("\n", "\n    "))
     expect(page.locator(".code-edit .wrong")).to_have_count(0)
     program.press("Escape")
     page.keyboard.press("Enter")
     pictures = page.locator("#experiment-2 img")
-    expect(pictures.first).to_be_visible(timeout=60_000)
+    expect(pictures.first).to_be_visible()
     expect(pictures.first).not_to_have_js_property("naturalWidth", 0)
-    expect(page.get_by_label("Hypothesis 1")).to_have_value("It responds to red balls", timeout=60_000)
+    expect(page.get_by_label("Hypothesis 1")).to_have_value("It responds to red balls")
 
     page.get_by_label("Conclusion").check()
     page.get_by_label("Labels, one a line").fill("red balls")
@@ -95,7 +93,7 @@ def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_t
 ) -> None:
     run = ask(page, site)
     program = page.get_by_label("Program")
-    expect(program).to_be_visible(timeout=60_000)
+    expect(program).to_be_visible()
     program.fill("import time\ntime.sleep(3)\nprint('done')")
     program.press("Control+Enter")
 

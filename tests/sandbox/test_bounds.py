@@ -4,27 +4,9 @@ import time
 
 import pytest
 
-from tests.support.sandbox_lab import Lab, children_of, runner
+from tests.support.sandbox_lab import children_of
 from workers.errors import Cancelled
 from workers.protocols import Bounds
-from workers.sandbox.host import ZygoteSandbox
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with ZygoteSandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def lab():
-    return Lab()
-
-
-@pytest.fixture
-def run(sandbox, lab):
-    return runner(sandbox, lab)
-
 
 # --- bounds -----------------------------------------------------------------------------------------
 

@@ -16,23 +16,6 @@ from workers.errors import SandboxBroke
 from workers.protocols import Bounds
 from workers.sandbox.host import ZygoteSandbox
 
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with ZygoteSandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def lab():
-    return Lab()
-
-
-@pytest.fixture
-def run(sandbox, lab):
-    return runner(sandbox, lab)
-
-
 # --- our own trouble --------------------------------------------------------------------------------
 
 

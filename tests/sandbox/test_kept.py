@@ -2,22 +2,9 @@
 
 import pytest
 
-from tests.support.sandbox_lab import Lab, runner
 from workers.protocols import Bounds
 from workers.sandbox import program, saved_state, values
-from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.program import MOST_CHARS
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with ZygoteSandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def run(sandbox):
-    return runner(sandbox, Lab())
 
 
 def test_an_import_of_everything_takes_no_name_that_every_program_has(run):

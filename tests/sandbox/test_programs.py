@@ -4,27 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.sandbox_lab import Lab, runner
 from workers.protocols import Bounds
-from workers.sandbox.host import ZygoteSandbox
 from workers.sandbox.program import program_style
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with ZygoteSandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def lab():
-    return Lab()
-
-
-@pytest.fixture
-def run(sandbox, lab):
-    return runner(sandbox, lab)
-
 
 # --- programs as published --------------------------------------------------------------------------
 
