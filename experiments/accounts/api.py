@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, StringConstraints
 
 from experiments.accounts import actions, audit_query, lists, names
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Words, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowOut, Words, find
 from experiments.api.problems import FieldError, Refusal
 from experiments.core import access, sessions
 from experiments.core.actors import Actor
@@ -35,16 +35,15 @@ def role_of(name: str) -> Role:
     return Role[name.upper()]
 
 
-def role_name(role: Role) -> RoleName:
-    return cast("RoleName", role.name.lower())
+HeldRole = Annotated[RoleName, BeforeValidator(lambda role: Role(role).name.lower() if isinstance(role, int) else role)]
 
 
 # --- you ---
 
 
-class TokenOut(Schema):
+class TokenOut(RowOut):
     name: str
-    scope: str
+    scope: str = Field(validation_alias="get_scope_display")
     expires: datetime
 
 
@@ -60,11 +59,9 @@ class Me(Schema):
 def read_me(request: HttpRequest) -> Me:
     """The quickest way to try a token."""
     user = allow(request)
-    role, token = access.role_of(user), getattr(request, "auth", None)
-    shown = None
-    if isinstance(token, ApiToken):
-        shown = TokenOut(name=token.name, scope=TokenScope(token.scope).label, expires=token.expires)
-    return Me(username=user.get_username(), role=role.label if role else "", token=shown)
+    role, auth = access.role_of(user), getattr(request, "auth", None)
+    token = TokenOut.from_orm(auth) if isinstance(auth, ApiToken) else None
+    return Me(username=user.get_username(), role=role.label if role else "", token=token)
 
 
 class NameIn(Body):
@@ -81,11 +78,11 @@ def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
     return read_me(request)
 
 
-class SessionOut(Schema):
+class SessionOut(RowOut):
     """A browser that is signed in as you."""
 
     began: datetime | None
-    used: datetime | None
+    used: datetime | None = Field(validation_alias="seen")
     how: str
     address: str
     agent: str
@@ -94,10 +91,7 @@ class SessionOut(Schema):
 @router.get("/me/sessions", response=list[SessionOut], summary="List your sessions")
 def list_sessions(request: HttpRequest) -> list[SessionOut]:
     """The browsers in which you are signed in, the last used first."""
-    user = allow(request)
-    same = ("began", "how", "address", "agent")
-    found = sessions.browser_sessions(user)
-    return [SessionOut(used=each.seen, **{name: getattr(each, name) for name in same}) for each in found]
+    return [SessionOut.from_orm(each) for each in sessions.browser_sessions(allow(request))]
 
 
 @router.delete("/me/sessions", response={204: None}, summary="Sign out everywhere")
@@ -118,16 +112,11 @@ class TokenRow(TokenOut):
     revoked: datetime | None
 
 
-def token_row(row: ApiToken) -> TokenRow:
-    same = ("id", "name", "start", "created", "expires", "last_used", "revoked")
-    return TokenRow(scope=TokenScope(row.scope).label, **{name: getattr(row, name) for name in same})
-
-
 @router.get("/me/tokens", response=ListPage[TokenRow], summary="List your tokens")
 def list_tokens(request: HttpRequest, paging: Query[Paging]) -> ListPage[TokenRow]:
     """The newest first. They are made on the page Settings, Tokens: one that leaked must not make others."""
     user = allow(request)
-    return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, token_row)
+    return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, TokenRow.from_orm)
 
 
 @router.delete("/me/tokens/{pk}", response={204: None}, summary="Revoke a token of yours")
@@ -141,15 +130,15 @@ def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
 # --- the team ---
 
 
-class PersonOut(Schema):
+class PersonOut(RowOut):
     """Somebody who can or could sign in."""
 
-    id: int
-    username: str
-    name: str
-    email: str
-    role: RoleName | None = Field(description="null for who can sign in and sees nothing")
-    active: bool
+    id: int = Field(validation_alias="user.pk")
+    username: str = Field(validation_alias="user.username")
+    name: FullName = Field(validation_alias="user")
+    email: str = Field(validation_alias="user.email")
+    role: HeldRole | None = Field(description="null for who can sign in and sees nothing")
+    active: bool = Field(validation_alias="user.is_active")
     seen: datetime | None
     ways: list[str] = Field(description="how they can sign in")
 
@@ -164,17 +153,7 @@ class PeopleFilters(Schema):
 
 
 def person_out(user: User) -> PersonOut:
-    row = lists.describe([user])[0]
-    return PersonOut(
-        id=user.pk,
-        username=user.get_username(),
-        name=person(user),
-        email=user.email,
-        role=role_name(row.role) if row.role else None,
-        active=user.is_active,
-        seen=row.seen,
-        ways=list(row.ways),
-    )
+    return PersonOut.from_orm(lists.describe([user])[0])
 
 
 @router.get("/people", response=ListPage[PersonOut], summary="List people", tags=TEAM)
@@ -226,29 +205,19 @@ class InvitationIn(Body):
     note: Annotated[str, StringConstraints(max_length=NOTE_CHARS, pattern=NO_NUL)] = ""
 
 
-class InvitationOut(Schema):
+class InvitationOut(RowOut):
     id: int
-    role: RoleName
+    role: HeldRole
     note: str
     state: str = Field(description="open, taken, revoked or expired")
-    made_by: str
+    made_by: FullName
     created: datetime
     expires: datetime
-    taken_by: str | None
+    taken_by: Annotated[str | None, BeforeValidator(lambda user: person(user) if isinstance(user, User) else user)]
 
 
 class InvitationMade(InvitationOut):
     address: str = Field(description="the link; it is told here and nowhere else")
-
-
-def invitation_out(row: Invitation) -> InvitationOut:
-    same = ("id", "note", "state", "created", "expires")
-    return InvitationOut(
-        role=role_name(Role(row.role)),
-        made_by=person(row.made_by),
-        taken_by=person(row.taken_by) if row.taken else None,
-        **{name: getattr(row, name) for name in same},
-    )
 
 
 @router.get("/invitations", response=ListPage[InvitationOut], summary="List invitations", tags=TEAM)
@@ -256,7 +225,7 @@ def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[In
     """The newest first, without the links themselves: only a hash of each is kept."""
     allow(request, Role.ADMIN)
     rows = Invitation.objects.select_related("made_by", "taken_by")
-    return page(request, rows, ["-pk"], paging, invitation_out)
+    return page(request, rows, ["-pk"], paging, InvitationOut.from_orm)
 
 
 @router.post("/invitations", response={201: InvitationMade}, summary="Invite somebody", tags=TEAM)
@@ -266,7 +235,7 @@ def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[Invi
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     row, token = actions.invite(actor, role_of(wanted.role), names.clean_name(wanted.note))
     address = request.build_absolute_uri(reverse("join", args=[token]))
-    return Status(201, InvitationMade(address=address, **invitation_out(row).dict()))
+    return Status(201, InvitationMade(address=address, **InvitationOut.from_orm(row).dict()))
 
 
 @router.delete("/invitations/{pk}", response={204: None}, summary="Revoke an invitation", tags=TEAM)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
+from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from ninja import Path, Schema
-from pydantic import BeforeValidator, ConfigDict, Field
+from ninja.schema import DjangoGetter
+from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
 
 from experiments.api.problems import Refusal
+from experiments.core.display_name import person
 
 LARGEST = 2**63 - 1
 NO_NUL = r"^[^\x00]*$"
@@ -37,6 +40,26 @@ def check_day(written: Any) -> Any:
 
 
 Day = Annotated[date, BeforeValidator(check_day)]
+
+
+UserName = Annotated[str, BeforeValidator(lambda user: user.get_username() if isinstance(user, User) else user)]
+"""Of a person whom a row names; what a script knows them by."""
+FullName = Annotated[str, BeforeValidator(lambda user: user if isinstance(user, str) else person(user))]
+"""The same person as pages call them."""
+Given = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+"""Null in place of an empty text."""
+
+
+class RowOut(Schema):
+    """What is read off a row, field by field by its own name, or where its `validation_alias` says."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _run_root_validator(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """As the base has it; but what was read already is not read again."""
+        return values if isinstance(values, cls) else handler(DjangoGetter(values, cls, info.context))
 
 
 class Body(Schema):

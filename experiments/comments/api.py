@@ -9,11 +9,11 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, UnitNumber, find
+from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, RowOut, UnitNumber, UserName, find
 from experiments.api.once import answer_once
 from experiments.api.versions import must_match
 from experiments.comments import actions, anchors, lists
@@ -21,7 +21,7 @@ from experiments.comments.imported import opinions_of
 from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.models import Comment, Notification, Run, Thread
+from experiments.models import Comment, Run, Thread
 from experiments.models.api_token import TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 from experiments.models.member import Role
@@ -75,40 +75,40 @@ class Resolution(Body):
     resolved: bool
 
 
-class WordingOut(Schema):
+class WordingOut(RowOut):
     """What a comment said until then."""
 
     text: str
-    until: datetime
+    until: datetime = Field(validation_alias="replaced")
 
 
-class CommentOut(Schema):
+class CommentOut(RowOut):
     """One thing that somebody said; of one that was deleted the text is empty."""
 
     id: int
-    thread: int
-    author: str
+    thread: int = Field(validation_alias="thread_id")
+    author: UserName
     text: str
-    mentions: list[str]
+    mentions: Annotated[list[UserName], AfterValidator(sorted)]
     created: datetime
     edited: datetime | None
     deleted: datetime | None
-    earlier: list[WordingOut]
+    earlier: list[WordingOut] = Field(validation_alias="wordings")
 
 
-class ThreadOut(Schema):
+class ThreadOut(RowOut):
     """What people said to each other on one thing of a run."""
 
     id: int
-    run: int
+    run: int = Field(validation_alias="run_id")
     on: str
     seq: int | None
-    experiment: int | None
-    image: str | None
+    experiment: int | None = Field(validation_alias="experiment.number")
+    image: str | None = Field(None, validation_alias="observation.image_id")
     quote: str
     created: datetime
     resolved: datetime | None
-    resolved_by: str | None
+    resolved_by: UserName | None
     comments: list[CommentOut]
 
 
@@ -117,36 +117,6 @@ class WrittenOut(Schema):
 
     comment: CommentOut
     notice: str
-
-
-def comment_out(row: Comment) -> CommentOut:
-    return CommentOut(
-        id=row.pk,
-        thread=row.thread_id,
-        author=row.author.get_username(),
-        text=row.text,
-        mentions=sorted(user.get_username() for user in row.mentions.all()),
-        created=row.created,
-        edited=row.edited,
-        deleted=row.deleted,
-        earlier=[WordingOut(text=each.text, until=each.replaced) for each in row.wordings.all()],
-    )
-
-
-def thread_out(row: Thread) -> ThreadOut:
-    return ThreadOut(
-        id=row.pk,
-        run=row.run_id,
-        on=row.on,
-        seq=row.seq,
-        experiment=row.experiment.number if row.experiment else None,
-        image=row.observation.image_id if row.observation else None,
-        quote=row.quote,
-        created=row.created,
-        resolved=row.resolved,
-        resolved_by=row.resolved_by.get_username() if row.resolved_by else None,
-        comments=[comment_out(comment) for comment in row.comments.all()],
-    )
 
 
 # --- threads -----------------------------------------------------------------------------------------
@@ -158,7 +128,7 @@ def list_threads(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPag
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
-    return page(request, lists.threads(run), ["-pk"], paging, thread_out)
+    return page(request, lists.threads(run), ["-pk"], paging, ThreadOut.from_orm)
 
 
 @router.post("/runs/{pk}/threads", response={201: WrittenOut}, summary="Comment on a run, or on something in it")
@@ -184,7 +154,7 @@ def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
     user = allow(request)
     row = find(Thread.objects.select_related("run"), pk=pk)
     actions.require_sight(user, row.run)
-    return thread_out(find(lists.threads(row.run), pk=pk))
+    return ThreadOut.from_orm(find(lists.threads(row.run), pk=pk))
 
 
 @router.patch("/threads/{pk}", response=ThreadOut, summary="Resolve a thread, or open it again")
@@ -193,9 +163,9 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         row = find(Thread.objects.select_for_update(), pk=pk)
-        must_match(request, thread_out(find(lists.threads(row.run), pk=pk)))
+        must_match(request, ThreadOut.from_orm(find(lists.threads(row.run), pk=pk)))
         actions.resolve(Actor.behind(request, user), row, wanted.resolved)
-    return thread_out(find(lists.threads(row.run), pk=pk))
+    return ThreadOut.from_orm(find(lists.threads(row.run), pk=pk))
 
 
 @router.post("/threads/{pk}/comments", response={201: WrittenOut}, summary="Reply in a thread")
@@ -219,7 +189,7 @@ def read_comment(request: HttpRequest, pk: Id) -> CommentOut:
     user = allow(request)
     row = find(COMMENTS.all(), pk=pk)
     actions.require_sight(user, row.thread.run)
-    return comment_out(row)
+    return CommentOut.from_orm(row)
 
 
 @router.patch("/comments/{pk}", response=WrittenOut, summary="Edit a comment of yours")
@@ -236,20 +206,20 @@ def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
         actions.delete(Actor.behind(request, user), lock_comment(request, pk))
-    return comment_out(find(COMMENTS.all(), pk=pk))
+    return CommentOut.from_orm(find(COMMENTS.all(), pk=pk))
 
 
 def lock_comment(request: HttpRequest, pk: int) -> Comment:
     """The comment, locked, as its editor knows it. Raises Refusal."""
     find(Comment.objects.select_for_update(), pk=pk)
     row = find(COMMENTS.all(), pk=pk)
-    must_match(request, comment_out(row))
+    must_match(request, CommentOut.from_orm(row))
     return row
 
 
 def describe_written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
     row = find(COMMENTS.all(), pk=done.comment.pk)
-    return WrittenOut(comment=comment_out(row), notice=done.notice), reverse("api:read_comment", args=[row.pk])
+    return WrittenOut(comment=CommentOut.from_orm(row), notice=done.notice), reverse("api:read_comment", args=[row.pk])
 
 
 # --- notifications -----------------------------------------------------------------------------------
@@ -281,10 +251,6 @@ class UnreadOut(Schema):
     unread: int
 
 
-def notification_out(row: Notification) -> NotificationOut:
-    return NotificationOut(id=row.pk, kind=row.kind, words=row.words, url=row.url, created=row.created, read=row.read)
-
-
 @router.get("/notifications", response=ListPage[NotificationOut], tags=["You"], summary="List what you were told of")
 def list_notifications(
     request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
@@ -292,7 +258,7 @@ def list_notifications(
     """The newest first."""
     user = allow(request)
     rows = notifications.list_unread(user) if filters.unread else notifications.list_notifications(user)
-    return page(request, rows, ["-pk"], paging, notification_out)
+    return page(request, rows, ["-pk"], paging, NotificationOut.from_orm)
 
 
 @router.post("/notifications/read", response=UnreadOut, tags=["You"], summary="Mark what you were told of as read")

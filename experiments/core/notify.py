@@ -19,6 +19,8 @@ from django.conf import settings
 from django.db import transaction
 from redis import Redis, RedisError
 
+from experiments.models.job import Job, JobStatus
+
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600
@@ -113,6 +115,11 @@ def read_report(topic: str) -> dict[str, Any] | None:
     except RedisError:
         return None
     return json.loads(found) if found else None
+
+
+def read_progress(job: Job | None) -> dict[str, Any] | None:
+    """What a worker says of how far it is with long work; None while none has it."""
+    return read_report(job.topic) if job and job.status == JobStatus.RUNNING else None
 
 
 def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:

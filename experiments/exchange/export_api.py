@@ -9,21 +9,19 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, binary, find
+from experiments.api.fields import NO_NUL, Body, Id, RowOut, binary, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
-from experiments.core.notify import read_report
 from experiments.exchange import export_pages as files
-from experiments.installation.api import Progress
+from experiments.installation.api import JobProgress
 from experiments.models import Export
 from experiments.models.api_token import TokenScope
 from experiments.models.exchange import Format
-from experiments.models.job import JobStatus
 from experiments.models.member import Role
 
 router = Router(tags=["Exports"])
@@ -41,32 +39,26 @@ class ExportIn(Body):
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 
 
-class ExportOut(Schema):
+class ExportOut(RowOut):
     """A file that you asked for."""
 
     id: int
     what: str
     format: str
     query: str
-    status: str
-    result: str
-    progress: Progress | None
+    status: str = Field(validation_alias="job.status")
+    result: str = Field(validation_alias="job.result")
+    progress: JobProgress = Field(validation_alias="job")
     count: int | None
     size: int | None = Field(description="bytes; null until the file is whole")
     expires: datetime
-    file: str | None = Field(description="where to fetch it, once it is whole")
+    file: str | None = Field(None, description="where to fetch it, once it is whole")
 
 
 def export_out(row: Export) -> ExportOut:
-    told = read_report(row.job.topic) if row.job.status == JobStatus.RUNNING else None
-    names = ("id", "what", "format", "query", "count", "size", "expires")
-    return ExportOut(
-        status=row.job.status,
-        result=row.job.result,
-        progress=Progress(**told) if told else None,
-        file=None if row.size is None else reverse("api:fetch_export", args=[row.pk]),
-        **{name: getattr(row, name) for name in names},
-    )
+    shown = ExportOut.from_orm(row)
+    shown.file = None if row.size is None else reverse("api:fetch_export", args=[row.pk])
+    return shown
 
 
 def find_export(user: User, pk: int) -> Export:

@@ -77,9 +77,8 @@ def render_page(request: HttpRequest, user: User, what: str, form: str, query: s
 def list_own(user: User) -> dict[str, Any]:
     """The person's exports, and how far a worker is with each."""
     rows = list(Export.objects.filter(job__asked_by=user).select_related("job")[:SHOWN])
-    told = {row.pk: notify.read_report(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
     return {
-        "exports": [(row, told.get(row.pk)) for row in rows],
+        "exports": [(row, notify.read_progress(row.job)) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
         "worker": worker_status.is_here(),
         "now": timezone.now(),

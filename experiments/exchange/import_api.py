@@ -10,20 +10,18 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, File, Form, Query, Router, Schema, Status
 from ninja.files import UploadedFile
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Id, find
+from experiments.api.fields import NO_NUL, Id, RowOut, UserName, find
 from experiments.api.problems import Refusal
-from experiments.core.notify import read_report
 from experiments.exchange import form
 from experiments.exchange import import_pages as files
-from experiments.installation.api import Progress
+from experiments.installation.api import JobProgress
 from experiments.models import Import
 from experiments.models.api_token import TokenScope
 from experiments.models.exchange import ImportKind
-from experiments.models.job import JobStatus
 from experiments.models.member import Role
 
 router = Router(tags=["Imports"])
@@ -45,19 +43,21 @@ class About(Schema):
     owner: Text = Field("", description="who owns the runs, said by an admin; else whoever brings them")
 
 
-class ImportOut(Schema):
+class ImportOut(RowOut):
     """A file that somebody brought."""
 
     id: int
     kind: str
     name: str
     size: int
-    asked_by: str | None
-    created: datetime
-    status: str
-    result: str
-    progress: Progress | None
-    runs: list[int] = Field(description="that came of it so far")
+    asked_by: UserName | None = Field(validation_alias="job.asked_by")
+    created: datetime = Field(validation_alias="job.created")
+    status: str = Field(validation_alias="job.status")
+    result: str = Field(validation_alias="job.result")
+    progress: JobProgress = Field(validation_alias="job")
+    runs: Annotated[list[int], BeforeValidator(lambda rows: [each.run_id for each in rows])] = Field(
+        validation_alias="imported_runs", description="that came of it so far"
+    )
 
 
 class LeftOut(Schema):
@@ -77,27 +77,11 @@ class BatchOut(Schema):
 IMPORTS = Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")
 
 
-def import_out(row: Import) -> ImportOut:
-    told = read_report(row.job.topic) if row.job.status == JobStatus.RUNNING else None
-    return ImportOut(
-        id=row.pk,
-        kind=row.kind,
-        name=row.name,
-        size=row.size,
-        asked_by=row.job.asked_by.get_username() if row.job.asked_by else None,
-        created=row.job.created,
-        status=row.job.status,
-        result=row.job.result,
-        progress=Progress(**told) if told else None,
-        runs=[imported_run.run_id for imported_run in row.imported_runs.all()],
-    )
-
-
 @router.get("/imports", response=ListPage[ImportOut], summary="List imports")
 def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ImportOut]:
     """The team's, the newest first."""
     allow(request)
-    return page(request, IMPORTS.all(), ["-pk"], paging, import_out)
+    return page(request, IMPORTS.all(), ["-pk"], paging, ImportOut.from_orm)
 
 
 @router.post("/imports", response={202: ImportOut}, summary="Have a file read")
@@ -110,7 +94,7 @@ def create_import(
         raise Refusal("invalid", problem)
     row = files.keep(request, file, about.kind, typed)
     response["Location"] = reverse("api:read_import", args=[row.pk])
-    return Status(202, import_out(find(IMPORTS.all(), pk=row.pk)))
+    return Status(202, ImportOut.from_orm(find(IMPORTS.all(), pk=row.pk)))
 
 
 @router.post("/imports/batch", response={202: BatchOut}, summary="Have several files read")
@@ -126,13 +110,13 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     taken = [files.keep(request, each, about.kind, typed).pk for place, each in enumerate(file) if place not in refused]
     left = [LeftOut(name=name, problem=reason) for name, reason in refused.values()]
     rows = IMPORTS.filter(pk__in=taken).order_by("pk")
-    return Status(202, BatchOut(imports=[import_out(row) for row in rows], left_out=left))
+    return Status(202, BatchOut(imports=[ImportOut.from_orm(row) for row in rows], left_out=left))
 
 
 @router.get("/imports/{pk}", response=ImportOut, summary="Read how far an import is")
 def read_import(request: HttpRequest, pk: Id) -> ImportOut:
     allow(request)
-    return import_out(find(IMPORTS.all(), pk=pk))
+    return ImportOut.from_orm(find(IMPORTS.all(), pk=pk))
 
 
 def check_fields(user: User, about: About) -> dict[str, str]:

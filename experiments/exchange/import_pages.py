@@ -26,7 +26,7 @@ from experiments.exchange import form
 from experiments.installation.actions import start_job
 from experiments.models import Import, Job, VisionModelRow
 from experiments.models.exchange import ImportKind
-from experiments.models.job import JobKind, JobStatus
+from experiments.models.job import JobKind
 from experiments.models.member import Role
 
 SHOWN, LINKS = 100, 12
@@ -51,9 +51,8 @@ def build_context(user: User, told: dict[str, Any]) -> dict[str, Any]:
 def list_imports() -> dict[str, Any]:
     """The team's imports, with the runs that came of them."""
     rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:SHOWN])
-    told = {row.pk: notify.read_report(row.job.topic) for row in rows if row.job.status == JobStatus.RUNNING}
     return {
-        "imports": [(row, told.get(row.pk), row.imported_runs.all()[:LINKS]) for row in rows],
+        "imports": [(row, notify.read_progress(row.job), row.imported_runs.all()[:LINKS]) for row in rows],
         "moving": any(row.job.is_moving for row in rows),
         "worker": worker_status.is_here(),
     }

@@ -12,7 +12,19 @@ from ninja import Field, Query, Router, Schema
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Finite, Id, ImageKey, Number, RowNumber, UnitNumber, Words, binary, find
+from experiments.api.fields import (
+    Finite,
+    Given,
+    Id,
+    ImageKey,
+    Number,
+    RowNumber,
+    RowOut,
+    UnitNumber,
+    Words,
+    binary,
+    find,
+)
 from experiments.api.problems import FieldError, Refusal
 from experiments.core.system_names import Names
 from experiments.gallery import experiments, observations
@@ -53,11 +65,11 @@ def check_filters(asked: GalleryFilters, names: Names) -> Filters:
 # --- experiments ---
 
 
-class ExperimentOut(Schema):
+class ExperimentOut(RowOut):
     """One program, and what came of it."""
 
     id: int
-    run: int
+    run: int = Field(validation_alias="run_id")
     number: int
     round: int
     status: str
@@ -79,13 +91,6 @@ class ExperimentFilters(GalleryFilters):
     order: Literal["newest", "oldest"] = "newest"
 
 
-SAME_OF_EXPERIMENTS = ["id", "number", "round", "status", "code", "output", "error", "seconds", "tool_seconds"]
-
-
-def experiment_out(row: Experiment) -> ExperimentOut:
-    return ExperimentOut(run=row.run_id, **{name: getattr(row, name) for name in SAME_OF_EXPERIMENTS})
-
-
 @router.get("/experiments", response=ListPage[ExperimentOut], summary="List experiments")
 def list_experiments(
     request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
@@ -96,7 +101,7 @@ def list_experiments(
     if filters.status:
         rows = rows.filter(status=filters.status)
     order = ["-pk"] if filters.order == "newest" else ["pk"]
-    return page(request, rows.defer("state", "calls"), order, paging, experiment_out)
+    return page(request, rows.defer("state", "calls"), order, paging, ExperimentOut.from_orm)
 
 
 @router.get("/runs/{pk}/experiments/{number}", response=ExperimentDetail, summary="Read an experiment")
@@ -106,7 +111,7 @@ def read_experiment(request: HttpRequest, pk: Id, number: Number) -> ExperimentD
     row = Experiment.objects.filter(run_id=pk, number=number).defer("state").first()
     if row is None:
         raise Refusal("missing", f"Run {pk} has no experiment {number}, or there is no such run.")
-    return ExperimentDetail(calls=row.calls, **experiment_out(row).model_dump())
+    return ExperimentDetail.from_orm(row)
 
 
 # --- observations ---
@@ -178,7 +183,7 @@ def list_observations(
 IMAGES = ["Images"]
 
 
-class ImageOut(Schema):
+class ImageOut(RowOut):
     """What the laboratory remembers of an image."""
 
     key: str
@@ -189,18 +194,15 @@ class ImageOut(Schema):
     prompt: str
     seed: int | None
     scene: dict[str, Any] | None
-    raw: str | None
-    original: str | None
+    raw: Given
+    original: Given
 
 
 @router.get("/images/{key}", response=ImageOut, summary="Read what is known of an image", tags=IMAGES)
 def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
     """`raw` is the unmasked image of one that is masked, `original` what it was edited from."""
     allow(request)
-    row = find(Image.objects.all(), key=key)
-    names = ("key", "width", "height", "created", "origin", "prompt", "seed", "scene")
-    known = {name: getattr(row, name) for name in names}
-    return ImageOut(raw=row.raw or None, original=row.original or None, **known)
+    return ImageOut.from_orm(find(Image.objects.all(), key=key))
 
 
 @router.get(

@@ -11,16 +11,15 @@ from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Name, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, RowOut, UserName, Words, find
 from experiments.api.once import answer_once
-from experiments.core import worker_status
+from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
 from experiments.installation import actions
-from experiments.installation.lists import progress_of
 from experiments.models import Backbone, Dataset, Job, Layer, Toolset, VisionModelRow
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
@@ -62,11 +61,11 @@ class ModelFilters(Schema):
     available: bool | None = None
 
 
-class LayerOut(Schema):
+class LayerOut(RowOut):
     """A named place in a model."""
 
     id: int
-    model: str
+    model: str = Field(validation_alias="model.name")
     position: int
     name: str
     path: str
@@ -88,17 +87,6 @@ class DatasetOut(Schema):
     broken_count: int
     indexed_layers: int
     added: datetime | None
-
-
-def layer_out(layer: Layer) -> LayerOut:
-    names = ("id", "position", "name", "path", "kind", "scale", "units")
-    return LayerOut(model=layer.model.name, **{name: getattr(layer, name) for name in names})
-
-
-def dataset_out(row: Dataset) -> DatasetOut:
-    names = ("id", "key", "label", "available", "remedy", "revision", "images", "broken_count", "added")
-    indexed = getattr(row, "indexed_layers", 0)
-    return DatasetOut(indexed_layers=indexed, **{name: getattr(row, name) for name in names})
 
 
 @router.get("/models", response=ListPage[ModelOut], summary="List models")
@@ -131,19 +119,19 @@ def list_layers(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
     allow(request)
     model = find(VisionModelRow.objects.all(), pk=pk)
     rows = Layer.objects.filter(model=model).select_related("model").defer("names")
-    return page(request, rows, ["position", "pk"], paging, layer_out)
+    return page(request, rows, ["position", "pk"], paging, LayerOut.from_orm)
 
 
 @router.get("/layers/{pk}", response=LayerOut, summary="Read a layer")
 def read_layer(request: HttpRequest, pk: Id) -> LayerOut:
     allow(request)
-    return layer_out(find(Layer.objects.select_related("model").defer("names"), pk=pk))
+    return LayerOut.from_orm(find(Layer.objects.select_related("model").defer("names"), pk=pk))
 
 
 @router.get("/datasets", response=ListPage[DatasetOut], summary="List datasets")
 def list_datasets(request: HttpRequest, paging: Query[Paging]) -> ListPage[DatasetOut]:
     allow(request)
-    return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, dataset_out)
+    return page(request, Dataset.objects.annotate(indexed_layers=Count("indexes")), ["pk"], paging, DatasetOut.from_orm)
 
 
 @router.delete("/datasets/{pk}", response={204: None}, summary="Remove a dataset")
@@ -203,33 +191,33 @@ class Progress(Schema):
     total: int
 
 
-class JobOut(Schema):
+JobProgress = Annotated[
+    Progress | None, BeforeValidator(lambda job: notify.read_progress(job) if isinstance(job, Job) else job)
+]
+
+
+class JobOut(RowOut):
     """Work that somebody asked of a worker."""
 
     id: int
     kind: str
     subject: str
     options: dict[str, Any]
-    asked_by: str | None
+    asked_by: UserName | None
     created: datetime
     status: str
     result: str
-    stopping: bool
-    progress: Progress | None
-
-
-JOBS = Job.objects.select_related("asked_by")
+    stopping: bool = Field(validation_alias="is_stopping")
+    progress: Progress | None = None
 
 
 def job_out(row: Job) -> JobOut:
-    told = progress_of(row)
-    names = ("id", "kind", "subject", "options", "created", "status", "result")
-    return JobOut(
-        asked_by=row.asked_by.get_username() if row.asked_by else None,
-        stopping=row.stop_requested and row.is_moving,
-        progress=Progress(**told) if told else None,
-        **{name: getattr(row, name) for name in names},
-    )
+    shown, progress = JobOut.from_orm(row), notify.read_progress(row)
+    shown.progress = Progress(**progress) if progress else None
+    return shown
+
+
+JOBS = Job.objects.select_related("asked_by")
 
 
 @router.get("/jobs", response=ListPage[JobOut], summary="List work", tags=WORK)

@@ -12,7 +12,7 @@ from django.db.models import Count, Prefetch, Sum
 from experiments.core import notify, worker_status
 from experiments.installation.actions import NEEDS
 from experiments.models import Backbone, Dataset, Job, Layer, LayerIndex, Toolset, VisionModelRow
-from experiments.models.job import JobKind, JobStatus
+from experiments.models.job import JobKind
 from experiments.models.member import Role
 
 SHOWN = 6
@@ -30,14 +30,10 @@ class ListedJob:
     may_change: bool
 
 
-def progress_of(job: Job) -> dict[str, Any] | None:
-    return notify.read_report(job.topic) if job.status == JobStatus.RUNNING else None
-
-
 def recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
     """The newest work of these kinds, for a template; `moving` says whether to ask again."""
     rows = Job.objects.filter(kind__in=kinds).select_related("asked_by")[:SHOWN]
-    found = [ListedJob(job, progress_of(job), role >= NEEDS[JobKind(job.kind)]) for job in rows]
+    found = [ListedJob(job, notify.read_progress(job), role >= NEEDS[JobKind(job.kind)]) for job in rows]
     return {"jobs": found, "moving": any(each.job.is_moving for each in found), "worker": worker_status.is_here()}
 
 

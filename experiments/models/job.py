@@ -55,6 +55,10 @@ class Job(models.Model):
         return self.status in MOVING
 
     @property
+    def is_stopping(self) -> bool:
+        return self.stop_requested and self.is_moving
+
+    @property
     def topic(self) -> str:
         """Where `live` keeps how far it is."""
         return f"job:{self.pk}"

@@ -134,6 +134,10 @@ class Review(models.Model):
         """Without the verdict: the audit and logs keep these words, and their readers may still be to review."""
         return f"review of item {self.item_id} by {self.reviewer_id}: {self.state}"
 
+    @property
+    def is_additional(self) -> bool:
+        return self.state == ReviewState.SUBMITTED and self.slot is None
+
     def holds(self, now: datetime | None = None) -> bool:
         """Whether the slot is the reviewer's: submitted there, or a draft whose reservation has not lapsed."""
         if self.slot is None:

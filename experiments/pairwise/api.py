@@ -10,14 +10,14 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
+from pydantic import BeforeValidator
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, RowNumber, binary, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, binary, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
-from experiments.core.display_name import person
 from experiments.core.errors import StateConflict
 from experiments.models import Judge, PairwiseTrial
 from experiments.models.api_token import TokenScope
@@ -25,7 +25,7 @@ from experiments.models.member import Role
 from experiments.pairwise import actions, judging, lists, pages, sources
 from experiments.pairwise.form import MOST, USUAL, NewTrial
 from experiments.pairwise.pages import MANAGES
-from experiments.pairwise.results import JudgeScore, Preferences, Proportion, trial_results
+from experiments.pairwise.results import PreferenceCell, Preferences, trial_results
 
 router = Router(tags=["Pairwise trials"])
 
@@ -60,42 +60,48 @@ class JudgeIn(Body):
     unpriced: bool = Field(False, description="though its price is not known, so that the limit cannot hold")
 
 
-class BackboneJudgeOut(Schema):
+class BackboneJudgeOut(RowOut):
     """A backbone as a judge: how far it is, and what it has cost."""
 
     id: int
     backbone: str
-    model: str
-    judged: int
-    status: str = Field(description="of its work; empty where none was asked for")
-    result: str
-    cost: float | None = Field(description="US dollars; null where the price is not known")
+    model: str = Field(validation_alias="backbone_model")
+    judged: int = Field(validation_alias="done")
+    status: str = Field("", validation_alias="job.status", description="of its work; empty where none was asked for")
+    result: str = Field("", validation_alias="job.result")
+    cost: float | None = Field(
+        validation_alias="known_cost", description="US dollars; null where the price is not known"
+    )
     cost_limit: float
 
 
-class TrialOut(Schema):
+class TrialOut(RowOut):
     """Labels of several sources, compared two at a time; which is whose is hidden until it is closed."""
 
     id: int
     name: str
-    owner: str
+    owner: FullName
     created: datetime
     closed: datetime | None
     sources: list[str]
-    pairs: int
-    judged: int = Field(description="by you")
+    pairs: int = Field(validation_alias="size")
+    judged: int = Field(validation_alias="mine", description="by you")
     left_out: dict[str, int]
 
 
-class PairOut(Schema):
+class PairOut(RowOut):
     """Two labels in the order drawn for you, and what there is to see: the truth, or addresses of exemplars."""
 
-    id: int
+    id: int = Field(validation_alias="pk")
     first: str
     second: str
     truth: str
-    masked: list[str]
-    raw: list[str]
+    masked: Annotated[list[str], BeforeValidator(lambda shown: [masked.file for masked, _ in shown])] = Field(
+        validation_alias="exemplars"
+    )
+    raw: Annotated[list[str], BeforeValidator(lambda shown: [raw.file for _, raw in shown])] = Field(
+        validation_alias="exemplars"
+    )
 
 
 class NextPairOut(Schema):
@@ -124,48 +130,54 @@ class ProportionOut(Schema):
     high: float | None
 
 
-class PreferenceOut(Schema):
+class PreferenceOut(RowOut):
     """How often labels of one source were chosen over those of another, of the votes that decide."""
 
-    source: str
-    over: str
+    source: str = Field(validation_alias="row")
+    over: str = Field(validation_alias="column")
     preferred: ProportionOut
     neither: int
     unread: int
 
 
-class JudgeOut(Schema):
+def cells(table: Preferences) -> list[PreferenceCell]:
+    return [cell for _, row in table.rows for cell in row if cell]
+
+
+PreferencesOut = Annotated[list[PreferenceOut], BeforeValidator(cells)]
+
+
+class JudgeOut(RowOut):
     """How a judge voted, and how far it can be relied on."""
 
     name: str
-    kind: Literal["person", "backbone"]
-    judged: int
+    kind: Annotated[Literal["person", "backbone"], BeforeValidator(lambda user: "person" if user else "backbone")] = (
+        Field(validation_alias="judge.user_id")
+    )
+    judged: int = Field(validation_alias="answered")
     neither: int
     unread: int
     repeated: ProportionOut = Field(description="the same answer to the same pair, the other way round")
     known_answers: ProportionOut = Field(description="the right answer where it is known")
     first: ProportionOut = Field(description="the label that stood first")
     seconds: float | None
-    cost: float | None = Field(description="US dollars; null where the price is not known")
-    preferences: list[PreferenceOut]
+    cost: float | None = Field(
+        validation_alias="judge.known_cost", description="US dollars; null where the price is not known"
+    )
+    preferences: PreferencesOut = Field(validation_alias="table")
 
 
-class ResultsOut(Schema):
+class ResultsOut(RowOut):
     """Preferences of people together, and of each judge; backbones are never counted among people."""
 
-    people: list[PreferenceOut]
+    people: PreferencesOut = Field(validation_alias="together")
     judges: list[JudgeOut]
 
 
 def trial_out(row: PairwiseTrial) -> TrialOut:
-    names = ("id", "name", "created", "closed", "left_out")
-    return TrialOut(
-        owner=person(row.owner),
-        sources=[sources.words(key) for key in row.sources],
-        pairs=getattr(row, "size", None) or 0,
-        judged=getattr(row, "mine", 0),
-        **{name: getattr(row, name) for name in names},
-    )
+    shown = TrialOut.from_orm(row)
+    shown.sources = [sources.words(key) for key in row.sources]
+    return shown
 
 
 # --- trials ---
@@ -224,14 +236,7 @@ def next_pair(request: HttpRequest, pk: Id) -> NextPairOut:
 def upcoming(user: User, pk: int) -> NextPairOut:
     row = find(lists.trials(user), pk=pk)
     found = [] if row.closed else judging.next_pairs(row, user, 1)
-    return NextPairOut(pair=pair_out(found[0]) if found else None, judged=row.mine, pairs=row.size)
-
-
-def pair_out(shown: judging.PairView) -> PairOut:
-    masked, raw = ([pair[place].file for pair in shown.exemplars] for place in (0, 1))
-    return PairOut(
-        id=shown.pk, first=shown.first, second=shown.second, truth=shown.truth, masked=list(masked), raw=list(raw)
-    )
+    return NextPairOut(pair=PairOut.from_orm(found[0]) if found else None, judged=row.mine, pairs=row.size)
 
 
 @router.post("/trials/{pk}/votes", response={201: NextPairOut}, summary="Judge a pair")
@@ -272,7 +277,10 @@ def fetch_votes(request: HttpRequest, pk: Id) -> HttpResponseBase:
 def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
     """How far each is."""
     allow(request)
-    return [judge_state(row) for row in lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)]
+    return [
+        BackboneJudgeOut.from_orm(row)
+        for row in lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)
+    ]
 
 
 @router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")
@@ -282,7 +290,7 @@ def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJ
     find(PairwiseTrial.objects.all(), pk=pk)
     by, limit = Actor.behind(request, user), wanted.cost_limit
     judge = actions.ask_backbone(by, pk, wanted.backbone, limit, unpriced=wanted.unpriced)
-    return Status(202, judge_state(lists.judges(judge.trial).get(pk=judge.pk)))
+    return Status(202, BackboneJudgeOut.from_orm(lists.judges(judge.trial).get(pk=judge.pk)))
 
 
 @router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
@@ -291,20 +299,7 @@ def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudge
     user = allow(request, MANAGES, TokenScope.WRITE)
     judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
     actions.stop_backbone(Actor.behind(request, user), judge)
-    return judge_state(lists.judges(judge.trial).get(pk=judge.pk))
-
-
-def judge_state(row: Judge) -> BackboneJudgeOut:
-    return BackboneJudgeOut(
-        id=row.pk,
-        backbone=row.backbone,
-        model=row.backbone_model,
-        judged=getattr(row, "done", 0),
-        status=row.job.status if row.job else "",
-        result=row.job.result if row.job else "",
-        cost=row.known_cost,
-        cost_limit=row.cost_limit,
-    )
+    return BackboneJudgeOut.from_orm(lists.judges(judge.trial).get(pk=judge.pk))
 
 
 # --- results ---
@@ -317,43 +312,4 @@ def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     row = find(PairwiseTrial.objects.all(), pk=pk)
     if row.closed is None:
         raise StateConflict(f"Trial {pk} is open: whose the labels are is hidden until it is closed.")
-    found = trial_results(row)
-    judges = [judge_out(each, "person") for each in found.people]
-    return ResultsOut(
-        people=describe_preferences(found.together),
-        judges=[*judges, *(judge_out(each, "backbone") for each in found.backbones)],
-    )
-
-
-def judge_out(score: JudgeScore, kind: Literal["person", "backbone"]) -> JudgeOut:
-    return JudgeOut(
-        name=score.name,
-        kind=kind,
-        judged=score.answered,
-        neither=score.neither,
-        unread=score.unread,
-        repeated=proportion_out(score.repeated),
-        known_answers=proportion_out(score.known_answers),
-        first=proportion_out(score.first),
-        seconds=score.seconds,
-        cost=score.judge.known_cost,
-        preferences=describe_preferences(score.table),
-    )
-
-
-def describe_preferences(table: Preferences) -> list[PreferenceOut]:
-    cells = [cell for _, row in table.rows for cell in row if cell]
-    return [
-        PreferenceOut(
-            source=cell.row,
-            over=cell.column,
-            preferred=proportion_out(cell.preferred),
-            neither=cell.neither,
-            unread=cell.unread,
-        )
-        for cell in cells
-    ]
-
-
-def proportion_out(share: Proportion) -> ProportionOut:
-    return ProportionOut(hits=share.hits, n=share.n, value=share.value, low=share.low, high=share.high)
+    return ResultsOut.from_orm(trial_results(row))

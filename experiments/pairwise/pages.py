@@ -19,7 +19,6 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.params import parse_key
 from experiments.models import Judge, Layer, PairwiseTrial, VisionModelRow
-from experiments.models.job import JobStatus
 from experiments.models.member import Role
 from experiments.models.pairwise import PairKind
 from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
@@ -88,7 +87,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
     role = access.role_in(request) or Role.VIEWER
-    judges = [(judge, _progress(judge)) for judge in lists.judges(row)]
+    judges = [(judge, notify.read_progress(judge.job)) for judge in lists.judges(row)]
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
     context: dict[str, Any] = {
         "trial": row,
@@ -120,12 +119,6 @@ def _list_breadcrumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]
     """The way to the trials, and to one by its name."""
     found = [("Pairwise trials", reverse("pairwise"))]
     return [*found, (row.name, row.get_absolute_url())] if row else found
-
-
-def _progress(judge: Judge) -> dict[str, Any] | None:
-    """What a worker says of how far it is."""
-    job = judge.job
-    return notify.read_report(job.topic) if job and job.status == JobStatus.RUNNING else None
 
 
 @require_safe

@@ -104,6 +104,10 @@ class Results:
     people: Sequence[JudgeScore]
     backbones: Sequence[JudgeScore]
 
+    @property
+    def judges(self) -> list[JudgeScore]:
+        return [*self.people, *self.backbones]
+
 
 def trial_results(trial: PairwiseTrial) -> Results:
     """Everything at once; three queries. Only for a trial that is closed."""

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
@@ -20,7 +20,7 @@ from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.review_rights import MAKES_QUEUES
-from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
+from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
@@ -48,28 +48,31 @@ class QueueIn(Body):
     reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
 
 
-class QueueOut(Schema):
+class QueueOut(RowOut):
     """Runs that are to be reviewed."""
 
     id: int
     name: str
     note: str
-    owner: str
+    owner: UserName
     created: datetime
     closed: datetime | None
     reviewers_per_item: int
     blind: bool
-    items: int
+    items: int = Field(validation_alias="total")
     complete: int = Field(description="items that have all the opinions that are wanted")
 
 
-class ItemOut(Schema):
+class ItemOut(RowOut):
     """One run of a queue."""
 
-    queue: int
-    number: int
-    run: int
-    run_seq: int = Field(description="the run's newest event: send it when you submit, as what you have seen")
+    queue: int = Field(validation_alias="queue_id")
+    number: int = Field(validation_alias="position")
+    run: int = Field(validation_alias="run_id")
+    run_seq: int = Field(
+        validation_alias="run.last_seq",
+        description="the run's newest event: send it when you submit, as what you have seen",
+    )
     complete: bool
 
 
@@ -86,10 +89,10 @@ class ReviewIn(Body):
     note: str = Field("", max_length=NOTE_CHARS, pattern=NO_NUL)
 
 
-class ReviewOut(Schema):
+class ReviewOut(RowOut):
     """A review. One that is `additional` came after others had taken its place."""
 
-    reviewer: str
+    reviewer: UserName
     state: str
     supported: int | None
     specific: int | None
@@ -99,7 +102,7 @@ class ReviewOut(Schema):
     verdict: str
     corrected_label: str
     note: str
-    additional: bool
+    additional: bool = Field(validation_alias="is_additional")
     saved: datetime
     submitted: datetime | None
 
@@ -127,42 +130,18 @@ class FinalIn(Body):
     reason: str = Field(min_length=1, max_length=actions.FINAL_CHARS, pattern=NO_NUL)
 
 
-class FinalOut(Schema):
+class FinalOut(RowOut):
     """A final verdict; the newest of an item stands."""
 
-    adjudicator: str
+    adjudicator: UserName
     verdict: str
     corrected_label: str
     reason: str
     created: datetime
 
 
-def queue_out(row: Any) -> QueueOut:
-    names = ("name", "note", "created", "closed", "reviewers_per_item", "blind", "complete")
-    known = {name: getattr(row, name) for name in names}
-    return QueueOut(id=row.pk, owner=row.owner.get_username(), items=row.total, **known)
-
-
-def item_out(row: ReviewItem) -> ItemOut:
-    return ItemOut(
-        queue=row.queue_id, number=row.position, run=row.run_id, run_seq=row.run.last_seq, complete=row.complete
-    )
-
-
-def review_out(row: Review) -> ReviewOut:
-    names = (*rubric.FIELDS, "state", "saved", "submitted")
-    known = {name: getattr(row, name) for name in names}
-    additional = row.state == "submitted" and row.slot is None
-    return ReviewOut(reviewer=row.reviewer.get_username(), additional=additional, **known)
-
-
-def final_out(row: Adjudication) -> FinalOut:
-    names = ("verdict", "corrected_label", "reason", "created")
-    return FinalOut(adjudicator=row.adjudicator.get_username(), **{name: getattr(row, name) for name in names})
-
-
 def queue_read(pk: int) -> QueueOut:
-    return queue_out(find(lists.with_items(ReviewQueue.objects.all()), pk=pk))
+    return QueueOut.from_orm(find(lists.with_items(ReviewQueue.objects.all()), pk=pk))
 
 
 def item_at(queue: int, number: int) -> ReviewItem:
@@ -176,7 +155,7 @@ def item_at(queue: int, number: int) -> ReviewItem:
 def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOut]:
     """The newest first."""
     allow(request)
-    return page(request, lists.with_items(ReviewQueue.objects.all()), ["-pk"], paging, queue_out)
+    return page(request, lists.with_items(ReviewQueue.objects.all()), ["-pk"], paging, QueueOut.from_orm)
 
 
 @router.post("/queues", response={201: QueueOut}, summary="Make a queue")
@@ -235,7 +214,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
 def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ItemOut]:
     """In their order."""
     allow(request)
-    return page(request, lists.items(find(ReviewQueue.objects.all(), pk=pk)), ["position"], paging, item_out)
+    return page(request, lists.items(find(ReviewQueue.objects.all(), pk=pk)), ["position"], paging, ItemOut.from_orm)
 
 
 @router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Put a run up for review")
@@ -244,7 +223,7 @@ def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[Item
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     run = find(Run.objects.all(), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
-    return Status(201, item_out(actions.add_run(Actor.behind(request, user), run, pk)))
+    return Status(201, ItemOut.from_orm(actions.add_run(Actor.behind(request, user), run, pk)))
 
 
 # --- one's own review ---
@@ -257,28 +236,28 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     review = actions.take_next(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     if review is None:
         raise StateConflict("No item waits for you in this queue at the moment.")
-    return item_out(review.item)
+    return ItemOut.from_orm(review.item)
 
 
 @router.post("/queues/{pk}/undo", response=ReviewOut, summary="Take your last submission back")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
     """In this queue, within ten minutes, and while you have not seen what others say: a draft again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    return review_out(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
+    return ReviewOut.from_orm(actions.undo(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk)))
 
 
 @router.post("/queues/{pk}/items/{number}/reserve", response=ReviewOut, summary="Reserve an item")
 def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """This very one, or again if it is yours: the time starts anew."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    return review_out(actions.take_item(Actor.behind(request, user), item_at(pk, number)))
+    return ReviewOut.from_orm(actions.take_item(Actor.behind(request, user), item_at(pk, number)))
 
 
 @router.get("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Read your review")
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Your own, be it a draft or submitted."""
     user = allow(request)
-    return review_out(find_review(item_at(pk, number), user.pk))
+    return ReviewOut.from_orm(find_review(item_at(pk, number), user.pk))
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
@@ -288,7 +267,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = check_review(request, item_at(pk, number), user.pk)
     fields = rubric.opinion_from(opinion.model_dump())
-    saved = review_out(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
+    saved = ReviewOut.from_orm(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
     response["ETag"] = tag_of(request, saved)
     return saved
 
@@ -300,7 +279,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
     review = check_review(request, item_at(pk, number), user.pk)
     by, fields = Actor.behind(request, user), rubric.opinion_of(review)
     additional = submission.additional
-    return review_out(
+    return ReviewOut.from_orm(
         actions.submit(by, review.item_id, review.version, fields, submission.run_seq, additional=additional)
     )
 
@@ -309,7 +288,7 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
 def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
     """One that you have reserved: another reviewer gets it. Whoever made the queue reads why."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    return review_out(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
+    return ReviewOut.from_orm(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
 
 
 def find_review(item: ReviewItem, user: int) -> Review:
@@ -322,7 +301,7 @@ def find_review(item: ReviewItem, user: int) -> Review:
 def check_review(request: HttpRequest, item: ReviewItem, user: int) -> Review:
     """The same, as its writer knows it; the action refuses what was changed since."""
     review = find_review(item, user)
-    must_match(request, review_out(review))
+    must_match(request, ReviewOut.from_orm(review))
     return review
 
 
@@ -336,7 +315,7 @@ def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOu
     item = item_at(pk, number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
     blindness.note_shown(user, [item.pk])
-    return [review_out(row) for row in rows]
+    return [ReviewOut.from_orm(row) for row in rows]
 
 
 @router.get(
@@ -348,7 +327,7 @@ def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[Fi
     item = item_at(pk, number)
     hidden = Run.objects.filter(blindness.has_hidden_verdict(user), pk=item.run_id).exists()
     rows = item.adjudications.none() if hidden else item.adjudications.select_related("adjudicator")
-    return [final_out(row) for row in rows]
+    return [FinalOut.from_orm(row) for row in rows]
 
 
 @router.post("/queues/{pk}/items/{number}/final-verdicts", response={201: FinalOut}, summary="Give the final verdict")
@@ -357,4 +336,6 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
     opinions nor asked for the run. A later one stands in its place."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), item_at(pk, number)
-    return Status(201, final_out(actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)))
+    return Status(
+        201, FinalOut.from_orm(actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason))
+    )

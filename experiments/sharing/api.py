@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, find
+from experiments.api.fields import Body, FullName, Id, RowOut, find
 from experiments.core.actors import Actor
-from experiments.core.display_name import person
 from experiments.models import Run, Share
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
@@ -31,10 +30,10 @@ class ShareIn(Body):
     show_comments: bool = False
 
 
-class ShareOut(Schema):
+class ShareOut(RowOut):
     id: int
-    run: int
-    created_by: str
+    run: int = Field(validation_alias="run_id")
+    created_by: FullName
     created: datetime
     expires: datetime
     revoked: datetime | None
@@ -48,27 +47,19 @@ class ShareMade(ShareOut):
     address: str = Field(description="the link; it is told here and nowhere else")
 
 
-SAME = ("created", "expires", "revoked", "show_names", "show_comments", "views", "last_viewed")
-
-
-def share_out(row: Share) -> ShareOut:
-    known = {name: getattr(row, name) for name in SAME}
-    return ShareOut(id=row.pk, run=row.run_id, created_by=person(row.created_by), **known)
-
-
 @router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the links to a run")
 def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
     """The newest first, without the links themselves: only a hash of each is kept."""
     allow(request, Role.RESEARCHER)
     rows = find(Run.objects.all(), pk=pk).shares.select_related("created_by")
-    return page(request, rows, ["-pk"], paging, share_out)
+    return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
 
 
 @router.get("/shares", response=ListPage[ShareOut], summary="List all links")
 def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
     """To runs of everybody, the newest first; for admins."""
     allow(request, Role.ADMIN)
-    return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, share_out)
+    return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, ShareOut.from_orm)
 
 
 @router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Make a link to a run")
@@ -79,7 +70,7 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
     run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
     share, token = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
     address = request.build_absolute_uri(reverse("shared", args=[token]))
-    return Status(201, ShareMade(address=address, **share_out(share).dict()))
+    return Status(201, ShareMade(address=address, **ShareOut.from_orm(share).dict()))
 
 
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a link")

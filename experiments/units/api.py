@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, UnitNumber, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, Number, RowNumber, RowOut, UnitNumber, Words, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
@@ -26,7 +26,7 @@ from experiments.models import Exemplar, Label, Layer, Run, Unit, UnitProfile
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.units import actions
-from experiments.units.similar import SimilarUnit, SimilarUnits, find_similar
+from experiments.units.similar import SimilarUnits, find_similar
 
 router = Router(tags=["Units"])
 LABELLED = ["Labels"]
@@ -74,14 +74,14 @@ class UnitDetail(Schema):
     profiles: list[ProfileOut]
 
 
-class ExemplarOut(Schema):
+class ExemplarOut(RowOut):
     """A dataset image that activates the unit most, raw and masked."""
 
-    dataset: str
+    dataset: str = Field(validation_alias="profile.dataset.key")
     rank: int
     activation: float
-    image: str
-    masked: str
+    image: str = Field(validation_alias="image_id")
+    masked: str = Field(validation_alias="masked_id")
 
 
 class UnitFilters(Schema):
@@ -189,17 +189,7 @@ def list_exemplars(
     rows = Exemplar.objects.filter(profile__unit__layer=layer, profile__unit__number=number)
     if dataset is not None:
         rows = rows.filter(profile__dataset__key=dataset)
-    return page(request, rows.select_related("profile__dataset"), ["profile_id", "rank"], paging, exemplar_out)
-
-
-def exemplar_out(row: Exemplar) -> ExemplarOut:
-    return ExemplarOut(
-        dataset=row.profile.dataset.key,
-        rank=row.rank,
-        activation=row.activation,
-        image=row.image_id,
-        masked=row.masked_id,
-    )
+    return page(request, rows.select_related("profile__dataset"), ["profile_id", "rank"], paging, ExemplarOut.from_orm)
 
 
 @router.post(
@@ -215,11 +205,11 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
 # --- similar units ----------------------------------------------------------------------------------
 
 
-class SimilarUnitOut(Schema):
+class SimilarUnitOut(RowOut):
     """Another unit, and how similar it is."""
 
-    layer_id: int
-    layer: str
+    layer_id: int = Field(validation_alias="layer.pk")
+    layer: str = Field(validation_alias="layer.name")
     number: int
     similarity: float
     shared: int = Field(description="exemplars that both have")
@@ -253,20 +243,7 @@ def read_similar_units(request: HttpRequest, pk: Id, number: Number, dataset: Na
     if profile is None:
         raise Refusal("missing", f"Unit {number} was not measured over {dataset!r}. Ask for its exemplars with POST.")
     found = find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
-    known = found or NOTHING_YET
-    return SimilarUnitsOut(
-        looking=found is None,
-        measure=known.measure,
-        images=known.images,
-        same=[similar_out(each) for each in known.same],
-        others=[similar_out(each) for each in known.others],
-        problem=known.problem,
-    )
-
-
-def similar_out(each: SimilarUnit) -> SimilarUnitOut:
-    same = {name: getattr(each, name) for name in ("number", "similarity", "shared")}
-    return SimilarUnitOut(layer_id=each.layer.pk, layer=each.layer.name, labels=list(each.labels), **same)
+    return SimilarUnitsOut(looking=found is None, **vars(found or NOTHING_YET))
 
 
 # --- labels -----------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.fields import NO_NUL, Body, Id, RowOut, UserName, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
@@ -39,16 +39,12 @@ class ViewIn(Body):
     shared: bool = Field(False, description="the whole team sees it; takes a researcher")
 
 
-class ViewOut(Schema):
+class ViewOut(RowOut):
     id: int
     name: str
     query: str
     shared: bool
-    owner: str
-
-
-def view_out(row: SavedView) -> ViewOut:
-    return ViewOut(id=row.pk, name=row.name, query=row.query, shared=row.shared, owner=row.owner.get_username())
+    owner: UserName
 
 
 def seen_by(user: User) -> QuerySet[SavedView]:
@@ -59,13 +55,13 @@ def seen_by(user: User) -> QuerySet[SavedView]:
 def list_views(request: HttpRequest, paging: Query[Paging]) -> ListPage[ViewOut]:
     """Yours and those that others share, by name."""
     user = allow(request)
-    return page(request, seen_by(user), ["name", "pk"], paging, view_out)
+    return page(request, seen_by(user), ["name", "pk"], paging, ViewOut.from_orm)
 
 
 @router.get("/views/{pk}", response=ViewOut, summary="Read a saved view")
 def read_view(request: HttpRequest, pk: Id) -> ViewOut:
     user = allow(request)
-    return view_out(find(seen_by(user), pk=pk))
+    return ViewOut.from_orm(find(seen_by(user), pk=pk))
 
 
 @router.post("/views", response={201: ViewOut}, summary="Save a view")
@@ -77,7 +73,7 @@ def create_view(request: HttpRequest, view: ViewIn, response: HttpResponse) -> S
         refuse_taken(user, view.name)
         row = SavedView.objects.create(owner=user, **read_fields(view))
         audit.record(request, Verb.VIEW_SAVED, row, shared=row.shared)
-        return view_out(row), reverse("api:read_view", args=[row.pk])
+        return ViewOut.from_orm(row), reverse("api:read_view", args=[row.pk])
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -93,7 +89,7 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
             setattr(row, name, value)
         row.save()
         audit.record(request, Verb.VIEW_RENAMED, row, shared=row.shared)
-    return view_out(row)
+    return ViewOut.from_orm(row)
 
 
 @router.delete("/views/{pk}", response={204: None}, summary="Delete a saved view")
@@ -110,7 +106,7 @@ def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
 def lock_view(request: HttpRequest, user: User, pk: int) -> SavedView:
     """A view of one's own, locked, as its editor knows it. Raises Refusal."""
     row = find(SavedView.objects.select_for_update().filter(owner=user), pk=pk)
-    must_match(request, view_out(row))
+    must_match(request, ViewOut.from_orm(row))
     return row
 
 
