@@ -338,9 +338,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_ROUTES = {
     "workers.jobs.rounds.*": {"queue": "rounds"},
     "workers.jobs.long.*": {"queue": "long"},
-    "workers.jobs.recovery.*": {"queue": "sweep"},
+    "workers.jobs.recovery.*": {"queue": "recovery"},
 }
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.jobs.recovery.sweep", "schedule": 20.0}}
+CELERY_BEAT_SCHEDULE = {"recovery": {"task": "workers.jobs.recovery.recover_runs", "schedule": 20.0}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -38,7 +38,7 @@ def missing(name: str, groups: Groups) -> str:
     """
     local = Path(name).expanduser()
     if local.is_dir():
-        lacking = [_lack(local, group) for group in groups if not _present(local, group)]
+        lacking = [_find_missing(local, group) for group in groups if not _present(local, group)]
         return (
             f"The folder {local.resolve()} has no {lacking[0]}. Save the whole checkpoint there, with "
             "`save_pretrained` of the model and of its image processor, or name another folder."
@@ -47,10 +47,10 @@ def missing(name: str, groups: Groups) -> str:
         )
     if not _is_id(name):
         return f"There is no folder {name!r}, and it is no id of the hub, such as microsoft/resnet-152."
-    return "" if fetching.is_set() or _cached(name, groups) else _absent(name)
+    return "" if fetching.is_set() or _find_cached(name, groups) else _explain_absence(name)
 
 
-def _absent(name: str) -> str:
+def _explain_absence(name: str) -> str:
     return f"{name} is not on this machine. Get it: hf download {name}"
 
 
@@ -66,14 +66,14 @@ def folder(name: str, groups: Groups) -> Path:
         return local.resolve()
     if not _is_id(name):
         raise UnknownName(missing(name, groups))
-    if found := _cached(name, groups):
+    if found := _find_cached(name, groups):
         return found
     if not fetching.is_set():
-        raise MissingPart(_absent(name))
+        raise MissingPart(_explain_absence(name))
     return _fetched(name, groups)
 
 
-def holding(name: str, file: str) -> Path | None:
+def find_folder(name: str, file: str) -> Path | None:
     """The folder of a checkpoint that holds a file of it and is here already: its own, or in the hub's cache."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -116,22 +116,22 @@ def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
     for name in group:
         paths = [place / name]
         if paths[0].is_file():
-            paths += [place / shard for shard in _shards(paths[0])]
+            paths += [place / shard for shard in _list_shards(paths[0])]
             if all(path.is_file() for path in paths):
                 return paths
     return []
 
 
-def _lack(place: Path, group: tuple[str, ...]) -> str:
+def _find_missing(place: Path, group: tuple[str, ...]) -> str:
     """The file of a group to ask for; of shards that are listed but not there, those."""
     for name in group:
-        gone = [shard for shard in _shards(place / name) if not (place / shard).is_file()]
+        gone = [shard for shard in _list_shards(place / name) if not (place / shard).is_file()]
         if gone:
             return f"{', '.join(gone[:3])}{' …' * bool(gone[3:])}, of the shards that {name} lists"
     return " or ".join(group[:2])
 
 
-def _shards(path: Path) -> list[str]:
+def _list_shards(path: Path) -> list[str]:
     """Names of the files that an index lists; none for any other file. Raises MissingPart for a damaged index."""
     if not path.name.endswith(".index.json") or not path.is_file():
         return []
@@ -152,7 +152,7 @@ def _is_id(name: str) -> bool:
     return True
 
 
-def _cached(name: str, groups: Groups) -> Path | None:
+def _find_cached(name: str, groups: Groups) -> Path | None:
     """The cached snapshot of an id, if it is complete."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -178,7 +178,7 @@ def _fetched(name: str, groups: Groups) -> Path:
             "if it is private: hf auth login"
         ) from error
     except (OSError, HTTPError) as error:
-        raise MissingPart(f"{_absent(name)} (the hub cannot be reached: {_first_line(error)})") from error
+        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {_first_line(error)})") from error
 
 
 def _fetch(name: str, groups: Groups) -> Path:
@@ -189,7 +189,7 @@ def _fetch(name: str, groups: Groups) -> Path:
     place = Path(hf_hub_download(name, groups[0][0])).parent
     for group in groups:
         found = _first_of(name, group, place.name)
-        for shard in _shards(found):
+        for shard in _list_shards(found):
             hf_hub_download(name, shard, revision=place.name)
     return place
 

@@ -170,33 +170,33 @@ def weights_warning(model: str) -> str:
 
 def load(plugins: Plugins, key: str) -> Callable[..., Any]:
     """Import the factory of a plug-in. Raises UnknownName, listing what there is."""
-    module, name = _place(plugins, key)
+    module, name = _find_factory(plugins, key)
     factory: Callable[..., Any] = getattr(import_module(module), name)
     return _with_argument(factory, key)
 
 
 def missing(plugins: Plugins, key: str, *arguments: Any) -> str:
     """What keeps a plug-in from loading, and the command that gets it; "" if nothing does. Fetches nothing."""
-    module, _ = _place(plugins, key)
+    module, _ = _find_factory(plugins, key)
     look: Callable[..., str] | None = getattr(import_module(module), "missing", None)
     return _with_argument(look, key)(*arguments) if look else ""
 
 
 def list_models(plugins: Plugins, key: str, settings: Any) -> list[str]:
     """Names of the models that a plug-in works with, the default first; empty if it has no such choice."""
-    module, _ = _place(plugins, key)
+    module, _ = _find_factory(plugins, key)
     names: Callable[..., Sequence[str]] | None = getattr(import_module(module), "models", None)
     return list(_with_argument(names, key)(settings)) if names else []
 
 
 def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
     """Those of the offered models whose price is known, in US dollars for a million prompt and completion tokens."""
-    module, _ = _place(plugins, key)
+    module, _ = _find_factory(plugins, key)
     prices: Callable[..., Mapping[str, tuple[float, float]]] | None = getattr(import_module(module), "prices", None)
     return dict(_with_argument(prices, key)(settings)) if prices else {}
 
 
-def _place(plugins: Plugins, key: str) -> tuple[str, str]:
+def _find_factory(plugins: Plugins, key: str) -> tuple[str, str]:
     """Module and name of the factory."""
     family, colon, name = key.partition(":")
     found = plugins.get(key) or (plugins.get(family + colon) if name else None)

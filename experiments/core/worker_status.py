@@ -111,5 +111,5 @@ _WORDS = {
     "work": "A job",
     "write_exemplars": "Exemplars of a unit",
     "write_catalogue": "Looking at every model and dataset",
-    "sweep": "Looking for lost runs",
+    "recover_runs": "Looking for lost runs",
 }

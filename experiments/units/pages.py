@@ -318,7 +318,7 @@ def current(labels: Sequence[Label]) -> Label | None:
 
     What other tasks conclude are verdicts, not what the unit responds to.
     """
-    of_runs = [label for label in labels if label.run and tasks.named(label.run.task).tells_units]
+    of_runs = [label for label in labels if label.run and tasks.find_task(label.run.task).tells_units]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)

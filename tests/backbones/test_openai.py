@@ -27,8 +27,8 @@ KEY = "sk-test-0123456789abcdef"
 TASK = (Message("system", ("You experiment.",)), Message("user", ("What drives it?",)))
 
 
-def backbone(server, patience=HASTY, model="gpt-4o", **changes):
-    return OpenAIChat(Settings(**{"key": KEY, "base_url": server.url, "attempts": 3} | changes), model, patience)
+def backbone(server, policy=HASTY, model="gpt-4o", **changes):
+    return OpenAIChat(Settings(**{"key": KEY, "base_url": server.url, "attempts": 3} | changes), model, policy)
 
 
 def ask(server, messages=TASK, emit=lambda piece: None, seed=7, images=None, **changes):
@@ -192,7 +192,7 @@ def test_a_stop_passes_at_once_and_closes_the_connection(answer):
                 raise Cancelled("stopped")
 
         with pytest.raises(Cancelled):
-            ask(server, emit=emit, patience=RetryPolicy())
+            ask(server, emit=emit, policy=RetryPolicy())
         assert server.hung_up.wait(5)
     assert len(server.asked) == 1
 
@@ -221,7 +221,7 @@ def test_a_stop_passes_while_the_provider_wants_to_be_left_alone():
                 raise Cancelled("stopped")
 
         with pytest.raises(Cancelled):
-            ask(server, emit=emit, patience=RetryPolicy())
+            ask(server, emit=emit, policy=RetryPolicy())
     assert len(server.asked) == 1
 
 

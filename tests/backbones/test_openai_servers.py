@@ -31,7 +31,7 @@ def test_a_refusal_that_names_its_field_apart_is_understood_and_told():
     with Provider(forbids("seed", says("red"), refuses(422, body=json.dumps({"message": MISTRAL})))) as server:
         reply = ask(server, attempts=1)
     assert reply.text == "red"
-    assert reply.setbacks == (f"{server.host} does not take 'seed': asked again without it.",)
+    assert reply.provider_errors == (f"{server.host} does not take 'seed': asked again without it.",)
     other = refuses(422, body=json.dumps(MISTRAL).replace("seed", "tools"))
     with Provider(other) as server, pytest.raises(BackboneRefused, match=r"body\.tools: Extra inputs"):
         ask(server)
@@ -110,12 +110,12 @@ def test_a_thought_without_a_reply_is_no_reply_and_marks_in_a_reply_stay():
 def test_silence_is_told_while_it_lasts_and_in_the_reply():
     heard = []
     with Provider(starts("gre", then=Handler.stall), says("red")) as server:
-        patience = replace(HASTY, silence=0.6, murmur=0.1)
-        reply = ask(server, emit=heard.append, patience=patience)
+        policy = replace(HASTY, silence=0.6, murmur=0.1)
+        reply = ask(server, emit=heard.append, policy=policy)
     told = [each for each in heard if isinstance(each, StatusNote)]
     assert told[0].what == f"{server.host} has been silent, in seconds"
     assert any("request 2 of 3 follows" in each.what for each in told)
-    assert f"{server.host} sent nothing for" in reply.setbacks[0]
+    assert f"{server.host} sent nothing for" in reply.provider_errors[0]
     assert OpenAIChat(Settings(silence=7.0), "m")._patience.silence == 7.0
 
 

@@ -123,9 +123,9 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_tried_again_and_leaves_nothing_in_the_reply(name):
     pieces = []
-    patience = replace(HASTY, silence=1.0) if FAULTS[name] in SILENT else HASTY
+    policy = replace(HASTY, silence=1.0) if FAULTS[name] in SILENT else HASTY
     with Provider(FAULTS[name], says("red")) as server:
-        assert ask(server, emit=pieces.append, patience=patience).text == "red"
+        assert ask(server, emit=pieces.append, policy=policy).text == "red"
     assert len(server.asked) == 2
     assert server.asked[0]["seed"] != server.asked[1]["seed"]
     over = pieces.index(None) if None in pieces else -1
@@ -173,11 +173,11 @@ def test_the_wait_a_provider_asks_for_is_read_in_all_its_forms():
 
 
 def test_pauses_grow_with_jitter_up_to_a_cap_unless_the_provider_names_one():
-    patience = RetryPolicy(first=1, most=60)
-    pauses = [[patience.pause(failures, None) for _ in range(50)] for failures in (1, 2, 3, 20, 5000)]
+    policy = RetryPolicy(first=1, most=60)
+    pauses = [[policy.pause(failures, None) for _ in range(50)] for failures in (1, 2, 3, 20, 5000)]
     for some, top in zip(pauses, (1, 2, 4, 60, 60), strict=True):
         assert top / 2 <= min(some) < max(some) <= top
-    assert patience.pause(9, 0.5) == 0.5
+    assert policy.pause(9, 0.5) == 0.5
 
 
 # --- replies that do not end as they should ---------------------------------------------------------------

@@ -156,7 +156,7 @@ def unpriced_run(owner: User) -> Run:
         "conclusion": None,
         "usage": usage,
         "seconds": 1.0,
-        "setbacks": ["It was silent."],
+        "provider_errors": ["It was silent."],
         "reasoning": "Two words",
     }
     transcript.append(run.pk, "reply", decode("reply", reply | told))

@@ -77,7 +77,7 @@ def test_the_time_of_a_round_that_is_ours(owner: User, quick_laboratory, setting
             claimed = lease.claim(run.pk)
             assert claimed
             seen, plugins[:], began = claimed.observation_count, [0.0, 0.0], now()
-            with lease.held(claimed) as lost:
+            with lease.hold_lease(claimed) as lost:
                 goes_on = play(claimed, lost or Event())
             wall, processor = (all_in - theirs for all_in, theirs in zip(since(began), plugins, strict=True))
             rounds.append((wall, processor, Run.objects.get(pk=run.pk).observation_count - seen))

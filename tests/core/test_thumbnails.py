@@ -76,10 +76,10 @@ def test_the_sweeper_asks_for_those_that_are_missing() -> None:
             return connection.default_channel.client.llen("long")
 
     key = stored("red")
-    recovery.sweep()
+    recovery.recover_runs()
     assert waiting() == 0
     forget(key)
-    recovery.sweep()
+    recovery.recover_runs()
     assert waiting() == 1
 
 

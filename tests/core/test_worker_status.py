@@ -16,7 +16,7 @@ from experiments.display.number_format import size
 from tests.support.builders import make_run
 from workers.jobs import heartbeat as told
 from workers.jobs import worker
-from workers.jobs.heartbeat import Presence, gist
+from workers.jobs.heartbeat import Heartbeat, summarize_report
 
 pytestmark = pytest.mark.django_db
 
@@ -148,15 +148,15 @@ def test_the_rail_leads_to_the_settings(as_owner: Client) -> None:
 
 
 def test_a_worker_says_what_it_does() -> None:
-    here = Presence(3)
+    here = Heartbeat(3)
     here.began(MESSAGE, "workers.jobs.rounds.advance")
-    here.began(f"0-{uuid4()}", "workers.jobs.recovery.sweep")
+    here.began(f"0-{uuid4()}", "workers.jobs.recovery.recover_runs")
     for ours in OF_BEAT:
-        here.began(ours, "workers.jobs.recovery.sweep")
+        here.began(ours, "workers.jobs.recovery.recover_runs")
     report = here.report()
     assert [(job["name"], job["row"]) for job in report["jobs"]] == [
         ("workers.jobs.rounds.advance", 7),
-        *[("workers.jobs.recovery.sweep", None)] * (1 + len(OF_BEAT)),
+        *[("workers.jobs.recovery.recover_runs", None)] * (1 + len(OF_BEAT)),
     ]
     for ours in OF_BEAT:
         here.ended(ours)
@@ -166,7 +166,7 @@ def test_a_worker_says_what_it_does() -> None:
     here.ended(MESSAGE)
     here.ended(MESSAGE)
     assert len(here.report()["jobs"]) == 1
-    assert gist(here.report()) != gist(report)
+    assert summarize_report(here.report()) != summarize_report(report)
 
 
 def test_it_says_what_is_loaded_once_the_laboratory_is_there(
@@ -174,25 +174,25 @@ def test_it_says_what_is_loaded_once_the_laboratory_is_there(
 ) -> None:
     monkeypatch.delitem(sys.modules, "workers.jobs.laboratory", raising=False)
     settings.LAB_MEMORY_GB, settings.STATE = 2, tmp_path
-    assert told.shelf() == {"budget": 2 * GIGA, "places": []}
+    assert told.describe_cache() == {"budget": 2 * GIGA, "places": []}
     from workers.jobs import laboratory as place
 
     monkeypatch.setitem(sys.modules, "workers.jobs.laboratory", place)
     place.build_laboratory.cache_clear()
-    assert told.shelf()["places"] == []
+    assert told.describe_cache()["places"] == []
     try:
         place.laboratory().describer("toybox")
-        (found,) = told.shelf()["places"]
+        (found,) = told.describe_cache()["places"]
         assert found["bytes"] > 1024
         assert not found["busy"]
-        assert told.shelf()["budget"] == 2 * GIGA
+        assert told.describe_cache()["budget"] == 2 * GIGA
     finally:
         place.build_laboratory.cache_clear()
 
 
 def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
-    worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    worker.start_worker(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
     try:
         worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
         wait_for(lambda: bool(seen()) and seen()[0]["jobs"])
@@ -200,7 +200,7 @@ def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.M
         worker.job_ended(task_id=MESSAGE)
         wait_for(lambda: not seen()[0]["jobs"])
     finally:
-        worker.gone()
+        worker.leave_list()
     assert seen() == []
     worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
 
@@ -212,7 +212,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
     half = ModuleType("torch")
     half.cuda = ModuleType("torch.cuda")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", half)
-    worker.begin(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    worker.start_worker(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
     try:
         wait_for(worker_status.is_here)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
@@ -222,7 +222,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(here[0], "_last", float("-inf"))
         wait_for(worker_status.is_here)
     finally:
-        worker.gone()
+        worker.leave_list()
     assert not worker_status.is_here()
     assert caplog.text.count("presence goes on after a failure") == 1
 

@@ -116,7 +116,7 @@ def test_exemplars_of_other_weights_are_refused_with_both_figures_unless_somebod
     again = index_of(release, Shuffled())
     assert again.note("patches").startswith("Published for other weights: of unit ")
     exemplars = Unit(SystemSpec("unit", "other", "patches", RED), Shuffled(), again, 4).exemplars()
-    assert {each.picture.remark for each in exemplars} == {again.note("patches")}
+    assert {each.picture.note for each in exemplars} == {again.note("patches")}
 
 
 def test_figures_of_another_size_are_refused_even_in_the_same_order(release):

@@ -211,7 +211,7 @@ def test_every_image_has_its_own_words_whether_they_stand_before_or_after_it(
     }
     rows = Observation.objects.order_by("position").values_list("title", "activation", "image")
     assert list(rows) == [(title, activation, keys[shade]) for title, activation, shade in wanted]
-    says = exchange.told([taken])
+    says = exchange.describe_result([taken])
     assert (f"Of its {left + len(wanted)} images {left} are left out" in says) == bool(left)
     assert [each for each in taken.run.events.values_list("kind", flat=True) if each == "reminder"] == ["reminder"], (
         "none more"

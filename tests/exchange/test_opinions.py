@@ -251,4 +251,4 @@ def test_a_bundle_of_earlier_versions_is_taken(run: Run, owner: User, tmp_path: 
         files = {name: source.read(name) for name in source.namelist() if name not in {"manifest.json", "people.json"}}
     gone(run)
     (taken,) = brought(packed(files, tmp_path / "x.zip"), owner)
-    assert exchange.told([taken]) == f"Imported as run {taken.run.pk}."
+    assert exchange.describe_result([taken]) == f"Imported as run {taken.run.pk}."

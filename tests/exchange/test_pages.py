@@ -94,7 +94,7 @@ def test_what_has_expired_is_swept(as_owner: Client, run: Run) -> None:
     export = Export.objects.get()
     Export.objects.update(expires=timezone.now() - timedelta(hours=1))
     assert as_owner.get(f"/exports/{export.pk}/file/").status_code == 404
-    exchange.sweep()
+    exchange.remove_expired()
     assert not Export.objects.exists()
     exchange.remove_others(export.path.parent, set())
     assert export.path.exists(), "a file that is an hour old at most may belong to a row that is not saved yet"

@@ -64,7 +64,7 @@ def test_it_draws_what_the_bare_pipeline_draws(drawing, tmp_path):
     wanted = bare(PROMPTS, generator=noise, num_inference_steps=STEPS).images
     found = generator(drawing, tmp_path).generate(PROMPTS, SEEDS)
     assert same(found, [Picture(image) for image in wanted])
-    assert all(each.image.mode == "RGB" and each.scene is None and each.remark == "" for each in found)
+    assert all(each.image.mode == "RGB" and each.scene is None and each.note == "" for each in found)
 
 
 def test_a_batch_draws_what_one_at_a_time_does(drawing, tmp_path):
@@ -132,10 +132,10 @@ def test_a_device_without_room_for_a_batch_draws_half_of_it(drawing, tmp_path):
 def test_a_prompt_too_long_is_drawn_with_a_remark_and_an_empty_one_without(drawing, tmp_path):
     found = generator(drawing, tmp_path)
     fits, long, empty = found.generate(["a" * 75, "a" * 75 + " dog", ""], [0, 0, 0])
-    assert fits.remark == empty.remark == ""
-    assert "first 77 tokens" in long.remark
-    assert "'dog'" in long.remark
-    assert found.generate(["a" * 75 + " dog"], [0])[0].remark == long.remark  # from the file
+    assert fits.note == empty.note == ""
+    assert "first 77 tokens" in long.note
+    assert "'dog'" in long.note
+    assert found.generate(["a" * 75 + " dog"], [0])[0].note == long.note  # from the file
 
 
 def test_it_is_silent(drawing, tmp_path, capfd, caplog):
@@ -233,7 +233,7 @@ def test_flux_draws_at_the_size_and_guidance_of_the_settings(flux, tmp_path):
 def test_flux_draws_as_its_authors_chose(flux, tmp_path):
     (picture,) = generator(flux, tmp_path, image_steps=1).generate(["a" * 100], [0])
     assert picture.image.size == (512, 512)
-    assert picture.remark == ""  # the second text encoder reads 512 tokens
+    assert picture.note == ""  # the second text encoder reads 512 tokens
 
 
 # --- editing ----------------------------------------------------------------------------------------

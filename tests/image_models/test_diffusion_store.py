@@ -108,10 +108,10 @@ def test_a_flipped_bit_changes_no_picture(tmp_path):
 def test_picture_and_remark_come_back_as_they_were(tmp_path, size, remark):
     store = ImageStore(tmp_path)
     with store.alone([KEY], lambda: None):
-        store.keep(KEY, Picture(speckled(*size), remark=remark))
+        store.keep(KEY, Picture(speckled(*size), note=remark))
     found = store.find(KEY)
     assert found.image.tobytes() == speckled(*size).tobytes()
-    assert (found.image.mode, found.remark) == ("RGB", remark)
+    assert (found.image.mode, found.note) == ("RGB", remark)
     assert [path.name for path in (tmp_path / "ab").iterdir() if path.suffix == ".part"] == []
 
 

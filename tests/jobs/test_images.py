@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
 from experiments.models import Image
-from workers.jobs.images import WRITERS, ImagesInDatabase, read
+from workers.jobs.images import ImagesInDatabase, io_pool, read_image
 from workers.lab.imaging import decode_image, image_key
 from workers.protocols import Provenance
 from workers.record.origins import Origin
@@ -30,7 +30,7 @@ def test_it_gives_back_the_same_pixels_and_what_is_known_of_them() -> None:
     scene = {"things": [], "ground": "snow"}
     key = remember(RED, Provenance("generated", "red", 3, scene))
     assert key == image_key(RED)
-    assert read(key).tobytes() == RED.tobytes()
+    assert read_image(key).tobytes() == RED.tobytes()
     assert ImagesInDatabase().recall(key) == Provenance("generated", "red", 3, scene)
     row = Image.objects.get()
     assert (row.width, row.height) == (12, 8)
@@ -97,8 +97,8 @@ def test_the_file_is_at_hand_before_and_after_it_is_written() -> None:
 
 def test_an_image_that_waits_for_its_turn_is_encoded_by_who_asks() -> None:
     go_on = Event()
-    for _ in range(WRITERS._max_workers):
-        WRITERS.submit(go_on.wait, 10)
+    for _ in range(io_pool._max_workers):
+        io_pool.submit(go_on.wait, 10)
     try:
         images = ImagesInDatabase()
         key = images.remember(RED, Provenance("generated"))
@@ -106,4 +106,4 @@ def test_an_image_that_waits_for_its_turn_is_encoded_by_who_asks() -> None:
     finally:
         go_on.set()
     images.flush()
-    assert read(key).tobytes() == RED.tobytes()
+    assert read_image(key).tobytes() == RED.tobytes()

@@ -46,7 +46,7 @@ def test_it_claims_no_run_that_is_not_active(owner: User, status: str) -> None:
 def test_it_gives_the_lease_back_at_the_end(owner: User) -> None:
     run = lease.claim(make_run(owner).pk)
     assert run is not None
-    with lease.held(run):
+    with lease.hold_lease(run):
         assert lease.claim(run.pk) is None
     assert lease.claim(run.pk) is not None
 
@@ -57,7 +57,7 @@ def test_its_heartbeat_renews_the_lease_and_notices_its_loss(owner: User, monkey
     run = lease.claim(make_run(owner).pk)
     assert run is not None
     Run.objects.update(lease_expires=timezone.now())
-    with lease.held(run) as lost:
+    with lease.hold_lease(run) as lost:
         while not Run.objects.get().is_leased():
             assert not lost.wait(0.01)
         Run.objects.update(fence=99)

@@ -51,4 +51,4 @@ def test_a_path_is_made_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert plugin_keys.model_key("own#1") == f"hf:{tmp_path}/own#1"
     assert plugin_keys.dataset_key("own#1") == f"folder:{tmp_path}/own#1"
     assert plugin_keys.dataset_key("folder:own#1") == f"folder:{tmp_path}/own#1"
-    assert plugin_keys.absolute("hf:microsoft/resnet-50") == "hf:microsoft/resnet-50"
+    assert plugin_keys.make_absolute("hf:microsoft/resnet-50") == "hf:microsoft/resnet-50"

@@ -25,23 +25,23 @@ def lost_run(owner: User, **fields: object) -> Run:
 
 def test_it_enqueues_a_run_that_redis_forgot(owner: User) -> None:
     run = lost_run(owner)
-    recovery.sweep()
-    assert recovery.queued() == {run.pk}
+    recovery.recover_runs()
+    assert recovery.list_queued() == {run.pk}
 
 
 def test_it_enqueues_a_run_whose_worker_died(owner: User) -> None:
     run = lost_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
-    recovery.sweep()
-    assert recovery.queued() == {run.pk}
+    recovery.recover_runs()
+    assert recovery.list_queued() == {run.pk}
 
 
 def test_it_enqueues_no_run_twice(owner: User) -> None:
     run = lost_run(owner)
-    recovery.sweep()
+    recovery.recover_runs()
     Run.objects.update(enqueued=LONG_AGO)
-    recovery.sweep()
+    recovery.recover_runs()
     assert notify.redis().llen("rounds") == 1
-    assert recovery.queued() == {run.pk}
+    assert recovery.list_queued() == {run.pk}
 
 
 def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User) -> None:
@@ -49,8 +49,8 @@ def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User)
     lost_run(owner, status="paused")
     lost_run(owner, status="concluded")
     make_run(owner)
-    recovery.sweep()
-    assert recovery.queued() == set()
+    recovery.recover_runs()
+    assert recovery.list_queued() == set()
 
 
 def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(

@@ -65,10 +65,10 @@ def test_check_of_one_app_leaves_the_sandbox_alone():
 def test_pages_hear_what_the_worker_found(redis_url, settings):
     assert sandbox_report.banner() == ""
     with layers_found(ON, OFF):
-        jail.announce()
+        jail.publish_report()
         assert sandbox_report.banner() == jail.warning() != ""
         settings.SANDBOX_OVERRIDE = True
-        jail.announce()
+        jail.publish_report()
         assert "Programs run without" in sandbox_report.banner()
     report = notify.read_report("sandbox")
     assert report is not None

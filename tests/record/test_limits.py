@@ -9,7 +9,7 @@ import pytest
 
 from workers.errors import RequestError
 from workers.record.events import Event, ExperimentEnded, Replied
-from workers.record.limits import Limits, Usage, check, exceeded
+from workers.record.limits import Limits, Usage, check, explain_exceeded
 
 NONE: dict[str, Any] = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 
@@ -35,7 +35,7 @@ def test_positive_limits_and_no_limits_are_taken():
 
 
 def test_without_limits_nothing_is_ever_reached():
-    assert exceeded(Limits(**NONE), replies(500, Usage(10**9, 10**9, 1e6)), 1e9) is None
+    assert explain_exceeded(Limits(**NONE), replies(500, Usage(10**9, 10**9, 1e6)), 1e9) is None
 
 
 @pytest.mark.parametrize(
@@ -49,22 +49,22 @@ def test_without_limits_nothing_is_ever_reached():
 )
 def test_a_limit_is_reached_when_all_of_it_is_used_and_not_before(name, limit, below, reached):
     limits = Limits(**NONE | {name: limit})
-    assert exceeded(limits, *below) is None
-    assert exceeded(limits, *reached)
+    assert explain_exceeded(limits, *below) is None
+    assert explain_exceeded(limits, *reached)
 
 
 def test_descriptions_count_as_replies_do():
     described = Event(9, "result", ExperimentEnded(1, 1, "ok", usage=Usage(6, 4, 0.3)))
     events = [*replies(1, Usage(5, 5, 0.2)), described]
-    assert "20 tokens used" in str(exceeded(Limits(**NONE | {"tokens": 20}), events, 0.0))
-    assert exceeded(Limits(**NONE | {"tokens": 21}), events, 0.0) is None
-    assert exceeded(Limits(**NONE | {"cost": 0.5}), events, 0.0)
-    assert exceeded(Limits(**NONE | {"rounds": 2}), events, 0.0) is None
+    assert "20 tokens used" in str(explain_exceeded(Limits(**NONE | {"tokens": 20}), events, 0.0))
+    assert explain_exceeded(Limits(**NONE | {"tokens": 21}), events, 0.0) is None
+    assert explain_exceeded(Limits(**NONE | {"cost": 0.5}), events, 0.0)
+    assert explain_exceeded(Limits(**NONE | {"rounds": 2}), events, 0.0) is None
 
 
 def test_the_sentence_names_the_limit_its_value_and_what_was_used():
-    sentence = exceeded(Limits(**NONE | {"tokens": 1000}), replies(2, Usage(1000, 200)), 0.0)
+    sentence = explain_exceeded(Limits(**NONE | {"tokens": 1000}), replies(2, Usage(1000, 200)), 0.0)
     assert sentence == "The limit of 1,000 tokens is reached: 2,400 tokens used."
-    assert exceeded(Limits(**NONE | {"seconds": 3600.0}), [], 3601.25) == (
+    assert explain_exceeded(Limits(**NONE | {"seconds": 3600.0}), [], 3601.25) == (
         "The limit of 3,600 seconds is reached: 3,601.25 seconds used."
     )

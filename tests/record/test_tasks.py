@@ -34,5 +34,5 @@ def test_a_synthetic_neuron_is_asked_about_without_telling_what_it_is() -> None:
 
 
 def test_a_task_that_is_not_known_here_is_a_free_question() -> None:
-    assert tasks.named("of another day").key == "free"
+    assert tasks.find_task("of another day").key == "free"
     assert tasks.label("of another day") == "of another day"

@@ -31,7 +31,7 @@ def played(run: Run) -> Run:
     from workers.jobs.run_round import play
 
     while claimed := lease.claim(run.pk):
-        with lease.held(claimed):
+        with lease.hold_lease(claimed):
             play(claimed, Flag())
     return Run.objects.get(pk=run.pk)
 

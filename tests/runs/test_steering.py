@@ -83,9 +83,9 @@ def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: 
     assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
     run = play(run)
     assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
-    assert recovery.queued() == set()
+    assert recovery.list_queued() == set()
     assert [actions.resume(by, run.pk), actions.resume(by, run.pk)] == [True, False]
-    assert recovery.queued() == {run.pk}
+    assert recovery.list_queued() == {run.pk}
     assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
     assert verbs(run) == ["run.paused", "run.resumed"]
 
@@ -352,7 +352,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: Actor) -
     assert kinds(run) == ["paused"]
     assert in_threads(*[lambda: actions.resume(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed"]
-    assert recovery.queued() == {run.pk}
+    assert recovery.list_queued() == {run.pk}
     assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed", "cancelled"]
     assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]

@@ -60,8 +60,8 @@ def test_a_refusal_has_the_run_wait_without_a_worker_and_nobody_enqueues_it(owne
     assert kinds(run) == ["started", "blocked"]
     assert (run.status, run.reason) == (Status.WAITING, str(NO_CREDIT))
     assert (run.lease_worker, run.lease_expires, run.ended, run.conclusion) == ("", None, None, {})
-    recovery.sweep()
-    assert recovery.queued() == set()
+    recovery.recover_runs()
+    assert recovery.list_queued() == set()
 
 
 def overloaded() -> BackboneUnavailable:
@@ -79,7 +79,7 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
     assert "4k" in as_owner.get(f"/runs/{run.pk}/", {"tab": "cost"}).content.decode()
     assert as_owner.post(f"/runs/{run.pk}/try-again/")["Location"] == run.get_absolute_url()
     assert as_owner.post(f"/runs/{run.pk}/try-again/", headers={"HX-Request": "true"}).status_code == 204
-    assert recovery.queued() == {run.pk}
+    assert recovery.list_queued() == {run.pk}
     run = play(run)
     assert kinds(run)[-4:] == ["blocked", "resumed", "reply", "concluded"]
     assert (run.status, run.reason, run.labels) == (Status.CONCLUDED, "", ["red squares"])

@@ -100,7 +100,7 @@ def play(run: Run) -> Run:
 
     place.build_laboratory.cache_clear()
     while claimed := lease.claim(run.pk):
-        with lease.held(claimed):
+        with lease.hold_lease(claimed):
             try:
                 play_round(claimed, Flag())
             except MachineryError:

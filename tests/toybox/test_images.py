@@ -22,7 +22,7 @@ def test_it_draws_one_picture_for_each_prompt() -> None:
     pictures = generator.generate(["a red ball", "a blue cube at night"], [1, 2])
     assert [picture.image.size for picture in pictures] == [(224, 224)] * 2
     assert [Scene.from_json(picture.scene).things[0].noun for picture in pictures] == ["ball", "cube"]
-    assert [picture.remark for picture in pictures] == ["", ""]
+    assert [picture.note for picture in pictures] == ["", ""]
 
 
 def test_the_same_prompt_and_seed_give_the_same_pixels() -> None:
@@ -109,4 +109,4 @@ def test_progress_is_told_and_may_stop_the_work() -> None:
 )
 def test_the_words_of_an_instruction_are_understood(words):
     original = generator.generate(["a red ball on grass by day"], [1])
-    assert editor.edit(original, [words], [1])[0].remark == ""
+    assert editor.edit(original, [words], [1])[0].note == ""

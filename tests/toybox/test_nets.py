@@ -186,7 +186,7 @@ def test_training_that_was_stopped_comes_to_the_same_weights(
     learnt: examples.Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, whole = training_stages(RECIPE, learnt), _course()
-    train.fit(whole, plan, RECIPE, tmp_path / "whole")
+    train.train_network(whole, plan, RECIPE, tmp_path / "whole")
     broken = _course()
     with monkeypatch.context() as patch:
         saved: list[int] = []
@@ -200,9 +200,9 @@ def test_training_that_was_stopped_comes_to_the_same_weights(
         _save = train._save_checkpoint
         patch.setattr(train, "_save_checkpoint", save_twice)
         with pytest.raises(KeyboardInterrupt):
-            train.fit(broken, plan, RECIPE, tmp_path / "broken")
+            train.train_network(broken, plan, RECIPE, tmp_path / "broken")
     resumed = _course()
-    train.fit(resumed, plan, RECIPE, tmp_path / "broken")
+    train.train_network(resumed, plan, RECIPE, tmp_path / "broken")
     assert weights_of(resumed.network) == weights_of(whole.network)
     assert weights_of(broken.network) != weights_of(whole.network)
 

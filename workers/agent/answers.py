@@ -27,19 +27,19 @@ class Answer:
         """Tags that are missing; none where a person wrote it, who was shown the fields and left them empty."""
         if self.conclusion and self.by_person:
             return []
-        return [tags[0] for tags in tasks.named(task).needs if not self.tags & set(tags)]
+        return [tags[0] for tags in tasks.find_task(task).needs if not self.tags & set(tags)]
 
 
 def answer_of(events: Sequence[Event], latest: int) -> Answer:
     """The answer that the reply at place `latest` completes or gives."""
-    now = _own(events[latest])
+    now = _read_answer(events[latest])
     before = next((n for n in reversed(range(latest)) if isinstance(events[n].payload, Replied)), None)
     if before is None or not _went_on(events[before + 1 : latest]):
         return now
-    first = _own(events[before])
+    first = _read_answer(events[before])
     if now.conclusion is None or first.conclusion is None:
         return now if first.conclusion is None else first
-    return Answer(_joined(first, now), first.tags | now.tags, now.by_person)
+    return Answer(_join_answers(first, now), first.tags | now.tags, now.by_person)
 
 
 def was_asked_for_more(events: Sequence[Event]) -> bool:
@@ -47,12 +47,12 @@ def was_asked_for_more(events: Sequence[Event]) -> bool:
     return any(isinstance(event.payload, Reminder) and event.payload.reason == "incomplete" for event in events)
 
 
-def named(tags: Sequence[str]) -> str:
+def format_tags(tags: Sequence[str]) -> str:
     """Tags as the agent writes them: "[DESCRIPTION] and [LABEL]"."""
     return " and ".join(f"[{tag}]" for tag in tags)
 
 
-def _own(event: Event) -> Answer:
+def _read_answer(event: Event) -> Answer:
     reply = event.payload
     assert isinstance(reply, Replied)
     return Answer(reply.conclusion, frozenset(reply.tags), reply.by_person)
@@ -65,7 +65,7 @@ def _went_on(between: Sequence[Event]) -> bool:
     return not ran and any(reason in _FOR_MORE for reason in notes)
 
 
-def _joined(first: Answer, then: Answer) -> Conclusion:
+def _join_answers(first: Answer, then: Answer) -> Conclusion:
     """What was said last of each part; what was not said again stands."""
     assert first.conclusion
     assert then.conclusion

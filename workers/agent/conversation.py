@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workers.agent import measurements
-from workers.agent.instructions import quoted, rounds_told
+from workers.agent.instructions import quote, rounds_told
 from workers.protocols import ImagePart, Message
 from workers.record.events import (
     Event,
@@ -57,7 +57,7 @@ def messages(events: Sequence[Event]) -> list[Message]:
     """
     turns: list[Message] = []
     for event in in_order_of_hearing(events):
-        for turn in _turns(event.payload):
+        for turn in _make_messages(event.payload):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
             else:
@@ -89,8 +89,8 @@ def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
     """What the agent is told of an experiment: each image follows the line that names it."""
     name, advice = _STATUS[result.status]
     parts: list[Part] = [f"Experiment {result.number}: {name}"]
-    parts += [line for line in (_shortened(result.error), advice) if line]
-    parts += _logged(result.entries)
+    parts += [line for line in (_shorten(result.error), advice) if line]
+    parts += _list_parts(result.entries)
     parts += measurements.lines(result)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
@@ -110,7 +110,7 @@ def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
     return tuple(joined)
 
 
-def _turns(payload: Payload) -> Iterator[Message]:
+def _make_messages(payload: Payload) -> Iterator[Message]:
     match payload:
         case Started():
             yield Message("system", (payload.instructions,))
@@ -125,7 +125,7 @@ def _turns(payload: Payload) -> Iterator[Message]:
         case Reminder():
             yield Message("user", (payload.text,))
         case Note():
-            yield Message("user", (f"{_NOTE}\n{quoted(payload.text)}",))
+            yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
         case LimitsChanged():
             yield Message("user", (_limits(payload.limits),))
 
@@ -153,7 +153,7 @@ def _limits(limits: Limits) -> str:
     return f"The limits of this investigation have changed: it may take {limits.rounds} rounds in all."
 
 
-def _logged(entries: Sequence[LogEntry]) -> Iterator[Part]:
+def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
     """Entries in the order in which they were logged; their images are numbered through."""
     places: dict[str, int] = {}
     number = 0
@@ -175,7 +175,7 @@ def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
     return f"{line} (edited from {source})" if source else line
 
 
-def _shortened(error: str) -> str:
+def _shorten(error: str) -> str:
     """An error with its middle left out if it is long: the first and the last lines tell most."""
     if len(error) <= MOST_ERROR_CHARS:
         return error.strip()

@@ -63,7 +63,7 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     return f"the class \u201c{named}\u201d ({where})" if named else where
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A block quotation: each line is marked, so no line of it can pass for one of ours."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
@@ -76,7 +76,7 @@ def _question(question: str) -> str:
         raise RequestError(
             f"The question has {len(words):,} characters, and at most {QUESTION_CHARS:,} are allowed. Shorten it."
         )
-    return quoted(words)
+    return quote(words)
 
 
 def rounds_told(round_number: int, limits: Limits) -> str:

@@ -27,10 +27,10 @@ from workers.agent.rules import (
     Step,
     attempts,
     best,
+    find_start,
     limits,
     next_step,
     out_of_time,
-    started,
     threshold,
     time_left,
 )
@@ -190,7 +190,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
 
 def take(step: Step, context: RoundContext) -> Event:
     """Take one step and record it."""
-    if context.run_log.cancelled():
+    if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
         case Ask():
@@ -212,9 +212,9 @@ def ask(step: Ask, context: RoundContext) -> Event:
             messages(events),
             context.load,
             StreamedReply(run_log, time_left(events, run_log.seconds())),
-            started(events).seed,
+            find_start(events).seed,
         )
-        text = storable(reply.text)
+        text = strip_unstorable(reply.text)
         parsed = parse(text)
         return run_log.append(
             "reply",
@@ -231,8 +231,8 @@ def ask(step: Ask, context: RoundContext) -> Event:
                 captions=reply.captions,
                 heard=events[-1].seq,
                 by_person=reply.by_person,
-                setbacks=tuple(map(storable, reply.setbacks)),
-                reasoning=storable(reply.reasoning) or parsed.reasoning,
+                provider_errors=tuple(map(strip_unstorable, reply.provider_errors)),
+                reasoning=strip_unstorable(reply.reasoning) or parsed.reasoning,
                 tags=parsed.tags,
                 readings=parsed.readings,
             ),
@@ -314,7 +314,7 @@ class StreamedReply:
             self.aside = True
         elif piece or piece is None:
             self._take(piece)
-        if self.run_log.cancelled():
+        if self.run_log.is_cancelled():
             raise Cancelled("A person stopped the run.")
         if time.monotonic() >= self.until:
             raise TimeIsUp("The time is up.")
@@ -328,11 +328,11 @@ class StreamedReply:
                 self.run_log.progress("", 0, 0)
                 self.aside = False
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether anybody reads along."""
-        return self.run_log.watched()
+        return self.run_log.is_watched()
 
 
-def storable(text: str) -> str:
+def strip_unstorable(text: str) -> str:
     """The text without what no database takes: half characters, and zero bytes."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -23,7 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.agent.answers import answer_of, named, was_asked_for_more
+from workers.agent.answers import answer_of, format_tags, was_asked_for_more
 from workers.agent.instructions import render, rounds_told
 from workers.record.events import (
     Ended,
@@ -41,7 +41,7 @@ from workers.record.events import (
     kind_of,
 )
 from workers.record.figures import format_activation
-from workers.record.limits import Limits, Usage, exceeded
+from workers.record.limits import Limits, Usage, explain_exceeded
 from workers.record.replies import Conclusion
 
 ATTEMPTS = 3
@@ -100,10 +100,10 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
     if notes := _final_answer(events, latest):
         return _after_final_answer(events, latest, notes, seconds)
     if reply.code is not None:
-        return _unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
+        return _find_unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
     answer = answer_of(events, latest)
-    whole = not answer.lacks(started(events).task) or was_asked_for_more(events[:latest])
-    if answer.conclusion is not None and whole and not unheard(events, latest):
+    whole = not answer.lacks(find_start(events).task) or was_asked_for_more(events[:latest])
+    if answer.conclusion is not None and whole and not has_unread_note(events, latest):
         return Record("concluded", Ended(conclusion=answer.conclusion))
     if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
@@ -134,10 +134,10 @@ def attempts(events: Sequence[Event]) -> int:
 def limits(events: Sequence[Event]) -> Limits:
     """The limits that hold: the latest that a person set, else those the run started with."""
     latest = next((event.payload for event in reversed(events) if isinstance(event.payload, LimitsChanged)), None)
-    return latest.limits if latest else started(events).limits
+    return latest.limits if latest else find_start(events).limits
 
 
-def unheard(events: Sequence[Event], latest: int) -> bool:
+def has_unread_note(events: Sequence[Event], latest: int) -> bool:
     """Whether a person said something that the author of the reply at place `latest` did not know."""
     reply = events[latest].payload
     assert isinstance(reply, Replied)
@@ -145,7 +145,7 @@ def unheard(events: Sequence[Event], latest: int) -> bool:
     return any(isinstance(event.payload, Note) and event.seq > heard for event in events)
 
 
-def started(events: Sequence[Event]) -> Started:
+def find_start(events: Sequence[Event]) -> Started:
     """How the run started: its first event, unless something had to be put right before. Raises ValueError if none."""
     for event in events:
         if isinstance(event.payload, Started):
@@ -162,10 +162,10 @@ def threshold(events: Sequence[Event]) -> float | None:
 def best(events: Sequence[Event]) -> float | None:
     """The highest activation of all images that the run measured so far, exemplars aside; None if there is none."""
     results = [event.payload for event in events if isinstance(event.payload, ExperimentEnded)]
-    return max((value for result in results for value in _own(result)), default=None)
+    return max((value for result in results for value in _list_own(result)), default=None)
 
 
-def _own(result: ExperimentEnded) -> list[float]:
+def _list_own(result: ExperimentEnded) -> list[float]:
     """Activations of images that are no exemplars; in records of old, those of the images that were logged."""
     if result.measured:
         return [] if result.best is None else [result.best]
@@ -177,18 +177,18 @@ def _after_final_answer(events: Sequence[Event], latest: int, notes: Sequence[in
     """The end; after the first reply that concludes nothing or half, one more. `notes`: where it was asked for."""
     reply, answer = events[latest].payload, answer_of(events, latest)
     assert isinstance(reply, Replied)
-    missing = answer.lacks(started(events).task)
+    missing = answer.lacks(find_start(events).task)
     if missing and len(notes) == 1:
         if any(_asks_for_final_answer(event.payload) for event in events[latest + 1 :]):
             return Ask(reply.round + 1)
-        again = render("final_answer_again", missing=named(missing))
+        again = render("final_answer_again", missing=format_tags(missing))
         return Record("reminder", Reminder(reply.round, "final_answer", again))
     before = events[: notes[0]]
-    reason = exceeded(limits(before), before, seconds) or "A limit of the run is reached."
+    reason = explain_exceeded(limits(before), before, seconds) or "A limit of the run is reached."
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
-def _unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
+def _find_unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
     """What is left to do of the reply's experiment."""
     assert reply.code is not None
     begun = next((payload for payload in since if isinstance(payload, ExperimentStarted)), None)
@@ -208,7 +208,7 @@ def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Ste
     told = {payload.reason for payload in since if isinstance(payload, Reminder)}
     if "final_answer" in told:
         return Ask(reply.round + 1)
-    if reached := exceeded(limits(events), events, seconds):
+    if reached := explain_exceeded(limits(events), events, seconds):
         return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
     result = next((payload for payload in since if isinstance(payload, ExperimentEnded)), None)
     note = _reading_note(events, latest) if result is None else _note(reply, result, best(events))
@@ -224,9 +224,9 @@ def _reading_note(events: Sequence[Event], latest: int) -> Reminder:
     rounds = rounds_told(reply.round, limits(events))
     if answer.conclusion is None:
         return Reminder(reply.round, "format", render("format", rounds=rounds))
-    if unheard(events, latest):
+    if has_unread_note(events, latest):
         return Reminder(reply.round, "set_aside", render("set_aside", rounds=rounds))
-    missing = named(answer.lacks(started(events).task))
+    missing = format_tags(answer.lacks(find_start(events).task))
     return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 
@@ -234,7 +234,7 @@ def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Rem
     """What the agent should hear of a result. One thing at most: two would contradict each other."""
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
-    is_new = result.own or (not result.measured and bool(_own(result)))
+    is_new = result.own or (not result.measured and bool(_list_own(result)))
     if is_new and reached is not None and result.threshold is not None and _is_far(reached, result.threshold):
         words = render("continue", best=format_activation(reached), threshold=format_activation(result.threshold))
         return Reminder(reply.round, "continue", words)
@@ -267,7 +267,7 @@ def time_left(events: Sequence[Event], seconds: float) -> float:
 
 def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record:
     """What follows when the time is up before a reply came: it is asked for its final answer; without one, the end."""
-    reached = exceeded(limits(events), events, seconds) or "The limit of time is reached."
+    reached = explain_exceeded(limits(events), events, seconds) or "The limit of time is reached."
     if _has_asked_for_final_answer(events):
         words = f"{reached} No final answer came: the agent was silent."
         return Record("limit_reached", Ended(words, _half_answer(events) or Conclusion(), usage=spent))

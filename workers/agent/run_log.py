@@ -44,11 +44,11 @@ class RunLog(Protocol):
         """Show what long work is doing. Raises Cancelled if the run was stopped."""
         ...
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether a person stopped the run. Cheap to call often."""
         ...
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether anybody reads the draft as it grows. Cheap to call often."""
         ...
 
@@ -100,10 +100,10 @@ class RunLogInMemory:
         if self.stop:
             raise Cancelled("The run was stopped.")
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         return self.stop
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         return False
 
     def pausing(self) -> str:

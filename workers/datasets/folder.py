@@ -140,7 +140,7 @@ class ImageFolder:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_BYTES:
             os.close(descriptor)
-            raise BrokenImage(_oddity(status))
+            raise BrokenImage(_name_oddity(status))
         return os.fdopen(descriptor, "rb")
 
 
@@ -242,7 +242,7 @@ def _stamp(status: os.stat_result) -> list[int]:
     return [status.st_size, status.st_mtime_ns]
 
 
-def _oddity(status: os.stat_result) -> str:
+def _name_oddity(status: os.stat_result) -> str:
     if stat.S_ISDIR(status.st_mode):
         return "it is a folder that cannot be read, or a link to a folder; links to folders are not followed"
     if not stat.S_ISREG(status.st_mode):

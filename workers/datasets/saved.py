@@ -23,7 +23,7 @@ _MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
     """Says so if there is no such dataset."""
-    folder, _ = _parts(path)
+    folder, _ = _split_path(path)
     if any((folder / mark).is_file() for mark in _MARKS):
         return ""
     return (
@@ -36,7 +36,7 @@ def load(settings: LabSettings, path: str) -> SavedImages:
     """The dataset. Raises MissingPart if it is none, is damaged or has no images; UnknownName for a wrong split."""
     if message := missing(settings, path):
         raise MissingPart(message)
-    folder, split = _parts(path)
+    folder, split = _split_path(path)
     try:
         found = datasets.load_from_disk(str(folder))
     except Exception as error:
@@ -100,7 +100,7 @@ def _column(table: Any, kind: type) -> str | None:
     return next((name for name, feature in table.features.items() if isinstance(feature, kind)), None)
 
 
-def _parts(path: str) -> tuple[Path, str]:
+def _split_path(path: str) -> tuple[Path, str]:
     """Folder and split; a folder may have a # in its name."""
     folder, _, split = path.rpartition("#")
     if not folder or Path(os.path.expanduser(path)).is_dir():

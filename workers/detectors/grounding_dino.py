@@ -134,7 +134,7 @@ class _Dino:
 
         network = _network(GroundingDinoForObjectDetection, folder, settings)
         network.model.backbone = _SharedImageBackbone(network.model.backbone)
-        return cls(network, _part(GroundingDinoImageProcessorPil, folder), _part(BertTokenizer, folder))
+        return cls(network, _load_part(GroundingDinoImageProcessorPil, folder), _load_part(BertTokenizer, folder))
 
     @torch.no_grad()
     def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
@@ -204,7 +204,7 @@ class _Sam:
         """Raises MissingPart."""
         from transformers import SamImageProcessorPil, SamModel
 
-        return cls(_network(SamModel, folder, settings), _part(SamImageProcessorPil, folder))
+        return cls(_network(SamModel, folder, settings), _load_part(SamImageProcessorPil, folder))
 
     @torch.no_grad()
     def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
@@ -227,12 +227,12 @@ class _Sam:
             low = (masks.pred_masks[0, :, 0] > 0).numpy(force=True)  # (boxes, height, width) of the padded square
             side = low.shape[1] / values.shape[2]
             low = low[:, : max(1, round(height * side)), : max(1, round(width * side))]
-            return [_filled(mask, box) for mask, box in zip(low, some, strict=True)]
+            return [_fill_mask(mask, box) for mask, box in zip(low, some, strict=True)]
 
         return in_batches(boxes, _BOXES, work)
 
 
-def _filled(mask: Bools, box: _Box) -> Bools:
+def _fill_mask(mask: Bools, box: _Box) -> Bools:
     """The mask; where SAM found nothing in a box, the box."""
     if mask.any():
         return mask
@@ -246,7 +246,7 @@ def _filled(mask: Bools, box: _Box) -> Bools:
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
     """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
-    network, report = _part(kind, folder, dtype=getattr(torch, settings.precision), output_loading_info=True)
+    network, report = _load_part(kind, folder, dtype=getattr(torch, settings.precision), output_loading_info=True)
     if lost := sorted(report["missing_keys"]):
         raise MissingPart(
             f"{folder} is no whole {kind.__name__}: {len(lost)} of its weights are missing, such as {lost[0]}. "
@@ -255,7 +255,7 @@ def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
     return network.eval().requires_grad_(False).to(settings.device)
 
 
-def _part(kind: Any, folder: Path, **options: Any) -> Any:
+def _load_part(kind: Any, folder: Path, **options: Any) -> Any:
     """A network, processor or tokenizer from its folder. Raises MissingPart."""
     from transformers.utils import logging
 

@@ -40,21 +40,21 @@ def write_all(progress: Progress = no_progress) -> None:
 def model_keys() -> list[str]:
     """The models with a name in the registry, then those that were added."""
     named = [key for key, _ in registry.choices(registry.VISION_MODELS)]
-    return merged([named, VisionModelRow.objects.values_list("name", flat=True)])
+    return merge_lists([named, VisionModelRow.objects.values_list("name", flat=True)])
 
 
 def dataset_keys() -> list[str]:
     """The datasets with a name in the registry, that of the settings, then those that were added."""
     named = [key for key, _ in registry.choices(registry.DATASETS)]
-    return merged([named, [conf.settings.LAB_DATASET], Dataset.objects.values_list("key", flat=True)])
+    return merge_lists([named, [conf.settings.LAB_DATASET], Dataset.objects.values_list("key", flat=True)])
 
 
-def called(plugins: registry.Plugins, key: str) -> str:
+def name_plugin(plugins: registry.Plugins, key: str) -> str:
     """What people call a plug-in; a member of a family by the last part of its name."""
     return registry.label(plugins, key) if key in plugins else key.rpartition("/")[2] or key
 
 
-def merged(lists: Iterable[Iterable[str]]) -> list[str]:
+def merge_lists(lists: Iterable[Iterable[str]]) -> list[str]:
     """What stands in the lists, in order, each once."""
     return list(dict.fromkeys(each for some in lists for each in some))
 
@@ -64,9 +64,9 @@ def merged(lists: Iterable[Iterable[str]]) -> list[str]:
 
 def write_model(key: str) -> None:
     """The row of a model, with its layers if they are not known yet; of one that fails, with the reason."""
-    if remedy := trouble(key, lambda: look_at_model(key)):
+    if remedy := find_trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
-        label = called(registry.VISION_MODELS, key)
+        label = name_plugin(registry.VISION_MODELS, key)
         VisionModelRow.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
@@ -80,7 +80,7 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
     known = VisionModelRow.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
     known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
     layers = [] if known else list(model.layers())
-    here = {"available": True, "remedy": "", "label": called(registry.VISION_MODELS, key)}
+    here = {"available": True, "remedy": "", "label": name_plugin(registry.VISION_MODELS, key)}
     if not known:
         # Which weights it has, if it can tell
         tell: Callable[[], str] | None = getattr(model, "about", None)
@@ -123,9 +123,9 @@ def rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
 
 def write_dataset(key: str) -> None:
     """The row of a dataset; of one that fails, with the reason."""
-    if remedy := trouble(key, lambda: look_at_dataset(key)):
+    if remedy := find_trouble(key, lambda: look_at_dataset(key)):
         lacks = {"available": False, "remedy": remedy}
-        label = called(registry.DATASETS, key)
+        label = name_plugin(registry.DATASETS, key)
         Dataset.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
@@ -137,7 +137,7 @@ def look_at_dataset(key: str, **added: Any) -> Dataset:
     # How many images it has, as far as that can be told without reading them
     count: Callable[[], int] | None = getattr(dataset, "count", None)
     here = {"available": True, "remedy": "", "images": (count() if count else len(dataset))} | named
-    fresh = {"label": called(registry.DATASETS, key), "revision": dataset.revision} | added
+    fresh = {"label": name_plugin(registry.DATASETS, key), "revision": dataset.revision} | added
     with transaction.atomic():
         row, _ = Dataset.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
         if row.revision != dataset.revision:  # other images: what was measured is out of date
@@ -156,7 +156,7 @@ def write_backbone(key: str) -> None:
         require(registry.BACKBONES, key, "")
         registry.list_prices(registry.BACKBONES, key, settings())
 
-    remedy = trouble(key, look)
+    remedy = find_trouble(key, look)
     found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
     found["model_names"] = [] if remedy else registry.list_models(registry.BACKBONES, key, settings())
     found["prices"] = {} if remedy else registry.list_prices(registry.BACKBONES, key, settings())
@@ -166,10 +166,10 @@ def write_backbone(key: str) -> None:
 def write_toolset(key: str) -> None:
     label, generator, editor, describer = registry.TOOLSETS[key]
     parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
-    remedies = [lack(*part) for part in parts]
+    remedies = [find_lack(*part) for part in parts]
     remedy = "\n".join(dict.fromkeys(each for each in remedies if each))
     found = {"label": label, "available": not remedy, "remedy": remedy}
-    found["model_names"] = [] if remedy else merged(registry.list_models(*part, settings()) for part in parts)
+    found["model_names"] = [] if remedy else merge_lists(registry.list_models(*part, settings()) for part in parts)
     Toolset.objects.update_or_create(key=key, defaults=found)
 
 
@@ -182,12 +182,12 @@ def require(plugins: registry.Plugins, key: str, *arguments: Any) -> None:
         raise MissingPart(missing)
 
 
-def lack(plugins: registry.Plugins, key: str) -> str:
+def find_lack(plugins: registry.Plugins, key: str) -> str:
     """What keeps a plug-in from being used, as far as that can be told without loading it; "" if nothing does."""
-    return trouble(key, partial(require, plugins, key))
+    return find_trouble(key, partial(require, plugins, key))
 
 
-def trouble(key: str, look: Callable[[], object]) -> str:
+def find_trouble(key: str, look: Callable[[], object]) -> str:
     """Why looking at a plug-in fails, "" if it does not."""
     try:
         look()

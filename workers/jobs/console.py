@@ -48,7 +48,7 @@ class ConsoleRunLog(DatabaseRunLog):
         self.console.show(event)
         return event
 
-    def begun(self) -> None:
+    def record_copied(self) -> None:
         for event in self.events():
             if isinstance(event.payload, Started | Forked | Note):
                 self.console.show(event)
@@ -85,8 +85,10 @@ def in_words(payload: Payload, kind: str) -> str:
         case Started():
             return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
         case Replied():
-            setbacks = "".join(textwrap.indent(textwrap.fill(each, WIDTH), "  | ") + "\n" for each in payload.setbacks)
-            return heading(f"Round {payload.round}", payload.author) + setbacks + payload.text + "\n"
+            provider_errors = "".join(
+                textwrap.indent(textwrap.fill(each, WIDTH), "  | ") + "\n" for each in payload.provider_errors
+            )
+            return heading(f"Round {payload.round}", payload.author) + provider_errors + payload.text + "\n"
         case ExperimentStarted():
             return f"Experiment {payload.number} runs …"
         case ExperimentEnded():

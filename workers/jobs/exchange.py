@@ -88,12 +88,12 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
             if viewer is not None:
                 review_tables.note_shown(opinions.reviews_of(run, viewer), viewer)
             side = SMALL if run.observation_count <= MANY else SMALLEST
-            drawing = watched(partial(small, side=side), progress, done, len(keys))
+            drawing = watch_drawing(partial(encode_small, side=side), progress, done, len(keys))
             export_bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
     return len(keys)
 
 
-def watched(draw: Callable[[str], str], progress: Progress, done: int, total: int) -> Callable[[str], str]:
+def watch_drawing(draw: Callable[[str], str], progress: Progress, done: int, total: int) -> Callable[[str], str]:
     """It looks between two pictures whether somebody stopped the work, and keeps the latest: runs show some often."""
 
     @lru_cache(maxsize=500)
@@ -104,13 +104,13 @@ def watched(draw: Callable[[str], str], progress: Progress, done: int, total: in
     return watching
 
 
-def small(key: str, side: int = SMALL) -> str:
+def encode_small(key: str, side: int = SMALL) -> str:
     """A small JPEG of an image as a data URL; "" if the store has lost it."""
-    from workers.jobs.images import read
+    from workers.jobs.images import read_image
     from workers.lab.imaging import thumbnail
 
     try:
-        picture = thumbnail(read(key).convert("RGB"), side)
+        picture = thumbnail(read_image(key).convert("RGB"), side)
     except KeyError:
         return ""
     buffer = BytesIO()
@@ -148,21 +148,21 @@ def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], 
             path, str(options["model"]), str(options["source"]), progress, layer=layer, first=first
         )
     if kind == ImportKind.HISTORY:
-        taken = told([maia_history.take(path, source, options, laboratory(), progress)])
+        taken = describe_result([maia_history.take(path, source, options, laboratory(), progress)])
         return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()
-    return told(import_bundle.bundle(path, source, laboratory(), progress))
+    return describe_result(import_bundle.bundle(path, source, laboratory(), progress))
 
 
-def told(taken: Sequence[Taken]) -> str:
+def describe_result(taken: Sequence[Taken]) -> str:
     """What came of the runs of a file, in words."""
     fresh = [f"run {each.run.pk}" for each in taken if not each.known]
     known = [f"run {each.run.pk}" for each in taken if each.known]
-    parts = [f"Imported as {listed(fresh)}."] if fresh else []
-    parts += [f"Here already, and left as it is: {listed(known)}."] if known else []
+    parts = [f"Imported as {join_names(fresh)}."] if fresh else []
+    parts += [f"Here already, and left as it is: {join_names(known)}."] if known else []
     return " ".join([*parts, *(each.left for each in taken if each.left)])
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
@@ -186,13 +186,13 @@ def parse(text: str) -> dict[str, Any]:
     """What a reply says, by the agent's own grammar."""
     import msgspec
 
-    from workers.record.grammar.reply import parse as read
+    from workers.record.grammar.reply import parse as parse_reply
 
-    found: dict[str, Any] = msgspec.to_builtins(read(text))
+    found: dict[str, Any] = msgspec.to_builtins(parse_reply(text))
     return found
 
 
-def sweep() -> None:
+def remove_expired() -> None:
     """Remove what has expired, and files whose row is gone."""
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()

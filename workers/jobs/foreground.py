@@ -50,7 +50,7 @@ def investigate(run: Run, console: Console) -> Run:
     claimed = lease.claim(run.pk)
     if claimed is None:
         raise RequestError(f"Run {run.pk} cannot be played here: it has ended, or a worker is at it.")
-    with lease.held(claimed) as lost:
+    with lease.hold_lease(claimed) as lost:
         # A flag rather than an exception: one raised inside a callback of a library may be swallowed there.
         before = signal.signal(signal.SIGINT, lambda *_: lease.stopping.set())
         try:
@@ -59,7 +59,7 @@ def investigate(run: Run, console: Console) -> Run:
         except LeaseLost:
             if not lease.stopping.is_set():
                 raise
-            rest(claimed)
+            pause(claimed)
             raise KeyboardInterrupt from None
         finally:
             signal.signal(signal.SIGINT, before)
@@ -67,7 +67,7 @@ def investigate(run: Run, console: Console) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-def rest(claimed: Run) -> None:
+def pause(claimed: Run) -> None:
     """Record that the run is paused, by its owner: Ctrl+C, wherever in a round that was."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
     pause = Paused(rounds, person(claimed.owner))

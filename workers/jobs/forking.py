@@ -24,7 +24,7 @@ from workers.record.limits import Usage
 COPIED = ("reply", "experiment", "result", "reminder", "note")
 
 
-def begin(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
+def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
     """Record the beginning of a fork, whole or not at all; `run` is brought in step with it.
 
     Raises RequestError if the run it comes from is gone, LeaseLost.
@@ -38,7 +38,7 @@ def begin(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
         row.claims = 0
         transcript.replay(row, steps(row, run.parent, first))()
     run.refresh_from_db(fields=["started", "rounds", "experiment_count", "versions"])
-    run_log.begun()
+    run_log.record_copied()
 
 
 def steps(run: Run, parent: Run, first: Started) -> Iterator[ImportedEvent]:
@@ -66,10 +66,10 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
         last += 1
         heard[event.seq] = last
         state = bytes(states.get(event.number, b"")) if event.kind == "result" else b""
-        yield ImportedEvent(event.kind, copied(event.content, heard), timezone.now(), state)
+        yield ImportedEvent(event.kind, copy_payload(event.content, heard), timezone.now(), state)
 
 
-def copied(payload: Payload, numbers: dict[int, int]) -> Payload:
+def copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
     """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
     match payload:
         case Replied() if payload.heard:

@@ -27,7 +27,7 @@ TELL_EVERY = 5.0
 """Seconds between two reports while nothing changes."""
 
 
-class Presence:
+class Heartbeat:
     """One worker's place on the list. `began` and `ended` may be called from any thread."""
 
     def __init__(self, threads: int) -> None:
@@ -72,20 +72,20 @@ class Presence:
                 {"name": name, "row": row_of(message_id) or None, "seconds": now - since}
                 for message_id, (name, since) in jobs.items()
             ],
-            **shelf(),
+            **describe_cache(),
             "memory": memory(),
         }
 
     def look(self) -> bool:
         """Tell how this worker is, if it is time or anything is new."""
         report = self.report()
-        if gist(report) != self._told or time.monotonic() - self._last >= TELL_EVERY:
+        if summarize_report(report) != self._told or time.monotonic() - self._last >= TELL_EVERY:
             worker_status.publish_status(self.name, report)
-            self._told, self._last = gist(report), time.monotonic()
+            self._told, self._last = summarize_report(report), time.monotonic()
         return True
 
 
-def gist(report: dict[str, Any]) -> tuple[object, ...]:
+def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
     """What of a report is worth telling at once."""
     places = tuple((place["name"], place["bytes"], place["busy"]) for place in report["places"])
     return tuple((job["name"], job["row"]) for job in report["jobs"]), places
@@ -105,7 +105,7 @@ def device() -> str:
     return found.settings.device if found else settings.LAB_DEVICE
 
 
-def shelf() -> dict[str, Any]:
+def describe_cache() -> dict[str, Any]:
     """What is loaded, and the budget; nothing of either before the laboratory is there."""
     found = laboratory()
     if found is None:

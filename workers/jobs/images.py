@@ -24,7 +24,7 @@ from workers.record.origins import Origin
 REMEMBERED = ("origin", "prompt", "seed", "scene", "raw", "original")
 """Columns of what is known of an image."""
 
-WRITERS = ThreadPoolExecutor(8, thread_name_prefix="image-writer")
+io_pool = ThreadPoolExecutor(8, thread_name_prefix="image-writer")
 
 
 class ImagesInDatabase:
@@ -44,7 +44,7 @@ class ImagesInDatabase:
         elif before != provenance:
             self.unsaved.add(key)
         if key not in self.known:
-            self.writing[key] = WRITERS.submit(encode, key, image)
+            self.writing[key] = io_pool.submit(encode, key, image)
         self.known[key] = (image, provenance)
         return key
 
@@ -65,7 +65,7 @@ class ImagesInDatabase:
     def load(self, key: str) -> Pillow.Image:
         if key in self.known:
             return self.known[key][0]
-        return read(key)
+        return read_image(key)
 
     def png(self, key: str) -> bytes:
         """What was written or is being written, else the file. What still waits to be encoded is encoded here."""
@@ -74,7 +74,7 @@ class ImagesInDatabase:
         if self.writing[key].cancel():
             image = self.known[key][0]
             data = encode_png(image)
-            self.writing[key] = WRITERS.submit(write, key, image, data)
+            self.writing[key] = io_pool.submit(write, key, image, data)
             return data
         return self.writing[key].result()
 
@@ -91,7 +91,7 @@ class ImagesInDatabase:
         self.unsaved.clear()
 
 
-def read(key: str) -> Pillow.Image:
+def read_image(key: str) -> Pillow.Image:
     """The image from the store. Raises KeyError if it was never stored."""
     image = Pillow.open(BytesIO(data_of(key)))
     image.load()

@@ -48,7 +48,7 @@ def warning() -> str:
     return ""
 
 
-def announce() -> None:
+def publish_report() -> None:
     """Tell the pages; kept for some minutes, so a worker repeats it."""
     found = layers()
     sandbox_report.publish(warning(), sum(layer.state == "on" for layer in found), len(found))

@@ -39,7 +39,7 @@ def work(job_id: int) -> None:
     ):
         return
     job = Job.objects.get(pk=job_id)
-    with beating(job):
+    with keep_alive(job):
         status, result = outcome(job)
     Job.objects.filter(pk=job_id, status=JobStatus.RUNNING).update(status=status, result=result, beat=timezone.now())
 
@@ -87,18 +87,18 @@ class Reporter:
 
 
 @contextmanager
-def beating(job: Job) -> Iterator[None]:
+def keep_alive(job: Job) -> Iterator[None]:
     """Show that somebody is at it, for as long as the block takes."""
-    with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, partial(beat, job)):
+    with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, partial(renew, job)):
         yield
 
 
-def beat(job: Job) -> bool:
+def renew(job: Job) -> bool:
     Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(beat=timezone.now())
     return True
 
 
-def sweep() -> None:
+def recover_jobs() -> None:
     """Enqueue jobs again whose worker died, or whose message Redis may have lost; doing that twice is harmless."""
     silent = Job.objects.filter(beat__lt=timezone.now() - SILENCE)
     silent.filter(status=JobStatus.RUNNING).update(status=JobStatus.QUEUED)

@@ -18,7 +18,7 @@ from experiments.models import Job, Judge, Pair, PairwiseTrial, Vote
 from experiments.models.pairwise import Answer
 from experiments.pairwise import actions, judging
 from workers.errors import ContentRefused, RequestError
-from workers.jobs.images import read
+from workers.jobs.images import read_image
 from workers.jobs.laboratory import laboratory
 from workers.metrics import two_way
 from workers.protocols import Backbone, Emit, Message, Progress, Reply, StatusNote, usage_of
@@ -62,10 +62,10 @@ def judge(job: Job, progress: Progress) -> str:
     if not backbone.price_known and not found.unpriced:
         raise RequestError(PRICELESS.format(label=backbone.label))
     sitting = Sitting(found, backbone, progress, found.trial.pairs.count())
-    return sit(sitting)
+    return judge_pairs(sitting)
 
 
-def sit(sitting: Sitting) -> str:
+def judge_pairs(sitting: Sitting) -> str:
     """Pair by pair, until all are judged or the allowance is used up."""
     for pair in pairs(sitting):
         sitting.judge.refresh_from_db(fields=["cost"])
@@ -124,7 +124,7 @@ def key_of(judge: Judge) -> str:
 def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:
     """The reply; a content filter's refusal is one that cannot be read, and says so."""
     try:
-        return backbone.reply(messages, read, emit, seed)
+        return backbone.reply(messages, read_image, emit, seed)
     except ContentRefused as error:
         return Reply(f"(refused) {error}", usage_of(error))
 

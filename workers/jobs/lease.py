@@ -54,17 +54,17 @@ def claim(run_id: int) -> Run | None:
 
 
 @contextmanager
-def held(run: Run) -> Iterator[threading.Event]:
+def hold_lease(run: Run) -> Iterator[threading.Event]:
     """Keep the lease of a claimed run alive; give it back at the end. Yields an event that is set once it is lost."""
     lost = threading.Event()
     try:
-        with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(beat, run, lost)):
+        with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
             yield lost
     finally:
         Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_worker="", lease_expires=None)
 
 
-def beat(run: Run, lost: threading.Event) -> bool:
+def renew(run: Run, lost: threading.Event) -> bool:
     """Renew; False once the run belongs to somebody else."""
     try:
         renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=timezone.now() + LASTS)

@@ -21,26 +21,26 @@ def model_key(written: str) -> str:
     """The key of a model. A hub id or a folder without a family is one of transformers: "hf:…". Raises UnknownName."""
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
-        return checked("model", absolute(text), LONGEST_MODEL)
+        return check_key("model", make_absolute(text), LONGEST_MODEL)
     if not text or ("/" not in text and not Path(text).is_dir()):
         names = ", ".join(registry.VISION_MODELS)
         raise UnknownName(f"There is no model {text!r}. Choose one of: {names}. Any hub id is hf:owner/name.")
-    return checked("model", absolute(f"hf:{text}"), LONGEST_MODEL)
+    return check_key("model", make_absolute(f"hf:{text}"), LONGEST_MODEL)
 
 
 def dataset_key(written: str) -> str:
     """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName."""
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
-        return checked("dataset", absolute(text), LONGEST_DATASET)
-    folder, split = parted(text)
+        return check_key("dataset", make_absolute(text), LONGEST_DATASET)
+    folder, split = split_key(text)
     if not text or not folder.is_dir():
         where = folder.absolute() if text else "without a name"
         raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved dataset.")
-    return checked("dataset", f"{family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
+    return check_key("dataset", f"{find_family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
 
 
-def family(folder: Path) -> str:
+def find_family(folder: Path) -> str:
     """Whether a folder was saved by the library `datasets`, holds published exemplars, or simply images."""
     if any((folder / name).is_file() for name in SAVED_SIGNS):
         return "saved"
@@ -48,7 +48,7 @@ def family(folder: Path) -> str:
     return "published" if any(any(folder.glob(each + PUBLISHED_SIGN)) for each in above) else "folder"
 
 
-def parted(text: str) -> tuple[Path, str]:
+def split_key(text: str) -> tuple[Path, str]:
     """A folder, and the split of it that may follow, as in "/data/birds#test"."""
     whole, (before, mark, after) = Path(text).expanduser(), text.rpartition("#")
     return (whole, "") if whole.exists() or not mark else (Path(before).expanduser(), mark + after)
@@ -60,14 +60,14 @@ def names_plugin(plugins: registry.Plugins, text: str) -> bool:
     return bool(name and family + colon in plugins) or (text in plugins and not text.endswith(":"))
 
 
-def absolute(key: str) -> str:
+def make_absolute(key: str) -> str:
     """The key with its path in full, if it names one that exists: workers run in another folder."""
     family, colon, name = key.partition(":")
-    path, split = parted(name)
+    path, split = split_key(name)
     return f"{family}:{path.absolute()}{split}" if colon and name and path.exists() else key
 
 
-def checked(what: str, key: str, longest: int) -> str:
+def check_key(what: str, key: str, longest: int) -> str:
     if len(key) > longest or not key.isprintable():
         raise UnknownName(f"{key[:60]!r}… cannot name a {what}: at most {longest} printable characters are taken.")
     return key

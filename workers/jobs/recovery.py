@@ -24,25 +24,25 @@ GRACE = timedelta(seconds=10)
 """How long a message may be on its way before it counts as lost."""
 
 
-@shared_task(name="workers.jobs.recovery.sweep")
-def sweep() -> None:
+@shared_task(name="workers.jobs.recovery.recover_runs")
+def recover_runs() -> None:
     """Enqueue every lost run again, and what people asked for on the settings pages."""
-    jail.announce()
+    jail.publish_report()
     now = timezone.now()
     lost = [
         run.pk
         for run in Run.objects.filter(status__in=ACTIVE, enqueued__lt=now - GRACE).only("pk", "lease_expires")
         if not run.is_leased(now)
     ]
-    for run_id in set(lost) - queued() if lost else ():
+    for run_id in set(lost) - list_queued() if lost else ():
         log.warning("Run %s was lost and is enqueued again.", run_id)
         enqueue(run_id)
-    job_runner.sweep()
-    thumbnails.sweep()
-    exchange.sweep()
+    job_runner.recover_jobs()
+    thumbnails.request_missing()
+    exchange.remove_expired()
 
 
-def queued() -> set[int]:
+def list_queued() -> set[int]:
     """Ids of the runs whose next round waits in Redis."""
     with current_app.connection_for_read() as connection:
         messages = connection.default_channel.client.lrange("rounds", 0, -1)  # type: ignore[attr-defined]

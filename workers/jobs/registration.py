@@ -24,15 +24,15 @@ def model(written: str, by: User | None = None) -> VisionModelRow:
     Raises UnknownName if there is no such model, MissingPart, with the command that gets it, if it is not here.
     """
     key = plugin_keys.model_key(written)
-    return catalogue.look_at_model(key, **signed(key in registry.VISION_MODELS, by))
+    return catalogue.look_at_model(key, **sign(key in registry.VISION_MODELS, by))
 
 
 def dataset(key: str, label: str = "", by: User | None = None) -> Dataset:
     """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart."""
-    return catalogue.look_at_dataset(key, label=label.strip(), **signed(key in registry.DATASETS, by))
+    return catalogue.look_at_dataset(key, label=label.strip(), **sign(key in registry.DATASETS, by))
 
 
-def signed(named: bool, by: User | None) -> dict[str, Any]:
+def sign(named: bool, by: User | None) -> dict[str, Any]:
     """Who added it, and when; nobody adds what the registry names."""
     return {} if named else {"added_by": by, "added": timezone.now()}
 

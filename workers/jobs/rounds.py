@@ -25,7 +25,7 @@ def advance(run_id: int) -> None:
     if run is None:
         return
     wait = 0
-    with lease.held(run) as lost:
+    with lease.hold_lease(run) as lost:
         try:
             goes_on = play(run, lost)
         except LeaseLost as error:

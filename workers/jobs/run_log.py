@@ -51,13 +51,13 @@ class DatabaseRunLog:
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
         with transaction.atomic():
-            if kind == "concluded" and (note := self.overheard()):
+            if kind == "concluded" and (note := self.find_new_note()):
                 return note
             row = self.record(kind, payload, state)
         self.show("", 0, 0)
         return Event(row.seq, kind, payload)
 
-    def begun(self) -> None:
+    def record_copied(self) -> None:
         """The run has begun with what was copied from another."""
 
     def record(self, kind: str, payload: Payload, state: bytes) -> Row:
@@ -68,7 +68,7 @@ class DatabaseRunLog:
         except (transcript.LeaseLost, transcript.RunEnded) as error:
             raise LeaseLost(str(error)) from error
 
-    def overheard(self) -> Event | None:
+    def find_new_note(self) -> Event | None:
         """A note made since the events were last looked at: it keeps the run from concluding. Locks the run."""
         Run.objects.select_for_update().get(pk=self.run.pk)
         known = len(self.known)
@@ -94,7 +94,7 @@ class DatabaseRunLog:
         self.drafted, self.sent = now, len(text)
 
     def progress(self, what: str, done: int, total: int) -> None:
-        if self.cancelled():
+        if self.is_cancelled():
             raise Cancelled(f"Run {self.run.pk} was stopped.")
         now = time.monotonic()
         if done >= total:
@@ -109,7 +109,7 @@ class DatabaseRunLog:
             notify.progress(self.run.pk, what, done, total)
         self.showing = bool(what)
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
         if lease.stopping.is_set() or self.lost.is_set():
             raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
@@ -119,7 +119,7 @@ class DatabaseRunLog:
             self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
         return self.stop
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         now = time.monotonic()
         if now - self.asked >= LOOK_EVERY:
             self.asked, self.seen = now, notify.is_watched(self.run.pk)

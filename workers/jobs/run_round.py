@@ -73,7 +73,7 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     if run.started is None:
         first = first_event(run)
         if run.fork_round:
-            forking.begin(run, run_log, first)
+            forking.record_beginning(run, run_log, first)
         else:
             run_log.append("started", first)
     sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
@@ -90,7 +90,7 @@ def first_event(run: Run) -> Started:
     """
     spec = spec_of(run)
     laboratory().check(spec)
-    made_with = parts(run) | versions() | {"sandbox": jail.record()}
+    made_with = name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
         run.task,
@@ -132,7 +132,7 @@ class SandboxRunner:
                 {**context.facts, "experiment.seed": self.run.seed + number},
                 bounds=Bounds(),
                 state=state,
-                cancelled=stop.pressed,
+                cancelled=stop.is_pressed,
             )
         except Cancelled:
             if not stop.who:
@@ -172,7 +172,7 @@ def limits_of(run: Run) -> Limits:
     return Limits(**{each.name: run.limits.get(each.name) for each in fields(Limits)})
 
 
-def parts(run: Run) -> dict[str, str]:
+def name_parts(run: Run) -> dict[str, str]:
     """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
@@ -184,16 +184,16 @@ def parts(run: Run) -> dict[str, str]:
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
         "agent": backbone.label,
-        "model": named(run.model, lab.model(run.model)),
-        "dataset": named(dataset, lab.dataset(dataset)),
+        "model": format_key(run.model, lab.model(run.model)),
+        "dataset": format_key(dataset, lab.dataset(dataset)),
         "toolset": run.toolset,
-        "generator": named(generator, lab.generator(generator)),
-        "editor": named(editor, lab.editor(editor)),
+        "generator": format_key(generator, lab.generator(generator)),
+        "editor": format_key(editor, lab.editor(editor)),
         "describer": backbone.label if backbone.sees else describer,
     } | ({"activation": registry.SCALES[scale]} if scale else {})
 
 
-def named(key: str, part: Any) -> str:
+def format_key(key: str, part: Any) -> str:
     """The key of a plug-in, with its own name and its revision where it has them."""
     own = [str(getattr(part, field, "")) for field in ("name", "revision")]
     return " ".join([key, *(word for word in own if word and word != key)])

@@ -15,14 +15,14 @@ def write(profile: UnitProfile) -> None:
     """What cannot be compared says why; asked again, it is looked at again."""
     began = timezone.now()
     try:
-        profile.neighbours = compared(profile)
+        profile.neighbours = compare(profile)
     except MaiaError as error:
         profile.neighbours = {"problem": str(error)}
     profile.compared = began
     profile.save(update_fields=["neighbours", "compared"])
 
 
-def compared(profile: UnitProfile) -> dict[str, Any]:
+def compare(profile: UnitProfile) -> dict[str, Any]:
     """The comparison as JSON: neighbours are [id of the layer, number, similarity, exemplars shared]."""
     from workers.lab.similar_units import SimilarUnit, find_similar_units
 

@@ -21,17 +21,17 @@ class StopButton:
         """Who stopped it; empty while nobody has."""
         self.began = self.looked = time.monotonic()
 
-    def pressed(self) -> bool:
+    def is_pressed(self) -> bool:
         """Whether the program is to end, be it alone or with its run. Cheap to call often. Raises LeaseLost."""
-        return self.run_log.cancelled() or self.seen()
+        return self.run_log.is_cancelled() or self.is_stopped()
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show what a tool does. Raises Cancelled if it is to end."""
         self.run_log.progress(what, done, total)
-        if self.seen():
+        if self.is_stopped():
             raise Cancelled("A person stopped the program.")
 
-    def seen(self) -> bool:
+    def is_stopped(self) -> bool:
         now = time.monotonic()
         if self.turn and not self.who and now - self.looked >= LOOK_EVERY:
             self.looked = now

@@ -14,7 +14,7 @@ from workers.record.systems import SystemSpec
 
 def system_named(model: str, layer: str, unit: str, dataset: str = "") -> SystemSpec:
     """The system; what kind it is follows from its layer. Raises RequestError if something does not exist."""
-    key = plugin_keys.absolute(model)
+    key = plugin_keys.make_absolute(model)
     layers = {info.name: info for info in laboratory().layers(key)}
     if layer not in layers:
         raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")

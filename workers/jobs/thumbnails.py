@@ -39,14 +39,14 @@ def write(key: str, image: Pillow.Image) -> None:
 
 def write_missing() -> None:
     """Make those of older and imported images; another job goes on where many are left."""
-    from workers.jobs.images import read
+    from workers.jobs.images import read_image
 
     keys = list(Image.objects.filter(has_thumbnails=False).order_by("key").values_list("key", flat=True)[:AT_ONCE])
     for key in keys:
         if lease.stopping.is_set():
             return
         try:
-            write(key, read(key))
+            write(key, read_image(key))
         except (KeyError, ValueError, Pillow.DecompressionBombError) as error:  # it is shown as it is, if it is there
             log.warning("No thumbnails of image %s: %s", key, error)
         except OSError as error:
@@ -58,7 +58,7 @@ def write_missing() -> None:
         ask_for_thumbnails()
 
 
-def sweep() -> None:
+def request_missing() -> None:
     """Ask for those that are missing."""
     if Image.objects.filter(has_thumbnails=False).exists():
         ask_for_thumbnails()

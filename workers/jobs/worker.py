@@ -9,20 +9,20 @@ from django.conf import settings
 
 from experiments.core.queue import ask_for_catalogue, send
 from workers.jobs import lease
-from workers.jobs.heartbeat import Presence
+from workers.jobs.heartbeat import Heartbeat
 
-here: list[Presence] = []
+here: list[Heartbeat] = []
 """This worker's place on the Workers page, once it is ready."""
 
 
 @worker_ready.connect
-def begin(sender: Any = None, **_: Any) -> None:
+def start_worker(sender: Any = None, **_: Any) -> None:
     """Bring back what an earlier worker left, and see which models there are."""
     lease.stopping.clear()
     threads = getattr(getattr(sender, "controller", None), "concurrency", None)
-    here[:] = [Presence(threads or settings.WORKER_THREADS)]
+    here[:] = [Heartbeat(threads or settings.WORKER_THREADS)]
     here[0].start()
-    send("workers.jobs.recovery.sweep")
+    send("workers.jobs.recovery.recover_runs")
     ask_for_catalogue()
 
 
@@ -46,7 +46,7 @@ def end(**_: Any) -> None:
 
 
 @worker_shutdown.connect
-def gone(**_: Any) -> None:
+def leave_list(**_: Any) -> None:
     """Off the list at once."""
     while here:
         here.pop().leave()

@@ -87,7 +87,7 @@ def compare_exemplars(
         return None
     published = found.activations[:, units].T.astype(float)  # (units, images)
     positions = found.positions[:, units].T
-    measured, overlaps = _measured(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)
+    measured, overlaps = _measure(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)
     own = np.stack([measured[row, row] for row in range(len(units))])  # (units, images)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = own / published
@@ -106,7 +106,7 @@ def compare_exemplars(
     )
 
 
-def _measured(
+def _measure(
     positions: NDArray[np.integer],
     units: NDArray[np.integer],
     layer: str,

@@ -40,7 +40,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     A line beside a lone image is its title: the line that follows it or, where every image has one before it, that.
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
-    for part in _captioned(list(parts)):
+    for part in _drop_captions(list(parts)):
         if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
@@ -48,10 +48,10 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     count = sum(len(images) for images, _ in found)
     if count > arguments.MOST_ITEMS:
         raise ToolMisuse(f"{count} images came; one call shows {arguments.MOST_ITEMS} at most. Call several times.")
-    return [_titled(images, words) for images, words in found]
+    return [_split_titles(images, words) for images, words in found]
 
 
-def _captioned(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
+def _drop_captions(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
     """Parts that go text, image, text, image to the end are the images alone, under these titles."""
     lines = [part for part in parts[::2] if isinstance(part, str) and _is_title(part)]
     images = [part for part in parts[1::2] if isinstance(part, LoggedImage)]
@@ -60,7 +60,7 @@ def _captioned(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
     return [replace(image, title=line.strip()) for line, image in zip(lines, images, strict=True)]
 
 
-def _titled(images: list[LoggedImage], words: list[str]) -> tuple[list[LoggedImage], str]:
+def _split_titles(images: list[LoggedImage], words: list[str]) -> tuple[list[LoggedImage], str]:
     if len(images) == len(words) == 1 and _is_title(words[0]):
         return [replace(images[0], title=words[0].strip())], ""
     # A line for each text; letters alone come from a text that was unpacked, and make one line

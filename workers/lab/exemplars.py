@@ -81,7 +81,7 @@ class ExemplarIndex:
         """The dataset's image at a position; one that was published for other weights carries a remark."""
         layer_of: Callable[[int], str] | None = getattr(self._dataset, "layer_of", None)
         picture, note = self._dataset[position], self.note(layer_of(position)) if layer_of else ""
-        return replace(picture, remark=note) if note else picture
+        return replace(picture, note=note) if note else picture
 
     def note(self, layer: str) -> str:
         """What to know of a layer's exemplars wherever they stand; "" if nothing."""

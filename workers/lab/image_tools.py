@@ -136,9 +136,9 @@ class ImageTools:
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[StoredImage]:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
         for one, picture, provenance in zip(kept, pictures, known, strict=True):
-            if picture.remark:
-                self.notes[one.key] = picture.remark[:_SHOWN]
-                self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.remark[:_SHOWN]}"] = one.key
+            if picture.note:
+                self.notes[one.key] = picture.note[:_SHOWN]
+                self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.note[:_SHOWN]}"] = one.key
         return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
 
 

@@ -170,7 +170,7 @@ def from_base64(text: str) -> Image.Image:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ToolMisuse(f"The text {_short(text)} is not a Base64 image.") from error
+        raise ToolMisuse(f"The text {_shorten(text)} is not a Base64 image.") from error
     if not data:
         raise ToolMisuse("The text is empty, where a Base64 image is wanted.")
     return decode_image(data)
@@ -203,7 +203,7 @@ def as_image(value: Any, argument: str) -> Image.Image:
     except UnfitImage as error:
         raise UnfitImage(f"{argument}: {error}") from error
     except ToolMisuse as error:
-        raise ToolMisuse(f"{argument} must be an image, but is the text {_short(value)}. {_WANTED}") from error
+        raise ToolMisuse(f"{argument} must be an image, but is the text {_shorten(value)}. {_WANTED}") from error
     raise ToolMisuse(f"{argument} must be an image, but is a {type(value).__name__}. {_WANTED}")
 
 
@@ -222,10 +222,10 @@ def mask_image(
     image = image.convert("RGB")
     if not (activation_map > threshold).any():  # so nothing between its places is either
         return image
-    bright = _enlarged(activation_map, image.size, part) > threshold  # (height, width)
+    bright = _enlarge(activation_map, image.size, part) > threshold  # (height, width)
     if not bright.any():
         return image
-    line = _grown(bright, max(1, round(min(image.size) / 128))) & ~bright
+    line = _grow(bright, max(1, round(min(image.size) / 128))) & ~bright
     rest = image.point(_DARKER) if surroundings == "dark" else dim_image(image)
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
@@ -250,7 +250,7 @@ def bright_region(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> NDArray[np.bool_]:
     """(height, width): what `masked` leaves bright of an image of `size` (width, height)."""
-    lit: NDArray[np.bool_] = _enlarged(activation_map, size, part) > threshold
+    lit: NDArray[np.bool_] = _enlarge(activation_map, size, part) > threshold
     return lit
 
 
@@ -309,7 +309,7 @@ def _resizable(image: Image.Image) -> Image.Image:
 _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."
 
 
-def _enlarged(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], part: Box) -> NDArray[np.floating[Any]]:
+def _enlarge(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], part: Box) -> NDArray[np.floating[Any]]:
     """The map over an image of `size` (width, height); what the map does not cover is minus infinity."""
     small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
     if part == WHOLE_IMAGE:
@@ -332,7 +332,7 @@ def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tu
     return pixels, (max(0.0, (pixels.start - first) * scale), min(cells, (pixels.stop - first) * scale))
 
 
-def _grown(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def _grow(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """The mask and all within `reach` pixels of it, diagonally too."""
     for down in (True, False):
         done = 0
@@ -357,5 +357,5 @@ def _check_size(image: Image.Image) -> None:
         )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -35,12 +35,12 @@ def build_question(first: str, second: str, images: Sequence[tuple[str, str]], t
     """The conversation: the truth where it is known, else pairs of keys of a masked and its raw image."""
     parts: list[str | ImagePart]
     if truth:
-        parts = [f"The unit was built to respond to exactly this: {_quoted(truth)}"]
+        parts = [f"The unit was built to respond to exactly this: {_quote(truth)}"]
     else:
         parts = [EXEMPLARS]
         for rank, (masked, raw) in enumerate(images, 1):
             parts += [ImagePart(masked, f"exemplar {rank}, masked"), ImagePart(raw, f"exemplar {rank}, whole")]
-    parts.append(f"Label A: {_quoted(first)}\nLabel B: {_quoted(second)}\n\nWhich label is better?")
+    parts.append(f"Label A: {_quote(first)}\nLabel B: {_quote(second)}\n\nWhich label is better?")
     return [Message("system", (JUDGE,)), Message("user", tuple(parts))]
 
 
@@ -53,6 +53,6 @@ def parse_answer(reply: str) -> Answer | None:
     return None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """In one line, so that a label cannot pass for a part of the question."""
     return f"“{' '.join(text.split())}”"

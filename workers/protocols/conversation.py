@@ -47,7 +47,7 @@ class Reply:
     """Images of the conversation that had to give way to their captions, for want of room in the context window."""
     by_person: bool = False
     """Whether a person wrote it."""
-    setbacks: tuple[str, ...] = ()
+    provider_errors: tuple[str, ...] = ()
     """What came between the question and the reply, in sentences for people: silence, refused parameters."""
     reasoning: str = ""
     """What the model thought before it replied, where its provider shows that. No part of the conversation."""

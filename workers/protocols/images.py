@@ -29,7 +29,7 @@ class Picture:
     image: Image
     scene: Json = None
     """Plain data from which its generator can draw the image again; None for mere pixels."""
-    remark: str = ""
+    note: str = ""
     """What the maker wants to say of it, such as that it read the first words of a long prompt only."""
     refused: str = ""
     """Why nothing was drawn: the image is then one that stands for none."""

@@ -68,7 +68,7 @@ class Replied(Payload):
     """The last event that its author knew; notes made while it was written come after it."""
     by_person: bool = False
     """Whether a person wrote it."""
-    setbacks: tuple[str, ...] = ()
+    provider_errors: tuple[str, ...] = ()
     """What came between the question and the reply, in sentences for people."""
     reasoning: str = ""
     """What the model thought before it replied. Kept for people; the agent is not shown it again."""
@@ -278,7 +278,7 @@ def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:
 
 KINDS: Mapping[str, Kind] = {
     "started": Kind(Started, "started", "worker", hidden=_internal("versions")),
-    "reply": Kind(Replied, "reply", "agent", people=("author",), hidden=_internal("setbacks", "reasoning")),
+    "reply": Kind(Replied, "reply", "agent", people=("author",), hidden=_internal("provider_errors", "reasoning")),
     "experiment": Kind(ExperimentStarted, "experiment", "worker"),
     "result": Kind(ExperimentEnded, "experiment", "worker"),
     "reminder": Kind(Reminder, "reminder", "worker"),

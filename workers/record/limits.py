@@ -63,7 +63,7 @@ def check(limits: Limits) -> None:
             )
 
 
-def exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | None:
+def explain_exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | None:
     """A sentence that names the first limit reached, its value and what was used; None if none is.
 
     `seconds` is the work on the run so far.
@@ -100,7 +100,7 @@ def _figure(name: str, value: float) -> str:
 # --- in words, for pages: limits as plain JSON, name -> value ---
 
 
-def written(name: str, value: float | None) -> str:
+def format_limit(name: str, value: float | None) -> str:
     """One limit as a page says it."""
     if value is None:
         return "no limit"
@@ -109,13 +109,13 @@ def written(name: str, value: float | None) -> str:
 
 def in_words(limits: Mapping[str, Any]) -> str:
     """All of them in a line."""
-    return ", ".join(f"{NAMES[name]} {written(name, limits.get(name))}" for name in NAMES)
+    return ", ".join(f"{NAMES[name]} {format_limit(name, limits.get(name))}" for name in NAMES)
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Those that differ: name, what held before, what holds now."""
     return [
-        (NAMES[name], written(name, before.get(name)), written(name, after.get(name)))
+        (NAMES[name], format_limit(name, before.get(name)), format_limit(name, after.get(name)))
         for name in NAMES
         if before.get(name) != after.get(name)
     ]
@@ -126,5 +126,5 @@ def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
     for name in NAMES:
         limit = limits.get(name)
         if limit is not None and used[name] >= limit:
-            return f"{NAMES[name]}: {written(name, used[name])} used of {written(name, limit)}"
+            return f"{NAMES[name]}: {format_limit(name, used[name])} used of {format_limit(name, limit)}"
     return ""

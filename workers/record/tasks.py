@@ -87,7 +87,7 @@ def label(key: str) -> str:
     return TASKS[key].label if key in TASKS else key
 
 
-def named(key: str) -> Task:
+def find_task(key: str) -> Task:
     """The task; one that is not known here is a free question."""
     return TASKS.get(key, TASKS["free"])
 

@@ -129,7 +129,7 @@ class GuestSession:
 
     def _execute(self, namespace: dict[str, Any]) -> None:
         """Run the program, then its entry point unless it called that itself."""
-        exec(_compiled(self.start.program), namespace)  # noqa: S102 this is what the child is for
+        exec(_compile(self.start.program), namespace)  # noqa: S102 this is what the child is for
         for name in program.ENTRY_POINTS:
             function = namespace.get(name)
             if isinstance(function, types.FunctionType):
@@ -186,7 +186,7 @@ class GuestSession:
             self.console.flush()
 
 
-def _compiled(text: str) -> types.CodeType:
+def _compile(text: str) -> types.CodeType:
     """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
     flags = annotations.compiler_flag
     try:

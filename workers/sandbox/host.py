@@ -74,11 +74,11 @@ class ZygoteSandbox:
                 error = end.error[:_ERROR_CHARS]
                 if end.status == "memory":
                     error = f"{_memory_words(exchange.bounds)}\n{error}".strip()
-                return _finished(exchange, end.status, error, end.state or state)
+                return _make_result(exchange, end.status, error, end.state or state)
             except StopError as stop:
-                return _stopped(exchange, stop, state)
+                return _make_stopped(exchange, stop, state)
             except EOFError:
-                return _stopped(exchange, _verdict(child, bounds), state)
+                return _make_stopped(exchange, _verdict(child, bounds), state)
 
 
 def _refusal(program: str) -> str:
@@ -92,11 +92,11 @@ def _refusal(program: str) -> str:
     return ""
 
 
-def _stopped(exchange: HostSession, stop: StopError, earlier: bytes) -> ExperimentResult:
-    return _finished(exchange, stop.status, stop.reason, earlier)
+def _make_stopped(exchange: HostSession, stop: StopError, earlier: bytes) -> ExperimentResult:
+    return _make_result(exchange, stop.status, stop.reason, earlier)
 
 
-def _finished(exchange: HostSession, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:
+def _make_result(exchange: HostSession, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:
     output = exchange.output.decode("utf-8", "replace")
     most = exchange.bounds.output_chars
     return ExperimentResult(

@@ -81,7 +81,7 @@ class SandboxLayer:
 
 def layers() -> list[SandboxLayer]:
     """What each layer is like on this machine, found out by a process that jails itself; asked once, some 50 ms."""
-    return list(_tried())
+    return list(_try_layers())
 
 
 def summary(found: Iterable[SandboxLayer]) -> str:
@@ -102,7 +102,7 @@ def refusal(found: Iterable[SandboxLayer]) -> str:
 
 
 @cache
-def _tried() -> tuple[SandboxLayer, ...]:
+def _try_layers() -> tuple[SandboxLayer, ...]:
     try:
         done = subprocess.run(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
@@ -133,16 +133,16 @@ def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[Sand
         # Where memory of the whole machine runs out, let the kernel take this process, not the worker
         Path("/proc/self/oom_score_adj").write_text("1000")
     return [
-        _entered(namespaced),
-        _shut("no_new_privs", "Use Linux 3.5 or newer.", _renounce),
-        _shut("rlimits", "Let the worker's user lower its limits.", partial(_limit, limits, namespaced)),
-        _shut(
+        _enter(namespaced),
+        _close_layer("no_new_privs", "Use Linux 3.5 or newer.", _drop_privileges),
+        _close_layer("rlimits", "Let the worker's user lower its limits.", partial(_limit, limits, namespaced)),
+        _close_layer(
             "landlock",
             "Use Linux 5.13 or newer, booted with landlock among its security modules (lsm=landlock,…); "
             "in a container, a seccomp profile that allows landlock_restrict_self, as Docker's own does.",
             partial(_close_files, limits),
         ),
-        _shut("seccomp", "Use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM.", _filter),
+        _close_layer("seccomp", "Use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM.", _filter),
     ]
 
 
@@ -169,21 +169,21 @@ def readable() -> tuple[Path, ...]:
     return tuple(folder for folder in found if not found.keys() & set(folder.parents))
 
 
-def _shut(name: str, remedy: str, apply: Callable[[], str]) -> SandboxLayer:
+def _close_layer(name: str, remedy: str, apply: Callable[[], str]) -> SandboxLayer:
     try:
         return SandboxLayer(name, True, "on", apply())
     except (OSError, ValueError, NotImplementedError) as error:
         return SandboxLayer(name, True, "missing", str(error), remedy)
 
 
-def _entered(namespaced: bool) -> SandboxLayer:
+def _enter(namespaced: bool) -> SandboxLayer:
     if namespaced:
         return SandboxLayer("namespaces", False, "on", "user, network, process and ipc namespaces")
     remedy = "Not needed. To have it, let ordinary users make user namespaces."
     return SandboxLayer("namespaces", False, "missing", "the kernel or the container allows no user namespaces", remedy)
 
 
-def _renounce() -> str:
+def _drop_privileges() -> str:
     kernel.prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     return "no privileges and no way to gain any"

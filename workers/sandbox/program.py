@@ -51,11 +51,11 @@ def find_entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
 
 def find_definitions(program: str) -> dict[str, str]:
     """The definitions of a program, in its order; none if it is no Python."""
-    tree = _parsed(program)
+    tree = _parse(program)
     lines = re.split(r"\r\n|\r|\n", program)
     found: dict[str, str] = {}
     for node in tree.body if tree else ():
-        for name, source in _of(node, lines):
+        for name, source in _list_sources(node, lines):
             found.pop(name, None)
             found[name] = source
     return found
@@ -113,7 +113,7 @@ def bound_name(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _of(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]:
+def _list_sources(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield alias.asname or alias.name, ast.unparse(ast.Import([alias]))
@@ -128,11 +128,11 @@ def _of(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]:
 
 def _words(source: str) -> Iterable[str]:
     """Every name that a piece of source mentions."""
-    tree = _parsed(source)
+    tree = _parse(source)
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else ()
 
 
-def _parsed(source: str) -> ast.Module | None:
+def _parse(source: str) -> ast.Module | None:
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -150,7 +150,7 @@ class _Clock:
             raise TimeoutError(f"the definitions together took longer than {SECONDS:g} s")
         self.running = True
 
-    def ring(self, *_: object) -> None:
+    def expire(self, *_: object) -> None:
         self.late = True
         if self.running:
             self.start()
@@ -159,7 +159,7 @@ class _Clock:
 @contextmanager
 def _clock() -> Iterator[_Clock]:
     clock = _Clock()
-    before = signal.signal(signal.SIGALRM, clock.ring)
+    before = signal.signal(signal.SIGALRM, clock.expire)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         yield clock

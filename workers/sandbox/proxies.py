@@ -47,7 +47,7 @@ class HostLink:
     def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
         """Have the worker call a function of the table; its answer, or ToolError."""
         message = wire.CallRequest(
-            name, [_named(arg) for arg in args], {key: _named(arg) for key, arg in kwargs.items()}
+            name, [_name_proxy(arg) for arg in args], {key: _name_proxy(arg) for key, arg in kwargs.items()}
         )
         with self._calling:
             try:
@@ -89,7 +89,7 @@ class Proxy:
 
     def __getattr__(self, name: str) -> Any:
         known = ", ".join(sorted(name for name in dir(self) if not name.startswith("_")))
-        raise AttributeError(f"{_named(self)} has no attribute {name!r}; it has {known}", name=name, obj=self)
+        raise AttributeError(f"{_name_proxy(self)} has no attribute {name!r}; it has {known}", name=name, obj=self)
 
 
 def make_proxy(
@@ -116,6 +116,6 @@ def _member(link: HostLink, full: str, name: str, flush: Callable[[], None]) -> 
     return property(method) if name in SERVED_ATTRIBUTES else method
 
 
-def _named(value: Any) -> Any:
+def _name_proxy(value: Any) -> Any:
     """A proxy travels as its name: published programs write `tools.dataset_exemplars(system)`."""
     return type(value).__name__.lower() if isinstance(value, Proxy) else value

@@ -42,7 +42,7 @@ def save_state(
     pieces = {
         name: piece
         for name, value in list(namespace.items())
-        if (piece := (_encoded(value) if may_be_kept(name) else None)) is not None
+        if (piece := (_try_encode(value) if may_be_kept(name) else None)) is not None
     }
     mine = {
         name: source
@@ -52,7 +52,7 @@ def save_state(
     sources = {
         name: source
         for name, source in (*((name, source) for name, source in earlier.items() if name not in mine), *mine.items())
-        if _lasts(name, pieces)
+        if _is_unchanged(name, pieces)
     }
     kept, left_out = fit_budget(sources)
     for name in sorted(pieces, key=lambda name: len(pieces[name])):
@@ -66,7 +66,7 @@ def save_state(
 def _explain_left_out(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
     if left_out:
         yield f"too large to be kept for the next experiment: {', '.join(left_out)}"
-    hidden = [name for name in sorted(RESERVED) if name in namespace and _encoded(namespace[name]) is not None]
+    hidden = [name for name in sorted(RESERVED) if name in namespace and _try_encode(namespace[name]) is not None]
     if hidden:
         yield f"not kept for the next experiment, where the name has its usual meaning again: {', '.join(hidden)}"
 
@@ -81,7 +81,7 @@ def restore_state(state: bytes) -> ProgramState:
             found = {"values": found, "sources": {}}  # as earlier versions kept it
         values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if may_be_kept(name)}
         return ProgramState(
-            values, {str(name): str(source) for name, source in found["sources"].items() if _lasts(name, {})}
+            values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
         )
     except Exception as error:  # whatever is wrong with them, they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
@@ -92,13 +92,13 @@ def may_be_kept(name: str) -> bool:
     return name.isidentifier() and not name.startswith("_") and name not in RESERVED
 
 
-def _lasts(name: str, pieces: Mapping[str, bytes]) -> bool:
+def _is_unchanged(name: str, pieces: Mapping[str, bytes]) -> bool:
     """Whether a definition is still what its name means: it may be bound to plain data since."""
     bound = bound_name(name)
     return "*" in name or (not bound.startswith("__") and bound not in RESERVED and bound not in pieces)
 
 
-def _encoded(value: Any) -> bytes | None:
+def _try_encode(value: Any) -> bytes | None:
     try:
         return encode_state({"value": value})
     except SendError:

@@ -199,12 +199,12 @@ class HostSession:
 
 def summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:
     """A call's arguments in a line of at most 200 characters; images, long texts and long lists by their size."""
-    words = [_shown(arg) for arg in args] + [f"{str(key)[:40]}={_shown(value)}" for key, value in kwargs.items()]
+    words = [_shorten(arg) for arg in args] + [f"{str(key)[:40]}={_shorten(value)}" for key, value in kwargs.items()]
     line = ", ".join(words[:20])
     return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     if isinstance(value, Image.Image):
         return f"<{value.width}x{value.height} image>"
     if isinstance(value, list | tuple) and value and isinstance(value[0], Image.Image):
@@ -213,7 +213,7 @@ def _shown(value: Any) -> str:
         return f"<{len(value)} texts of {sum(map(len, value)):,} characters>"
     if isinstance(value, list | tuple):
         more = ["…"] if len(value) > 4 else []
-        return f"[{', '.join([*(_shown(item) for item in value[:4]), *more])}]"
+        return f"[{', '.join([*(_shorten(item) for item in value[:4]), *more])}]"
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:57] + "…")
     return reprlib.repr(value)

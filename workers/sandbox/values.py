@@ -137,7 +137,7 @@ class Packer:
         if isinstance(value, np.ndarray) and value.ndim <= 1 and not value.dtype.hasobject:
             return self.lower(value.tolist(), depth)
         raise SendError(
-            f"{_described(value)} cannot travel; give numbers, texts, PIL images, or lists and dicts of them"
+            f"{_describe(value)} cannot travel; give numbers, texts, PIL images, or lists and dicts of them"
         )
 
     def _image(self, image: Image.Image) -> Ext:
@@ -203,7 +203,7 @@ class _Unpacker:
         return Image.frombytes(name, (width, height), self._take(width * height * len(name)))
 
 
-def _described(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} (Image.fromarray(a) makes an image of it, a.tolist() a list)"
     return f"a value of type {type(value).__name__}"

@@ -28,7 +28,7 @@ def find_excess(pidfd: int, scratch: str) -> str:
         process = Path("/proc", read_field(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
         if int(read_field(process / "status", "Threads")[0]) > THREADS:
             return f"started more than {THREADS} threads"
-        nameless = _nameless(process, os.path.realpath(scratch))
+        nameless = _list_deleted(process, os.path.realpath(scratch))
     except (OSError, ValueError):
         # Whether the process has ended; it may still wait to be reaped
         poller = select.poll()
@@ -58,7 +58,7 @@ def _on_disk(scratch: str) -> Iterator[int]:
                     return
 
 
-def _nameless(process: Path, scratch: str) -> list[int]:
+def _list_deleted(process: Path, scratch: str) -> list[int]:
     """Bytes of each deleted file that is still open or mapped. Raises OSError if nobody may look.
 
     All threads share files and memory, so one of them will do; the first of a process may have ended before the others.
@@ -74,11 +74,11 @@ def _nameless(process: Path, scratch: str) -> list[int]:
                             found = Path(entry.path).stat()
                             if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
                                 held[found.st_ino] = found.st_blocks * 512
-                return [*held.values(), *(FILE_BYTES for inode in _mapped(maps, scratch) if inode not in held)]
+                return [*held.values(), *(FILE_BYTES for inode in _list_mapped(maps, scratch) if inode not in held)]
     return []
 
 
-def _mapped(maps: bytes, scratch: str) -> set[int]:
+def _list_mapped(maps: bytes, scratch: str) -> set[int]:
     """Inodes of the deleted files of the scratch folder in a list of what is mapped; it does not tell how large."""
     ours = os.fsencode(scratch) + b"/"
     lines = maps.split(b"\n") if b" (deleted)" in maps else []

@@ -78,20 +78,23 @@ def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) ->
     """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
     if not scenes:
         return "There are no images."
-    shared = _shared([seen.words for seen in scenes], words)[:_MOST]
-    around = _shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
+    shared = _find_shared([seen.words for seen in scenes], words)[:_MOST]
+    around = _find_shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
     told = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
     return f"{told.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else told
 
 
-def _shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
+def _find_shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:
     """Which words several of them have, commonest first."""
     counts = Counter(word for each in seen for word in each)
     shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
-    return [f"{count} of {len(seen)} {_said(word, words)}" for word, count in sorted(shared, key=lambda pair: -pair[1])]
+    return [
+        f"{count} of {len(seen)} {_write_word(word, words)}"
+        for word, count in sorted(shared, key=lambda pair: -pair[1])
+    ]
 
 
-def _said(word: str, words: nets.Vocabulary) -> str:
+def _write_word(word: str, words: nets.Vocabulary) -> str:
     if word in words.lights:
         return f"are {WHEN.get(word, word)}"
     if word in words.grounds:

@@ -38,7 +38,7 @@ class ToyboxGenerator:
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
             reading = read_prompt(prompt, seed)
-            refused = _refused(reading)
+            refused = _explain_refusal(reading)
             pictures.append(refused_picture(refused) if refused else _picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
@@ -60,12 +60,12 @@ class ToyboxEditor:
         pictures = []
         for done, (original, instruction, seed) in enumerate(zip(originals, instructions, seeds, strict=True)):
             progress("editing", done, len(originals))
-            pictures.append(_edited(original, instruction, seed))
+            pictures.append(_try_edit(original, instruction, seed))
         progress("editing", len(originals), len(originals))
         return pictures
 
 
-def _edited(original: Picture, instruction: str, seed: int) -> Picture:
+def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
     if original.scene is None:
         return refused_picture(
             "it is mere pixels: toybox edits the scene behind an image, and this one has none. Edit images that "
@@ -81,7 +81,7 @@ def _picture(scene: Scene) -> Picture:
     return Picture(render(scene), scene.to_json())
 
 
-def _refused(reading: PromptReading) -> str:
+def _explain_refusal(reading: PromptReading) -> str:
     """Why a prompt is not drawn, "" if it is."""
     if reading.ignored:
         return f"toybox cannot draw {', '.join(reading.ignored)}"

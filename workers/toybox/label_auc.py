@@ -50,7 +50,7 @@ def make_label_test(label: str, seed: int, each: int = EACH) -> LabelTest:
     # The share of a label's words that toybox understands, 0 to 1; words that carry no meaning here do not count
     words = [word for word in read_words(label) if word.kind not in ("stop", "count", "and", "or")]
     read = sum(word.kind != "unknown" for word in words) / len(words) if words else 0.0
-    if beyond := _beyond(label):
+    if beyond := _explain_beyond(label):
         raise RequestError(
             f"The label {label!r} cannot be judged: {beyond} is not read. Name alternatives of one thing each, with "
             "its size, colour, ground and light, joined by OR."
@@ -65,7 +65,7 @@ def make_label_test(label: str, seed: int, each: int = EACH) -> LabelTest:
     return LabelTest(tuple(concept.sample(rng) for concept in turns), (*near, *far), read)
 
 
-def _beyond(label: str) -> str:
+def _explain_beyond(label: str) -> str:
     """What the label says beyond alternatives of one thing each, "" if nothing."""
     seen: set[str] = set()
     words = [word for word in read_words(label) if word.kind != "count" and word.text not in ("the", "of", "in")]

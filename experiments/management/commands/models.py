@@ -51,8 +51,8 @@ def list_models() -> list[dict[str, Any]]:
     return [
         {
             "name": key,
-            "label": catalogue.called(registry.VISION_MODELS, key),
-            "installed": not (remedy := catalogue.lack(registry.VISION_MODELS, key)),
+            "label": catalogue.name_plugin(registry.VISION_MODELS, key),
+            "installed": not (remedy := catalogue.find_lack(registry.VISION_MODELS, key)),
             "remedy": remedy,
             "layers": layers.get(key) or None,
         }
@@ -65,7 +65,7 @@ def remove_model(name: str) -> str:
     from workers.jobs import plugin_keys
 
     row = VisionModelRow.objects.filter(
-        name__in=[name, plugin_keys.absolute(name), f"hf:{name}"], added__isnull=False
+        name__in=[name, plugin_keys.make_absolute(name), f"hf:{name}"], added__isnull=False
     ).first()
     if row is None:
         raise CommandError(f"No model {name!r} was added. Those of the registry stay; manage.py models lists all.")

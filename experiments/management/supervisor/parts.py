@@ -26,7 +26,7 @@ def worker(threads: int) -> Child:
 
     Sweeping waits for a thread, as what it finds would.
     """
-    options = ["--concurrency", str(threads), "--queues", "rounds,long,sweep"]
+    options = ["--concurrency", str(threads), "--queues", "rounds,long,recovery"]
     alone = ["--without-gossip", "--without-mingle"]  # there are no other workers to meet at the start
     return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone, trusted=True)
 

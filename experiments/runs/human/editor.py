@@ -85,7 +85,7 @@ class Editor:
     @property
     def answer_fields(self) -> list[AnswerField]:
         """The conclusion: what the task asks for, then whatever else has been written."""
-        asked = tasks.named(self.run.task).answer
+        asked = tasks.find_task(self.run.task).answer
         more = [name for name in NAMES if name not in asked and getattr(self.draft, name)]
         return [
             AnswerField(name, *NAMES[name], getattr(self.draft, name), self.problems.get(name, ""))

@@ -26,10 +26,10 @@ class OpenAIChat:
 
     sees = True
 
-    def __init__(self, provider: Provider, model: str, patience: RetryPolicy | None = None) -> None:
+    def __init__(self, provider: Provider, model: str, policy: RetryPolicy | None = None) -> None:
         self.label = model
         self._provider = provider
-        self._patience = patience or RetryPolicy(silence=provider.silence)
+        self._policy = policy or RetryPolicy(silence=provider.silence)
         self._unwanted: set[str] = set()
         """Optional parameters that this provider does not take: learnt once, from its refusal."""
 
@@ -49,7 +49,7 @@ class OpenAIChat:
         for key in image_keys(messages):
             pictures[key] = encode_image(load(key))
             emit("")
-        asking = ReplyRequest(self._provider, self.label, self._patience, self._unwanted, messages, pictures)
+        asking = ReplyRequest(self._provider, self.label, self._policy, self._unwanted, messages, pictures)
         return asking.answer(emit, seed)
 
 

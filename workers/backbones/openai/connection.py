@@ -39,7 +39,7 @@ class Connection:
         web = openai.DefaultAsyncHttpx2Client(
             follow_redirects=False,
             timeout=httpx2.Timeout(None, connect=connect),
-            verify=_trust(),
+            verify=_load_certificates(),
             trust_env=not re.match(r"(localhost|127\.[\d.]+|\[::1\])(:|$)", host_of(provider)),
         )
         self._client = openai.AsyncOpenAI(
@@ -97,7 +97,7 @@ class Connection:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     """The certificates that this machine trusts; reading them takes longer than a request to a server nearby."""
     return httpx2.create_ssl_context()
 

@@ -37,15 +37,15 @@ class ChatMessages:
 
 def image_keys(messages: Sequence[Message]) -> list[str]:
     """The images of a conversation, each once, in the order in which they first stand there."""
-    return list(_places(messages))
+    return list(_find_places(messages))
 
 
 def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedImage], allowance: int) -> ChatMessages:
     """The conversation with as many of its images as fit into `allowance` tokens; the words always stay."""
-    places = _places(messages)
+    places = _find_places(messages)
     words = sum(_TURN_TOKENS + count_text_tokens(message.text) for message in messages)
     tokens = words + sum(pictures[key].tokens for key in places)
-    shown = _kept(messages, places, pictures, tokens - allowance, allowance)
+    shown = _choose_kept(messages, places, pictures, tokens - allowance, allowance)
     captions = len(places) - len(shown)
     rendered = merge_neighbours(
         _Rendering(messages, shown, pictures).message(number) for number in range(len(messages))
@@ -60,7 +60,7 @@ def merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
     joined: list[dict[str, Any]] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = {"role": message["role"], "content": _joined(joined[-1]["content"], message["content"])}
+            joined[-1] = {"role": message["role"], "content": _join_contents(joined[-1]["content"], message["content"])}
         else:
             joined.append(message)
     return joined
@@ -71,7 +71,7 @@ def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, An
     return merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _join_contents(first: Any, second: Any) -> Any:
     """Two contents as one, each either plain text or a list of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
@@ -79,7 +79,7 @@ def _joined(first: Any, second: Any) -> Any:
     return [part for each in parts for part in each]
 
 
-def _places(messages: Sequence[Message]) -> dict[str, list[_Position]]:
+def _find_places(messages: Sequence[Message]) -> dict[str, list[_Position]]:
     """Where each image stands. Only a user's images can be sent."""
     places: dict[str, list[_Position]] = {}
     for number, message in enumerate(messages):
@@ -89,7 +89,7 @@ def _places(messages: Sequence[Message]) -> dict[str, list[_Position]]:
     return places
 
 
-def _kept(
+def _choose_kept(
     messages: Sequence[Message],
     places: Mapping[str, list[_Position]],
     pictures: Mapping[str, EncodedImage],

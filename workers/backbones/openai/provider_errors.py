@@ -88,7 +88,7 @@ def interpret_error(error: Exception, provider: Provider, model: str, optional: 
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         return (
             _adjustable(status, words, optional)
-            or _refused(status, words.lower(), error, provider, model)
+            or _read_refusal(status, words.lower(), error, provider, model)
             or TransientError(_fault(status, error, provider), _wait(error))
         )
     return TransientError(f"sent what cannot be read ({redact(str(error), provider) or type(error).__name__})")
@@ -114,9 +114,11 @@ def _adjustable(status: int, words: str, optional: Collection[str]) -> ProviderE
     return None
 
 
-def _refused(status: int, words: str, error: openai.APIError, provider: Provider, model: str) -> BackboneRefused | None:
+def _read_refusal(
+    status: int, words: str, error: openai.APIError, provider: Provider, model: str
+) -> BackboneRefused | None:
     """What only a person can put right. The order matters: some providers answer 400 or 429 for want of credit."""
-    where, said = host_of(provider), _quoted(error, provider)
+    where, said = host_of(provider), _quote(error, provider)
     if status == 402 or re.search(_NO_CREDIT, words):
         return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
     if status == 401 or (status == 400 and re.search(_BAD_KEY, words)):
@@ -155,8 +157,8 @@ def _fault(status: int, error: openai.APIError, provider: Provider) -> str:
         reason = redact(str(cause), provider) or type(cause).__name__
         return f"cannot be reached, or broke off ({reason})"
     if status in (429, 503, 529):
-        return f"is busy (status {status}{_quoted(error, provider)})"
-    return f"failed (status {status or 'unknown'}{_quoted(error, provider)})"
+        return f"is busy (status {status}{_quote(error, provider)})"
+    return f"failed (status {status or 'unknown'}{_quote(error, provider)})"
 
 
 def _status(error: openai.APIError) -> int:
@@ -174,7 +176,7 @@ def _header(error: openai.APIError, name: str) -> str:
     return str(error.response.headers.get(name, "")) if isinstance(error, openai.APIStatusError) else ""
 
 
-def _quoted(error: openai.APIError, provider: Provider) -> str:
+def _quote(error: openai.APIError, provider: Provider) -> str:
     words = redact(_words(error), provider)
     return f": “{words.rstrip('.')}”" if words else ""
 

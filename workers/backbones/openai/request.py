@@ -41,7 +41,7 @@ class ReplyRequest:
         self,
         provider: Provider,
         model: str,
-        patience: RetryPolicy,
+        policy: RetryPolicy,
         unwanted: set[str],
         messages: Sequence[Message],
         pictures: Mapping[str, EncodedImage],
@@ -50,7 +50,7 @@ class ReplyRequest:
 
         Raises BackboneRefused if the words alone are more than the context window holds.
         """
-        self.provider, self.model, self.patience, self.unwanted = provider, model, patience, unwanted
+        self.provider, self.model, self.policy, self.unwanted = provider, model, policy, unwanted
         self.messages, self.pictures = messages, pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
         self.said = build_messages(messages, pictures, provider.context_tokens - self.room)
@@ -60,7 +60,7 @@ class ReplyRequest:
         self.insisted = False
         """Whether the model has said the same as before twice in a row."""
         self.spent = Usage()
-        self.setbacks: list[str] = []
+        self.provider_errors: list[str] = []
         """What came between, for people."""
         if self.said.tokens > provider.context_tokens - self.room and not self.said.images:
             raise self._wordy()
@@ -68,7 +68,7 @@ class ReplyRequest:
     def answer(self, emit: Emit, seed: int) -> Reply:
         """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
         try:
-            with Connection(self.provider, self.patience.connect) as line:
+            with Connection(self.provider, self.policy.connect) as line:
                 while True:
                     heard = ReplyStream(host_of(self.provider))
                     setback = self._ask(line, heard, emit, seed)
@@ -77,7 +77,7 @@ class ReplyRequest:
                             heard.reply,
                             self.spent,
                             self.said.captions,
-                            setbacks=tuple(self.setbacks),
+                            provider_errors=tuple(self.provider_errors),
                             reasoning=heard.reasoning,
                         )
                     if heard.reply:
@@ -103,8 +103,8 @@ class ReplyRequest:
             body["messages"] = replace_system_role(self.said.messages)
         needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
         try:
-            with closing(_translated(line.chunks(body), self.provider, self.model, needless)) as chunks:
-                heard.listen(chunks, emit, self.patience)
+            with closing(_translate(line.chunks(body), self.provider, self.model, needless)) as chunks:
+                heard.listen(chunks, emit, self.policy)
         except ProviderError as setback:
             return setback
         finally:
@@ -130,10 +130,10 @@ class ReplyRequest:
         match setback:
             case ParameterRefused(args=(name,)):
                 self.unwanted.add(name)
-                self.setbacks.append(f"{host_of(self.provider)} does not take {name!r}: asked again without it.")
+                self.provider_errors.append(f"{host_of(self.provider)} does not take {name!r}: asked again without it.")
             case ReplyRepeated():
                 self.insisted = True
-                self.setbacks.append("The reply was the one before it, word for word: asked once more.")
+                self.provider_errors.append("The reply was the one before it, word for word: asked once more.")
             case ContextTooLong():
                 if not self.said.images:
                     raise self._wordy()
@@ -152,7 +152,9 @@ class ReplyRequest:
                 "Choose a model that may write more, or give its server a larger context."
             )
         self.limit = max(self.room, 2 * heard.completion_tokens)
-        self.setbacks.append(f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}.")
+        self.provider_errors.append(
+            f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
+        )
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
@@ -161,12 +163,12 @@ class ReplyRequest:
                 f"{where} {fault}; it was asked {self.failures} {'time' if self.failures == 1 else 'times'}. "
                 "Try again later, or check that OPENAI_BASE_URL is right and its server is well."
             )
-        seconds = self.patience.pause(self.failures, fault.wait)
-        if seconds > self.patience.longest:
+        seconds = self.policy.pause(self.failures, fault.wait)
+        if seconds > self.policy.longest:
             raise BackboneUnavailable(
                 f"{where} {fault} and wants to be left alone for {seconds:.0f} s. Try again then, or use another key."
             )
-        self.setbacks.append(f"{where} {fault}: asked again after {seconds:.0f} s.")
+        self.provider_errors.append(f"{where} {fault}: asked again after {seconds:.0f} s.")
         emit(StatusNote(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
         wait(seconds, emit)
 
@@ -178,7 +180,7 @@ class ReplyRequest:
         )
 
 
-def _translated(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
+def _translate(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
     """The chunks; errors of the SDK come as what they mean."""
     with closing(chunks):
         try:

@@ -46,7 +46,7 @@ class ReplyStream:
         """As the provider counts them; 0 if it does not say."""
         self._looked = self._told = 0
 
-    def listen(self, chunks: Iterator[Any], emit: Emit, patience: RetryPolicy) -> None:
+    def listen(self, chunks: Iterator[Any], emit: Emit, policy: RetryPolicy) -> None:
         """Take all chunks; pass on the pieces.
 
         Raises Fault if the stream is silent, cut or nonsense, ContentRefused, CutShort, and what the iterator and
@@ -59,11 +59,11 @@ class ReplyStream:
             for piece in self._take(chunk) if chunk is not None else ("",):
                 emit(piece)
             silent = time.monotonic() - last
-            if aside := self._aside(silent, patience):
+            if aside := self._aside(silent, policy):
                 emit(aside)
-            if self.finish and silent > patience.afterwards:
+            if self.finish and silent > policy.afterwards:
                 break
-            if silent > patience.silence:
+            if silent > policy.silence:
                 raise TransientError(f"sent nothing for {silent:.0f} s")
         self._judge()
 
@@ -72,11 +72,11 @@ class ReplyStream:
         """All that was thought before the reply."""
         return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
 
-    def _aside(self, silent: float, patience: RetryPolicy) -> StatusNote | None:
+    def _aside(self, silent: float, policy: RetryPolicy) -> StatusNote | None:
         """What to say of a reply under way that shows no words."""
-        if silent >= patience.murmur and not self.finish:
+        if silent >= policy.murmur and not self.finish:
             self._told = 0  # so that the next words are told of at once
-            return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(patience.silence))
+            return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
         written = len(self.text) + len(self.thought)
         if self.reply or written < self._told * _MORE:
             return None

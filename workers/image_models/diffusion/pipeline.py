@@ -80,13 +80,13 @@ def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> 
     for name, part in pipeline.components.items():
         if name.startswith("tokenizer") and part is not None:
             limit = min(part.model_max_length, int(calls.get("max_sequence_length", part.model_max_length)))
-            remarks.append(_beyond(part, words, limit))
+            remarks.append(_find_cut_words(part, words, limit))
     if not remarks or "" in remarks:
         return ""
     return min(remarks, key=len)
 
 
-def _beyond(tokenizer: Any, words: str, limit: int) -> str:
+def _find_cut_words(tokenizer: Any, words: str, limit: int) -> str:
     tokens = tokenizer(words, verbose=False).input_ids
     if len(tokens) <= limit:
         return ""

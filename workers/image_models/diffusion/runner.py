@@ -123,7 +123,7 @@ class PipelineRunner:
                 made = {}
                 for request, values, remark, refused in zip(left, self._values(result), remarks, flagged, strict=True):
                     if not refused:
-                        made[request.key] = Picture(self._image(values, request), remark=remark)
+                        made[request.key] = Picture(self._image(values, request), note=remark)
                         self._store.keep(request.key, made[request.key])
                     else:
                         made[request.key] = refused_picture(
@@ -141,7 +141,7 @@ class PipelineRunner:
         }
         arguments |= self._chosen
         if self._source.takes("callback_on_step_end"):
-            arguments["callback_on_step_end"] = partial(_stepped, meter, len(batch))
+            arguments["callback_on_step_end"] = partial(_make_callback, meter, len(batch))
         originals = [each.original.convert("RGB") for each in batch if each.original]
         if originals:
             size = working_size(pipeline, originals[0].size, self._side)
@@ -184,7 +184,7 @@ class PipelineRunner:
         )
 
 
-def _stepped(
+def _make_callback(
     meter: StepProgress, images: int, pipeline: Any, step: int, _time: Any, tensors: dict[str, Any]
 ) -> dict[str, Any]:
     """What a pipeline calls after each denoising step."""

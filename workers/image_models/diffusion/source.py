@@ -86,7 +86,7 @@ class PipelineSource:
     def broken(self, reason: str) -> MissingPart:
         """The error to raise when something of it cannot be used."""
         return MissingPart(
-            f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {remedy(self.name, self.use)}"
+            f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {suggest_remedy(self.name, self.use)}"
         )
 
 
@@ -99,12 +99,12 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
         index = json.loads(path.read_text())
     except FileNotFoundError:
         raise MissingPart(
-            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {remedy(name, use)}"
+            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {suggest_remedy(name, use)}"
         ) from None
     except (OSError, ValueError) as error:
-        raise MissingPart(f"{path} cannot be read: {error}. {remedy(name, use)}") from error
+        raise MissingPart(f"{path} cannot be read: {error}. {suggest_remedy(name, use)}") from error
     if not isinstance(index, dict):
-        raise MissingPart(f"{path} holds no JSON object. {remedy(name, use)}")
+        raise MissingPart(f"{path} holds no JSON object. {suggest_remedy(name, use)}")
     kind = _kind(name, index, use)
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
@@ -115,7 +115,7 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
     return source
 
 
-def remedy(name: str, use: Use) -> str:
+def suggest_remedy(name: str, use: Use) -> str:
     """What to do about a pipeline that is not here or not whole."""
     other = f"Or name another {WANTED[use]}, by hub id or folder, in {SETTING[use]}."
     if Path(name).expanduser().exists():
@@ -154,7 +154,7 @@ def _folder(name: str, use: Use) -> Path:
     except LocalEntryNotFoundError:
         raise MissingPart(
             f"The pipeline {name!r} is not on this machine: it is neither a folder nor in the cache of Hugging Face. "
-            f"{remedy(name, use)}"
+            f"{suggest_remedy(name, use)}"
         ) from None
 
 

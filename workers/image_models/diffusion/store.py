@@ -36,14 +36,14 @@ class ImageStore:
         try:
             with Image.open(self._path(key), formats=["PNG"]) as file:
                 file.load()
-                return Picture(file.convert("RGB"), remark=str(file.info.get("remark", "")))
+                return Picture(file.convert("RGB"), note=str(file.info.get("remark", "")))
         except Exception:  # noqa: BLE001  a damaged file raises anything, and is made again
             return None
 
     def keep(self, key: str, picture: Picture) -> None:
         """Write it whole or not at all. Raises MachineryError if the disk does not take it."""
         with self._on_disk(), atomic_write(self._path(key)) as file:
-            file.write(plain_png(picture.image, picture.remark))
+            file.write(plain_png(picture.image, picture.note))
 
     @contextmanager
     def alone(self, keys: Sequence[str], waiting: Callable[[], None]) -> Iterator[None]:

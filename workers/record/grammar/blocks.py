@@ -60,10 +60,10 @@ class Cut:
     """Tags in the middle of a clause, which were read as words of it."""
 
 
-def cut(text: str) -> Cut:
+def cut_blocks(text: str) -> Cut:
     """The blocks of a reply, in order; the first has no tag. Never raises."""
     found = Cut([Block("")], [])
-    for thought, piece in _thoughts(text.replace("\r\n", "\n")):
+    for thought, piece in _split_thoughts(text.replace("\r\n", "\n")):
         if thought:
             found.blocks.append(Block(THINKING, list(piece.split("\n"))))
             found.blocks.append(Block(""))
@@ -71,7 +71,7 @@ def cut(text: str) -> Cut:
             lines = piece.split("\n")
             blocks, at, may_end = found.blocks, 0, True
             while at < len(lines):
-                pieces = list(_split(lines[at], blocks[-1].tag, found.quoted))
+                pieces = list(_split_line(lines[at], blocks[-1].tag, found.quoted))
                 for place, (tag, words) in enumerate(pieces):
                     if tag:
                         blocks.append(Block(tag))
@@ -80,7 +80,7 @@ def cut(text: str) -> Cut:
                 at += 1
                 opening = _FENCE.match(pieces[-1][1])
                 if opening:
-                    fence, at = _fence(opening, lines, at, may_end)
+                    fence, at = _read_fence(opening, lines, at, may_end)
                     may_end = may_end and fence.closed  # a second search for the end of a fence could take too long
                     blocks[-1].parts.append(fence)
                 else:
@@ -88,7 +88,7 @@ def cut(text: str) -> Cut:
     return found
 
 
-def _thoughts(text: str) -> Iterator[tuple[bool, str]]:
+def _split_thoughts(text: str) -> Iterator[tuple[bool, str]]:
     """The text in pieces: whether each is a thought, and its words. What begins and never ends is none."""
     first = _THOUGHT_ENDS.search(text)
     place = 0
@@ -110,25 +110,25 @@ def _thoughts(text: str) -> Iterator[tuple[bool, str]]:
 # --- tags -----------------------------------------------------------------------------------------
 
 
-def _split(line: str, within: str, quoted: list[str]) -> Iterator[tuple[str, str]]:
+def _split_line(line: str, within: str, quoted: list[str]) -> Iterator[tuple[str, str]]:
     """A line cut at the tags that count: each with the words behind it, "" for the words before the first."""
     match = _AT_START.match(line)
-    tag, start = (_named(match), match.end()) if match else ("", 0)
+    tag, start = (_name_tag(match), match.end()) if match else ("", 0)
     place, marks = start, _Marks()
     for each in _WITHIN.finditer(line, start) if not line.lstrip().startswith(">") else ():
         before, place = line[place : each.start()], each.end()
         if marks.enclose(before):
             continue
-        concludes = within in CONCLUDING and _named(each) in CONCLUDING
+        concludes = within in CONCLUDING and _name_tag(each) in CONCLUDING
         if not (tag or concludes or _ends_a_clause(before)):
-            quoted.append(_named(each))
+            quoted.append(_name_tag(each))
             continue
         yield tag, line[start : each.start()]
-        tag, start = _named(each), each.end()
+        tag, start = _name_tag(each), each.end()
     yield tag, line[start:]
 
 
-def _named(match: re.Match[str]) -> str:
+def _name_tag(match: re.Match[str]) -> str:
     name = match.group(1).upper().replace("_", " ")
     return "HYPOTHESIS LIST" if name == "HYPOTHESES" else name
 
@@ -154,7 +154,7 @@ class _Marks:
 # --- fences ---------------------------------------------------------------------------------------
 
 
-def _fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
+def _read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
     """The fence that an opening before line `at` begins, and the line after it.
 
     An unclosed one takes all that is left, up to the first tag if it `may_end` there.

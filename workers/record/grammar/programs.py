@@ -17,7 +17,7 @@ from textwrap import dedent
 
 from workers.record.grammar.blocks import CONCLUDING, THINKING, Block, Fence
 
-Place = tuple[int, int]
+FencePosition = tuple[int, int]
 """Of a part of a reply: number of its block, number of the part in the block."""
 
 MOST_CHARS = 1_000_000
@@ -56,20 +56,20 @@ def find_program(blocks: Sequence[Block]) -> Program:
         if isinstance(part, Fence) and block.tag != THINKING and part.language in _PYTHON and part.body.strip()
     }
     tagged = {place: fence for place, fence in fences.items() if blocks[place[0]].tag == "CODE"}
-    chosen = _whole(tagged or _meant(fences, concludes=_concludes(blocks)))
+    chosen = _drop_broken(tagged or _choose_unannounced(fences, concludes=_concludes(blocks)))
     if chosen:
-        return _together(chosen, () if tagged else (NO_TAG,))
+        return _join_fences(chosen, () if tagged else (NO_TAG,))
     if any(not fence.closed for fence in tagged.values()):
         return Program(remarks=(NOT_WHOLE,))
-    return _unfenced(blocks)
+    return _read_unfenced(blocks)
 
 
 def is_python(code: str) -> bool:
     """Whether the text is a Python program."""
-    return _parsed(code) is not None
+    return _parse(code) is not None
 
 
-def _parsed(code: str) -> ast.Module | None:
+def _parse(code: str) -> ast.Module | None:
     try:
         return ast.parse(code) if len(code) <= MOST_CHARS else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -80,7 +80,7 @@ def _concludes(blocks: Sequence[Block]) -> bool:
     return any(block.tag in CONCLUDING and any(line.strip() for line in block.lines()) for block in blocks)
 
 
-def _meant(fences: dict[Place, Fence], *, concludes: bool) -> dict[Place, Fence]:
+def _choose_unannounced(fences: dict[FencePosition, Fence], *, concludes: bool) -> dict[FencePosition, Fence]:
     """Fences that no tag announces and that are programs even so."""
     sign = _DEFINES if concludes else _USES
     if not any(sign.search(fence.body) for fence in fences.values()):
@@ -88,7 +88,7 @@ def _meant(fences: dict[Place, Fence], *, concludes: bool) -> dict[Place, Fence]
     return {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or is_python(fence.body)}
 
 
-def _whole(fences: dict[Place, Fence]) -> dict[Place, Fence]:
+def _drop_broken(fences: dict[FencePosition, Fence]) -> dict[FencePosition, Fence]:
     """The fences less those that cannot belong: unclosed ones that are cut short, unmarked ones that are no Python."""
     joined = "\n\n".join(fence.body for fence in fences.values())
     if len(fences) > 1 and is_python(joined):
@@ -97,7 +97,7 @@ def _whole(fences: dict[Place, Fence]) -> dict[Place, Fence]:
     return {at: fence for at, fence in fences.items() if (fence.closed and at not in unmarked) or is_python(fence.body)}
 
 
-def _together(fences: dict[Place, Fence], remarks: tuple[str, ...]) -> Program:
+def _join_fences(fences: dict[FencePosition, Fence], remarks: tuple[str, ...]) -> Program:
     bodies = [fence.body for fence in fences.values()]
     if len(bodies) > 1:
         remarks += (f"{len(bodies)} fences were run together, in order, as one program.",)
@@ -115,7 +115,7 @@ def _together(fences: dict[Place, Fence], remarks: tuple[str, ...]) -> Program:
 # --- programs without a fence -----------------------------------------------------------------------
 
 
-def _unfenced(blocks: Sequence[Block]) -> Program:
+def _read_unfenced(blocks: Sequence[Block]) -> Program:
     """The Python lines behind the first [CODE] that has any."""
     told: tuple[str, ...] = ()
     for number, block in enumerate(blocks):
@@ -133,7 +133,7 @@ def _python_lines(lines: Sequence[str]) -> int:
     """How many of the lines, from the first on, are a program; prose may follow it. 0 if there is none."""
     ends = [place for place in range(1, len(lines)) if not lines[place - 1].strip() and lines[place][:1].strip()]
     for end in [len(lines), *reversed(ends[-_ENDINGS:])]:
-        tree = _parsed(dedent("\n".join(lines[:end])))
+        tree = _parse(dedent("\n".join(lines[:end])))
         if tree is not None and any(_does_something(node) for node in tree.body):
             return end
     return 0

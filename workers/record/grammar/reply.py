@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.record.grammar.blocks import CONCLUDING, THINKING, cut
+from workers.record.grammar.blocks import CONCLUDING, THINKING, cut_blocks
 from workers.record.grammar.programs import find_program
 from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
@@ -71,7 +71,7 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Read a reply. Never raises: what has no meaning is prose."""
-    found = cut(text)
+    found = cut_blocks(text)
     program = find_program(found.blocks)
     prose: list[str] = []
     hypotheses: list[Hypothesis] = []
@@ -95,12 +95,18 @@ def parse(text: str) -> Parsed:
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
     conclusion = _conclusion(told)
-    readings = [*program.remarks, *_unread(found.quoted, program.code, conclusion), *_left_out(hypotheses, told)]
+    readings = [
+        *program.remarks,
+        *_explain_unread(found.quoted, program.code, conclusion),
+        *_left_out(hypotheses, told),
+    ]
     tags = tuple(tag for tag, parts in told.items() if any(parts))
-    return Parsed(words, _numbered(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings))
+    return Parsed(
+        words, _number_hypotheses(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
+    )
 
 
-def _unread(quoted: Sequence[str], code: str | None, conclusion: Conclusion | None) -> list[str]:
+def _explain_unread(quoted: Sequence[str], code: str | None, conclusion: Conclusion | None) -> list[str]:
     """What to say of tags that were taken for words, where they may have been meant."""
     missed = dict.fromkeys(tag for tag in quoted if code is None and (conclusion is None or tag in CONCLUDING))
     return [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
@@ -190,7 +196,7 @@ def _end_of_mark(text: str, mark: re.Match[str]) -> int:
     return len(text)
 
 
-def _numbered(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
+def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
     """The hypotheses with numbers that are given and unique."""
     taken: set[int] = set()
     numbered = []

@@ -23,7 +23,7 @@ MISREAD = (
     "of backticks, or says nothing. Put a word before it."
 )
 
-Draft = Mapping[str, Any]
+ReplyFields = Mapping[str, Any]
 """What a person wrote, by the names of the fields of a `HumanReply`."""
 Listed = tuple[int, str, str, str]
 """A hypothesis: number, text, status, the figure that decides it."""
@@ -42,12 +42,12 @@ class Written:
     labels: tuple[str, ...] = ()
 
 
-def compose(draft: Draft) -> str:
+def compose(draft: ReplyFields) -> str:
     """The reply in the grammar that every backbone writes."""
     return "\n\n".join(_blocks(select(draft)))
 
 
-def select(draft: Draft) -> Written:
+def select(draft: ReplyFields) -> Written:
     """What of a draft is sent: a program or a conclusion, never both."""
     hypotheses = draft["hypotheses"]
     # Prose as the grammar keeps it: no spaces at line ends, one blank line at most
@@ -86,13 +86,13 @@ def _line(number: int, text: str, status: str, reason: str) -> str:
 # --- what would be misread --------------------------------------------------------------------------
 
 
-def find_problems(draft: Draft, task: str) -> dict[str, str]:
+def find_problems(draft: ReplyFields, task: str) -> dict[str, str]:
     """What keeps a draft from being sent: the name of a field -> why. Empty if it reads as it was written."""
     reply = select(draft)
     if draft["what"] == "experiment" and not reply.program:
         return {"program": NO_PROGRAM}
     if draft["what"] == "conclusion" and not (reply.description or reply.bias or reply.labels):
-        return {"description" if "description" in tasks.named(task).answer[:1] else "labels": NO_CONCLUSION}
+        return {"description" if "description" in tasks.find_task(task).answer[:1] else "labels": NO_CONCLUSION}
     if _comes_back(reply):
         return {}
     filled = [each.name for each in fields(reply) if getattr(reply, each.name)]
@@ -115,27 +115,27 @@ def _comes_back(reply: Written) -> bool:
     return (
         found.prose == reply.prose
         and (conclusion is not None) == bool(reply.description or reply.bias or reply.labels)
-        and [_same(each) for each in listed] == [_same(each) for each in reply.hypotheses]
+        and [_normalize(each) for each in listed] == [_normalize(each) for each in reply.hypotheses]
         and (found.code or "") == reply.program
-        and all(_bare(told[name]) == _bare(getattr(reply, name)) for name in told)
-        and _bare(reasons) == _bare(reply.reasoning)
-        and [_bare(each) for each in (conclusion.labels if conclusion else ())] == _meant(reply.labels)
+        and all(_strip_marks(told[name]) == _strip_marks(getattr(reply, name)) for name in told)
+        and _strip_marks(reasons) == _strip_marks(reply.reasoning)
+        and [_strip_marks(each) for each in (conclusion.labels if conclusion else ())] == _keep_labels(reply.labels)
     )
 
 
-def _same(listed: Listed) -> Listed:
+def _normalize(listed: Listed) -> Listed:
     number, text, status, reason = listed
-    return number, _bare(text), status, _bare(reason)
+    return number, _strip_marks(text), status, _strip_marks(reason)
 
 
-def _meant(labels: tuple[str, ...]) -> list[str]:
+def _keep_labels(labels: tuple[str, ...]) -> list[str]:
     """The labels that a conclusion keeps: each once, and none that says that there is none."""
     read = [parse(f"[LABEL]: {label}").conclusion for label in labels]
     kept = [label for label, found in zip(labels, read, strict=True) if found is None or found.labels]
-    return list({label.casefold(): _bare(label) for label in kept}.values())
+    return list({label.casefold(): _strip_marks(label) for label in kept}.values())
 
 
-def _bare(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Letters, digits and signs without the spaces and marks around them, which the grammar may trim."""
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")
 

@@ -104,7 +104,7 @@ def close_ups(whole: Examples, seed: int = 0) -> Examples:
     """One example of 40 x 40 pixels for each toy that is seen, with the toy near its middle."""
     rng = np.random.default_rng(seed)
     cuts = [
-        _cut(whole, row, position, rng)
+        _cut_toy(whole, row, position, rng)
         for row, shown in enumerate(whole.scenes)
         for position in range(1, 1 + len(shown.things))
         if (whole.things[row] == position).sum() >= _SEEN
@@ -113,7 +113,7 @@ def close_ups(whole: Examples, seed: int = 0) -> Examples:
     return Examples(np.stack(images), np.stack(things), scenes)
 
 
-def _cut(
+def _cut_toy(
     whole: Examples, row: int, position: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Scene]:
     """The surroundings of one toy, and a scene of only the toys that are seen in them, that one first."""

@@ -175,14 +175,14 @@ class ToyboxEyes(nn.Module):
         coarse = self.down2(fine)
         deep = self.down3(coarse)
         whole = self.whole(torch.cat([deep.mean((2, 3)), deep.amax((2, 3))], dim=1))
-        up = self.up2(_joined(deep, coarse))
-        up = self.up1(_joined(up, fine))
-        noun, colour, size = self.pixels(self.up0(_joined(up, stem))).split(self._pixel_parts(), dim=1)
+        up = self.up2(_join_scales(deep, coarse))
+        up = self.up1(_join_scales(up, fine))
+        noun, colour, size = self.pixels(self.up0(_join_scales(up, stem))).split(self._pixel_parts(), dim=1)
         ground, light = whole.split([len(self.vocabulary.grounds), len(self.vocabulary.lights)], dim=1)
         return EyesOutput(noun, colour, size, ground, light)
 
 
-def _joined(small: Tensor, large: Tensor) -> Tensor:
+def _join_scales(small: Tensor, large: Tensor) -> Tensor:
     return torch.cat([nn.functional.interpolate(small, size=large.shape[2:], mode="nearest"), large], dim=1)
 
 

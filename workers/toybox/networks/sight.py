@@ -63,11 +63,11 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     pixels = np.asarray(image.convert("RGB"))
     dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
     if dim.sum() > dark.sum():
-        line, bright, rest = dim, _undimmed(pixels, dim), _coloured(pixels / DIMMED_BRIGHTNESS)
+        line, bright, rest = dim, _find_bright(pixels, dim), _restore_colour(pixels / DIMMED_BRIGHTNESS)
     else:
         line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARK_BRIGHTNESS
     restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
-    return Image.fromarray(_filled(restored, ~line).round().astype(np.uint8)), bright
+    return Image.fromarray(_fill_unknown(restored, ~line).round().astype(np.uint8)), bright
 
 
 def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[DetectedScene]:
@@ -81,10 +81,10 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
     noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
     return [
         DetectedScene(
-            _things(eyes, noun[row], colour[row], size[row], _shrunk(bright)),
+            _find_things(eyes, noun[row], colour[row], size[row], _shrink(bright)),
             words.grounds[int(seen.ground[row].argmax())],
             words.lights[int(seen.light[row].argmax())],
-            _things(eyes, noun[row], colour[row], size[row], _shrunk(bright), inside=False),
+            _find_things(eyes, noun[row], colour[row], size[row], _shrink(bright), inside=False),
         )
         for row, (_, bright) in enumerate(unmasked)
     ]
@@ -101,7 +101,7 @@ def connected_regions(mask: Bools) -> Iterator[Bools]:
         yield patch
 
 
-def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
+def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     """The patches that hold an odd byte: dimming leaves none. Of a flat picture without any, the brighter side."""
     odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
     if not odd.any():
@@ -113,7 +113,7 @@ def _undimmed(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     return bright
 
 
-def _coloured(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
+def _restore_colour(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
     """Pixels (height, width, 3) with the colour that dimming took; their brightness stays."""
     grey = (pixels @ np.array(LUMA_WEIGHTS))[:, :, None]
     return grey + (pixels - grey) / DIMMED_COLOUR
@@ -127,7 +127,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     across it: that tells at night, too.
     """
     reach = max(1, round(min(line.shape) / 128))
-    around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widened(line, 2 * reach)
+    around, near = _mean_around(value[:, :, None], ~line, 6 * reach + 1)[:, :, 0], _widen(line, 2 * reach)
     bright = np.zeros_like(line)
     for patch in connected_regions(~line):
         edge = patch & near
@@ -136,7 +136,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     return bright
 
 
-def _things(
+def _find_things(
     eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools, *, inside: bool = True
 ) -> tuple[DetectedThing, ...]:
     """The toys that lie in the bright region, or those that do not, largest first."""
@@ -147,7 +147,7 @@ def _things(
             for part in _by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS and ((part & bright).sum() >= _MIN_INSIDE * pixels) == inside:
-                    hue, extent = _commonest(colour[part]), _commonest(size[part])
+                    hue, extent = _find_commonest(colour[part]), _find_commonest(size[part])
                     found.append(DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
     return tuple(sorted(found, key=lambda thing: -thing.pixels))
 
@@ -159,11 +159,11 @@ def _by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
 
 
-def _commonest(values: Ints) -> int:
+def _find_commonest(values: Ints) -> int:
     return int(np.bincount(values).argmax())
 
 
-def _shrunk(mask: Bools) -> Bools:
+def _shrink(mask: Bools) -> Bools:
     """A mask at the resolution of the eyes."""
     small = Image.fromarray(mask).convert("L").resize((EYES_OUTPUT, EYES_OUTPUT), Image.Resampling.BOX)
     return np.asarray(small) >= 128
@@ -186,7 +186,7 @@ def _grow(seed: Bools, room: Bools) -> Bools:
         region = wider
 
 
-def _filled(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floating]:
+def _fill_unknown(pixels: NDArray[np.floating], known: Bools) -> NDArray[np.floating]:
     """Pixels (height, width, 3) with unknown ones replaced by the mean of the known ones around them."""
     if known.all():
         return pixels
@@ -203,7 +203,7 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
     return mean
 
 
-def _widened(mask: Bools, reach: int) -> Bools:
+def _widen(mask: Bools, reach: int) -> Bools:
     """A mask and all that is within `reach` pixels of it."""
     grown = torch.nn.functional.max_pool2d(torch.from_numpy(mask).float()[None], 2 * reach + 1, 1, reach)
     wide: Bools = grown[0].numpy() > 0

@@ -65,7 +65,7 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
     checkpoint = state / "toybox" / f"toybox-{name}-{_fingerprint(recipe)}.checkpoint"
-    fit(course, training_stages(recipe, learnt), recipe, checkpoint)
+    train_network(course, training_stages(recipe, learnt), recipe, checkpoint)
     figures = plan.figures(course.network, mixed, single)
     figures["parameters"] = sum(parameter.numel() for parameter in course.network.parameters())
     save_weights(course.network, plan.target)
@@ -88,7 +88,9 @@ def _fingerprint(recipe: TrainingRecipe) -> str:
     return sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
 
 
-def fit(course: TrainingTask, lessons: Sequence[TrainingStage], recipe: TrainingRecipe, checkpoint: Path) -> None:
+def train_network(
+    course: TrainingTask, lessons: Sequence[TrainingStage], recipe: TrainingRecipe, checkpoint: Path
+) -> None:
     """Train the network of a course in place; goes on from `checkpoint` if there is one."""
     torch.set_num_threads(recipe.threads)
     course.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -154,7 +154,7 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     rng, contexts = view.rng("contrast"), [each.context for each in find_suspects(view, known)]
     scenes = designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), rng)
-    plan = {designs.write_captions([scene])[0]: _into(scene, contexts) for scene in scenes}
+    plan = {designs.write_captions([scene])[0]: _list_instructions(scene, contexts) for scene in scenes}
     prose = (
         "Some contexts seem to matter. So I draw the class afresh and edit each image into those contexts, everything "
         f"else staying as it is: {', '.join(_phrase_in(known, context) for context in contexts)}."
@@ -164,7 +164,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(prose, _hypotheses(view, known), code)
 
 
-def _into(scene: Scene, contexts: Sequence[Concept]) -> list[str]:
+def _list_instructions(scene: Scene, contexts: Sequence[Concept]) -> list[str]:
     """Instructions that bring the scene's one thing into each context that it is not in."""
     return [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]
 
@@ -177,7 +177,7 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
         tested = len(found.edited) >= _ENOUGH
         status = "open" if not tested else "supported" if found.confirmed else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
-        listed[text] = ListedHypothesis(number, text, status, _figures(found))
+        listed[text] = ListedHypothesis(number, text, status, _write_figures(found))
     return list(listed.values())
 
 
@@ -189,7 +189,7 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
             f"{_compare_with_exemplars(view)}"
         )
     lines = [
-        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_phrase_in(known, each.context)}: {_figures(each)}."
+        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_phrase_in(known, each.context)}: {_write_figures(each)}."
         for each in biases
     ]
     doubt = (
@@ -204,7 +204,7 @@ def _compare_with_exemplars(view: ScientistView) -> str:
     return "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
 
 
-def _figures(found: ContextEffect) -> str:
+def _write_figures(found: ContextEffect) -> str:
     edits = (
         f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
         if len(found.edited)

@@ -70,7 +70,7 @@ def _refine(view: ScientistView) -> PlannedReply:
     leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
     hinted = [concept for concept, _ in view.hints][:6]
     singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
-    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merged(*pair))]
+    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merge(*pair))]
     rng, candidates = view.rng("refine"), list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
@@ -86,7 +86,7 @@ def _refine(view: ScientistView) -> PlannedReply:
     return _move(view, prose, replies.draw_program("refine", "the likeliest concepts against hard negatives", groups))
 
 
-def _merged(one: Concept, other: Concept) -> Concept | None:
+def _merge(one: Concept, other: Concept) -> Concept | None:
     """Both concepts at once, None if they name the same property."""
     if set(one.named) & set(other.named):
         return None
@@ -108,7 +108,7 @@ def _edit(view: ScientistView) -> PlannedReply:
 
 
 def _validate(view: ScientistView) -> PlannedReply:
-    rng, labels = view.rng("validate"), _rivals(view)
+    rng, labels = view.rng("validate"), _list_rivals(view)
     each = view.fewer("validate", 12)
     groups: dict[str, list[str]] = {}
     for label in labels:
@@ -126,7 +126,7 @@ def _validate(view: ScientistView) -> PlannedReply:
     )
 
 
-def _rivals(view: ScientistView) -> list[Label]:
+def _list_rivals(view: ScientistView) -> list[Label]:
     """The leading label and the next ones that are not mere variants with one concept more or less."""
     chosen: list[Label] = []
     for label in view.labels[:60]:

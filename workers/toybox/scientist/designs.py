@@ -87,7 +87,7 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
     return [
         write_edit(scene, Concept(**{name: word}))
         for name, count in each.items()
-        for word in _others(scene, name, rng)[:count]
+        for word in _list_others(scene, name, rng)[:count]
     ]
 
 
@@ -102,7 +102,7 @@ def write_edit(scene: Scene, into: Concept) -> str:
     return f"change the background to {word}" if name == "ground" else f"change the light to {word}"
 
 
-def _others(scene: Scene, name: str, rng: random.Random) -> list[str]:
+def _list_others(scene: Scene, name: str, rng: random.Random) -> list[str]:
     """The words for a property that the scene does not have, in any order."""
     there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
     words = [word for word in CHOICES[name] if word != there]

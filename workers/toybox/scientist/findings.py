@@ -32,16 +32,15 @@ def of_exemplars(view: ScientistView) -> str:
 def of_screening(view: ScientistView) -> str:
     """Which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
-    told = [f"{phrase_label((each,))} ({_briefly(view.evidence.measure((each,)))})" for each in ranked]
+    told = [f"{phrase_label((each,))} ({_format_score(view.evidence.measure((each,)))})" for each in ranked]
     return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(told)}."
 
 
 def of_leading(view: ScientistView) -> str:
     """How the leading label stands."""
     label = view.labels[0]
-    return (
-        f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {_briefly(view.evidence.measure(label))}."
-    )
+    found = _format_score(view.evidence.measure(label))
+    return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {found}."
 
 
 def of_edits(view: ScientistView) -> str:
@@ -96,33 +95,34 @@ def closing(view: ScientistView) -> str:
 def description(view: ScientistView) -> str:
     """What the unit responds to and what not, with the figures, and how sure that is."""
     if view.silent:
-        return _silence(view)
+        return _explain_silence(view)
     if not len(view.evidence):
         return f"{of_exemplars(view)} I could not test this with images of my own, so it is a guess."
     best = choose_label(view)
     if not best:
-        return _nothing(view)
+        return _explain_nothing(view)
     said = [f"The unit responds to {phrase_label(best)}: {_fully(view.evidence.measure(best))}."]
     if len(best) > 1:
-        said.append(f"Apart: {_apart(view, best)}.")
-    said += _caused(view, best)
-    if rival := _rejected(view, best):
+        said.append(f"Apart: {_describe_alternatives(view, best)}.")
+    said += _describe_causes(view, best)
+    if rival := _describe_rejected(view, best):
         said.append(rival)
-    return " ".join([*said, _certainty(view, best)])
+    return " ".join([*said, _describe_certainty(view, best)])
 
 
-def _nothing(view: ScientistView) -> str:
+def _explain_nothing(view: ScientistView) -> str:
     """Why there is no label."""
     activations, leading = view.evidence.activations, view.labels[0]
     above = int((activations > activations.min()).sum())
     return (
         f"I found no concept that parts high from low activations. Of {len(activations)} images, {above} activated the "
         f"unit more than the rest, by {activations.max() - activations.min():.2f} at most. The best that I can say is "
-        f"{phrase_label(leading)} ({_briefly(view.evidence.measure(leading))}), and that is not enough for a label."
+        f"{phrase_label(leading)} ({_format_score(view.evidence.measure(leading))}), and that is not enough for "
+        "a label."
     )
 
 
-def _caused(view: ScientistView, best: Label) -> list[str]:
+def _describe_causes(view: ScientistView, best: Label) -> list[str]:
     """What edits did that took the label away from an image, and what those did that left it."""
     said = []
     both = [(old, new) for old, new in pair_edits(view.evidence.trials) if matches_any(best, old.scene)]
@@ -138,7 +138,7 @@ def _caused(view: ScientistView, best: Label) -> list[str]:
     return said
 
 
-def _silence(view: ScientistView) -> str:
+def _explain_silence(view: ScientistView) -> str:
     level = float(view.evidence.activations[0])
     return (
         f"The unit never responded: no image of the dataset activates it, and all {len(view.evidence)} scenes that I "
@@ -147,7 +147,7 @@ def _silence(view: ScientistView) -> str:
     )
 
 
-def _apart(view: ScientistView, best: Label) -> str:
+def _describe_alternatives(view: ScientistView, best: Label) -> str:
     """The alternatives of a label one by one."""
     parts = []
     for concept in best:
@@ -156,7 +156,7 @@ def _apart(view: ScientistView, best: Label) -> str:
     return "; ".join(parts)
 
 
-def _rejected(view: ScientistView, best: Label) -> str:
+def _describe_rejected(view: ScientistView, best: Label) -> str:
     """What one might have thought: the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
         found = view.evidence.measure((concept,))
@@ -164,12 +164,12 @@ def _rejected(view: ScientistView, best: Label) -> str:
         if not named & {getattr(concept, name) for name in concept.named} and found.count >= ENOUGH:
             return (
                 f"{count} exemplars show {phrase_label((concept,))}, but drawn on purpose these do not drive it as much"
-                f": {_briefly(found)}."
+                f": {_format_score(found)}."
             )
     return ""
 
 
-def _certainty(view: ScientistView, best: Label) -> str:
+def _describe_certainty(view: ScientistView, best: Label) -> str:
     """How sure the conclusion is, and of what."""
     found = view.tested(best)
     if found is None:
@@ -182,7 +182,7 @@ def _certainty(view: ScientistView, best: Label) -> str:
     )
 
 
-def _briefly(found: LabelScore) -> str:
+def _format_score(found: LabelScore) -> str:
     return f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}"
 
 

@@ -22,12 +22,12 @@ def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     """
     counts = Counter(concept for scene in scenes for concept in set(_concepts(scene)))
     things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
-    surprise = {concept: _surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
+    surprise = {concept: _measure_surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
     likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise[concept] > _CLEAR]
     return [(concept, counts[concept]) for concept in sorted(likely, key=lambda each: (-surprise[each], repr(each)))]
 
 
-def _surprise(concept: Concept, count: int, scenes: int, things: float) -> float:
+def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) -> float:
     """How much likelier so many scenes make their own share than the share that evenly dealt words would have, in nats.
 
     0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).

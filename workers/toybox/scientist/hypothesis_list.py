@@ -27,13 +27,13 @@ def update_hypotheses(
     before: Sequence[ListedHypothesis], leading: Sequence[Label], evidence: TrialEvidence
 ) -> list[ListedHypothesis]:
     """The old hypotheses judged anew, and the leading labels that are not among them."""
-    judged = [_judged(each, evidence) for each in before]
+    judged = [_judge(each, evidence) for each in before]
     known = {parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
     for label in leading:
         if label not in known and len(judged) < _MOST:
             number += 1
-            judged.append(_judged(ListedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
+            judged.append(_judge(ListedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
     return judged
 
 
@@ -42,7 +42,7 @@ def parse_hypothesis(text: str) -> Label:
     return normalize_label(parse_label(_SUBJECT.sub("", text)))
 
 
-def _judged(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypothesis:
+def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypothesis:
     label = parse_hypothesis(hypothesis.text)
     if not label or not len(evidence):
         return hypothesis

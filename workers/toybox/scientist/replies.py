@@ -61,11 +61,11 @@ def exemplars_program() -> str:
 
 def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
     """The program that draws groups of prompts, measures them, and logs each group under its name."""
-    parts = [part for name, prompts in groups.items() for part in _parts(name, prompts)]
+    parts = [part for name, prompts in groups.items() for part in _write_group(name, prompts)]
     return _DRAW.format(step=step, purpose=purpose, groups="\n".join(parts)).strip()
 
 
-def _parts(name: str, prompts: Sequence[str]) -> Iterator[str]:
+def _write_group(name: str, prompts: Sequence[str]) -> Iterator[str]:
     """A group as lines of the program; one too large for a call goes in parts."""
     for start in range(0, len(prompts), AT_ONCE):
         lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)

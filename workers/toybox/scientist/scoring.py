@@ -167,7 +167,7 @@ def search_labels(evidence: TrialEvidence, hints: Iterable[Concept] = (), hope: 
     for _ in range(_ROUNDS):
         known = len(worth)
         beam = _best(worth, _BEAM)
-        weigh(longer for label in beam for longer in _longer(label, joinable))
+        weigh(longer for label in beam for longer in _list_longer(label, joinable))
         concepts = {each for label in _best(worth, _BEAM) for each in label}
         joinable += sorted(concepts - set(joinable), key=repr)
         if len(worth) == known:
@@ -179,25 +179,25 @@ def _best(worth: dict[Label, float], count: int) -> list[Label]:
     return sorted(worth, key=lambda label: (-worth[label], repr(label)))[:count]
 
 
-def _longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
+def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
     """Labels one step from this one: an alternative more or less, a property more or less."""
     if len(label) > 1:
         yield from (label[:place] + label[place + 1 :] for place in range(len(label)))
     if len(label) < ALTERNATIVES:
         yield from (normalize_label((*label, concept)) for concept in joinable)
     for place, concept in enumerate(label):
-        for other in (*_narrower(concept), *_wider(concept)):
+        for other in (*_list_narrower(concept), *_list_wider(concept)):
             yield normalize_label((*label[:place], other, *label[place + 1 :]))
 
 
-def _narrower(concept: Concept) -> Iterable[Concept]:
+def _list_narrower(concept: Concept) -> Iterable[Concept]:
     if len(concept.named) < NAMED:
         for name, words in CHOICES.items():
             if name not in concept.named:
                 yield from (replace(concept, **{name: word}) for word in words)
 
 
-def _wider(concept: Concept) -> Iterable[Concept]:
+def _list_wider(concept: Concept) -> Iterable[Concept]:
     if len(concept.named) > 1:
         yield from (replace(concept, **{name: None}) for name in concept.named)
 

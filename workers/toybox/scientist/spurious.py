@@ -58,7 +58,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
     return _conclude(view)
 
 
-def _named(view: ScientistView) -> tuple[list[str], list[str]]:
+def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
     """Classes and settings that the question names; all of them where it names fewer than two."""
     said = {word.value for word in read_words(view.case.question)}
     nouns, grounds = [noun for noun in NOUNS if noun in said], [ground for ground in GROUNDS if ground in said]
@@ -66,7 +66,7 @@ def _named(view: ScientistView) -> tuple[list[str], list[str]]:
 
 
 def _cross(view: ScientistView) -> PlannedReply:
-    rng, (nouns, grounds) = view.rng("cross"), _named(view)
+    rng, (nouns, grounds) = view.rng("cross"), _find_named(view)
     each = max(1, view.fewer("cross", _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
     groups = {"classes in settings": designs.write_captions(designs.single_thing_scenes(cells, min(each, _AGAIN), rng))}
@@ -80,8 +80,8 @@ def _cross(view: ScientistView) -> PlannedReply:
 
 
 def _confirm(view: ScientistView) -> PlannedReply:
-    rng, table, (nouns, grounds) = view.rng("confirm"), _table(view), _named(view)
-    own, others = _ranked(table, nouns, grounds)
+    rng, table, (nouns, grounds) = view.rng("confirm"), _table(view), _find_named(view)
+    own, others = _rank_classes(table, nouns, grounds)
     again = view.fewer("confirm", _AGAIN)
     cells = [Concept(noun=own, ground=ground) for ground in grounds]
     rivals = [Concept(noun=noun, ground=ground) for noun in others[:_OTHERS] for ground in grounds]
@@ -120,7 +120,7 @@ def _line(view: ScientistView, trials: Sequence[Trial]) -> float:
     return float(np.mean(best)) * ACTIVE if best and best[0] > 0 else float("inf")
 
 
-def _ranked(table: ActivityTable, nouns: Sequence[str], grounds: Sequence[str]) -> tuple[str, list[str]]:
+def _rank_classes(table: ActivityTable, nouns: Sequence[str], grounds: Sequence[str]) -> tuple[str, list[str]]:
     """The class on which the system is active most often, and the others, most often first."""
     order = sorted(nouns, key=lambda noun: -table.share([noun], grounds)[0])
     return order[0], order[1:]
@@ -160,8 +160,8 @@ def _conclude(view: ScientistView) -> PlannedReply:
     if view.silent or not len(view.evidence):
         text = "The system was active on no image that I have seen, so nothing speaks for a class. In doubt: SPURIOUS."
         return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
-    table, (nouns, grounds) = _table(view), _named(view)
-    own, _ = _ranked(table, nouns, grounds)
+    table, (nouns, grounds) = _table(view), _find_named(view)
+    own, _ = _rank_classes(table, nouns, grounds)
     signs = _signs(table, own, nouns, grounds)
     share, count = table.share([own], grounds)
     rest, rest_count = table.share([noun for noun in nouns if noun != own], grounds)

@@ -72,7 +72,7 @@ def changed_property(before: Scene, after: Scene) -> str:
 def _trials(report: ExperimentReport) -> Iterator[Trial]:
     scenes: dict[int, Scene] = {}
     for seen in report.seen:
-        scene = _scene(seen.title) if seen.source is None else _edited(scenes.get(seen.source), seen.title)
+        scene = _scene(seen.title) if seen.source is None else _try_edit(scenes.get(seen.source), seen.title)
         if scene is not None:
             scenes[seen.place] = scene
             yield Trial(scene, seen.activation, report.number, report.step, seen.place, seen.source)
@@ -86,7 +86,7 @@ def _scene(title: str) -> Scene | None:
     return prompts.read_prompt(title, 0).scene if told and not phrases.ignored else None
 
 
-def _edited(original: Scene | None, instruction: str) -> Scene | None:
+def _try_edit(original: Scene | None, instruction: str) -> Scene | None:
     if original is None:
         return None
     try:

@@ -66,7 +66,7 @@ def _strip(ground: str, light: str, size: int) -> NDArray[np.float32]:
     # 1 where the sky is, 0 where the ground is
     edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
     _, v = _grid(size)
-    blend = _averaged(((v < edge) * 1.0)[..., None], _FINER)[..., 0][..., None]
+    blend = _average(((v < edge) * 1.0)[..., None], _FINER)[..., 0][..., None]
     strip: Floats = colour * (1 - blend) + sky * blend
     return strip.astype(np.float32)
 
@@ -76,7 +76,7 @@ def _ground(name: str, size: int) -> Floats:
     """The ground in even light, as the camera sees it."""
     x, y = _world(size)
     fine = GROUND[name](x, np.minimum(y, stage.FAR_EDGE))
-    return _averaged(np.clip(fine, 0.0, 1.0), _FINER)
+    return _average(np.clip(fine, 0.0, 1.0), _FINER)
 
 
 def _grid(size: int) -> tuple[Floats, Floats]:
@@ -105,12 +105,12 @@ def _sky(name: str, size: int) -> Floats:
     edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
     height = np.clip((edge - v) / edge, 0, 1)[..., None]
     colour = np.array(light.horizon) * (1 - height) + np.array(light.zenith) * height
-    for overlay, rgb in _heavens(name, light, u, v, edge):
+    for overlay, rgb in _draw_sky_objects(name, light, u, v, edge):
         colour = colour * (1 - overlay[..., None]) + np.array(rgb) * overlay[..., None]
-    return _averaged(np.clip(colour, 0, 1), _FINER)
+    return _average(np.clip(colour, 0, 1), _FINER)
 
 
-def _heavens(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list[tuple[Floats, Rgb]]:
+def _draw_sky_objects(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list[tuple[Floats, Rgb]]:
     """What is seen in the sky: how much of each pixel it covers, and its colour."""
     rows = {"day": 0.20, "sunset": 0.85, "night": 0.36}
     distance = np.hypot(u - 0.68, v - rows[name] * edge)
@@ -129,7 +129,7 @@ def _heavens(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list
     return [(clouds * 0.75, light.horizon if name == "sunset" else (1.0, 1.0, 1.0)), glow, orb]
 
 
-def _averaged(fine: NDArray[Any], factor: int) -> Floats:
+def _average(fine: NDArray[Any], factor: int) -> Floats:
     rows, columns, channels = fine.shape
     coarse: Floats = fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(axis=(1, 3))
     return coarse

@@ -73,15 +73,15 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
     strange = tuple(word for word in unknown_words(instruction) if word not in known)
     if _MOVE & set(strange):
-        raise _immovable(scene)
+        raise _refuse_move(scene)
     if strange or len(set(verbs) - _NO_VERBS) > 1:
         raise _not_understood(scene, instruction, strange)
     if verb in _PUT and rest and rest[0].text == "the":
-        return _put(scene, instruction, rest)
+        return _refuse_ground(scene, instruction, rest)
     if verb in _ADD:
         return _add(scene, instruction, parse_words(rest), seed)
     if verb in _REMOVE:
-        return _remove(scene, _meant(scene, rest, instruction))
+        return _remove(scene, _find_meant(scene, rest, instruction))
     return _change(scene, rest, instruction)
 
 
@@ -95,7 +95,7 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
     sided = any(group.side for group in groups)
     if not groups or any(others) or phrases.ignored or len(phrases.relations) + sided > 1:
         raise _not_understood(scene, instruction)
-    support, room = _beside(scene, phrases, next((group.side for group in groups), 0))
+    support, room = _find_place(scene, phrases, next((group.side for group in groups), 0))
     wanted = [
         (group.noun, group.colours[k % len(group.colours)] if group.colours else None, group.size)
         for group in groups
@@ -111,10 +111,10 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
     return after
 
 
-def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
+def _find_place(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
     """Where new things shall stand: on a thing that is there, or between two places from left to right."""
     for relation, _, low in phrases.relations:
-        there = _found(scene, ThingFilter(low.noun, next(iter(low.colours), None), low.size))
+        there = _find_matching(scene, ThingFilter(low.noun, next(iter(low.colours), None), low.size))
         if relation == "on":
             return there[0], _ANYWHERE
         places = [scene.things[k].x for k in there]
@@ -122,13 +122,13 @@ def _beside(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tupl
     return None, (-math.inf, -_APART) if side < 0 else (_APART, math.inf) if side else _ANYWHERE
 
 
-def _put(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
+def _refuse_ground(scene: Scene, instruction: str, words: Sequence[Word]) -> Scene:
     """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
     phrases = parse_words(words)
     for group in phrases.groups:
-        _found(scene, ThingFilter(group.noun, next(iter(group.colours), None), group.size))
+        _find_matching(scene, ThingFilter(group.noun, next(iter(group.colours), None), group.size))
     if phrases.relations or any(group.side for group in phrases.groups):
-        raise _immovable(scene)
+        raise _refuse_move(scene)
     if not phrases.groups or phrases.ignored or bool(phrases.ground) == bool(phrases.light):
         raise _not_understood(scene, instruction)
     return scene.under(ground=phrases.ground, light=phrases.light)
@@ -149,23 +149,25 @@ def _remove(scene: Scene, gone: set[int]) -> Scene:
 
 def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
     """Something that is there, made into something else."""
-    before, after = _sides(words)
+    before, after = _split_sides(words)
     said = [word.kind for word in after if word.kind in CHOICES]
     around = _value(after, "ground") or _value(after, "light")
     counted = any(word.kind == "count" and word.value != "1" for word in after)
-    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _relates(words) or counted:
+    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _has_relation(words) or counted:
         raise _not_understood(scene, instruction)
     if around:
         _check_there(scene, _value(before, said[0]), scene.ground if said[0] == "ground" else scene.light)
         return scene.under(ground=_value(after, "ground"), light=_value(after, "light"))
-    return _altered(scene, _meant(scene, before, instruction), lambda thing: _made(thing, _kind(after)))
+    return _change_things(
+        scene, _find_meant(scene, before, instruction), lambda thing: _change_thing(thing, _kind(after))
+    )
 
 
-def _relates(words: Sequence[Word]) -> bool:
+def _has_relation(words: Sequence[Word]) -> bool:
     return any(word.kind in ("relation", "side") for word in words)
 
 
-def _sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+def _split_sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     """What is meant, and what it shall be: parted at "with" or "to", else right after the things that are meant."""
     for k, word in enumerate(words):
         if word.text in _INTO and k:
@@ -177,7 +179,7 @@ def _sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     return [], list(words)
 
 
-def _made(thing: Thing, into: ThingFilter) -> Thing:
+def _change_thing(thing: Thing, into: ThingFilter) -> Thing:
     """The thing with another noun, colour or size; it keeps its place and how far it is turned from its best side."""
     noun = into.noun or thing.noun
     old, new = SHAPES[thing.noun], SHAPES[noun]
@@ -187,19 +189,19 @@ def _made(thing: Thing, into: ThingFilter) -> Thing:
     return replace(thing, noun=noun, colour=into.colour or thing.colour, size=into.size or thing.size, turn=turn)
 
 
-def _altered(scene: Scene, which: set[int], change: Callable[[Thing], Thing]) -> Scene:
+def _change_things(scene: Scene, which: set[int], change: Callable[[Thing], Thing]) -> Scene:
     return replace(scene, things=tuple(change(t) if k in which else t for k, t in enumerate(scene.things)))
 
 
 # --- what is meant ----------------------------------------------------------------------------------
 
 
-def _meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
+def _find_meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
     """The things that the words name, such as "the red ball and the cube"; "it" is the only thing there is."""
     meant: set[int] = set()
-    for part in _parts(words):
+    for part in _split_at_and(words):
         if any(word.kind in ("noun", "thing") for word in part):
-            meant |= set(_counted(scene, part))
+            meant |= set(_find_counted(scene, part))
         elif any(word.text == "it" for word in part) and len(scene.things) == 1:
             meant.add(0)
         else:
@@ -207,7 +209,7 @@ def _meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
     return meant
 
 
-def _parts(words: Sequence[Word]) -> list[list[Word]]:
+def _split_at_and(words: Sequence[Word]) -> list[list[Word]]:
     """The words between one "and" and the next."""
     parts: list[list[Word]] = [[]]
     for word in words:
@@ -226,16 +228,16 @@ def _value(words: Sequence[Word], kind: str) -> str | None:
     return next((word.value for word in words if word.kind == kind), None)
 
 
-def _found(scene: Scene, kind: ThingFilter) -> list[int]:
+def _find_matching(scene: Scene, kind: ThingFilter) -> list[int]:
     found = [k for k, thing in enumerate(scene.things) if kind.fits(thing)]
     if not found:
         raise ToolMisuse(f"There is no {kind} in this image, which shows {caption(scene)}. {_example(scene)}")
     return found
 
 
-def _counted(scene: Scene, words: Sequence[Word]) -> list[int]:
+def _find_counted(scene: Scene, words: Sequence[Word]) -> list[int]:
     """The things that the words name: as many as they say, one if they speak of one."""
-    found = _found(scene, _kind(words))
+    found = _find_matching(scene, _kind(words))
     counts = [int(word.value) for word in words if word.kind == "count" and word.value.isdecimal()]
     several = any(word.plural for word in words if word.kind in ("noun", "thing"))
     wanted = counts[0] if counts else None if several else 1
@@ -253,7 +255,7 @@ def _check_there(scene: Scene, said: str | None, there: str) -> None:
         raise ToolMisuse(f"There is no {said} in this image, which shows {caption(scene)}. {_example(scene)}")
 
 
-def _immovable(scene: Scene) -> ToolMisuse:
+def _refuse_move(scene: Scene) -> ToolMisuse:
     return ToolMisuse(
         "Toybox cannot move a toy. Remove it and add it where it shall stand, in two edits, or draw both places with "
         f"tools.text2image. {_example(scene)}"

@@ -72,10 +72,10 @@ def read_prompt(prompt: str, seed: int) -> PromptReading:
     """
     phrases = parse_words(read_words(prompt))
     if phrases.empty:
-        return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _reported(phrases.ignored), understood=False)
+        return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _limit_report(phrases.ignored), understood=False)
     rng = random.Random(f"toybox {seed}")
     kinds = _kinds(phrases, rng)
-    on, left_of, sides = _places(phrases)
+    on, left_of, sides = _find_relations(phrases)
     scene = compose(
         kinds,
         rng,
@@ -85,7 +85,7 @@ def read_prompt(prompt: str, seed: int) -> PromptReading:
         left_of=left_of,
         sides=sides,
     )
-    return PromptReading(scene, _reported(phrases.ignored))
+    return PromptReading(scene, _limit_report(phrases.ignored))
 
 
 def caption(scene: Scene) -> str:
@@ -101,7 +101,7 @@ def caption(scene: Scene) -> str:
             alone[_adjectives(thing)] += 1
         else:
             tops.append(index)
-    parts = [_counted(name, count) for name, total in alone.items() for count in _threes(total)]
+    parts = [_write_count(name, count) for name, total in alone.items() for count in _split_in_threes(total)]
     whole = (
         join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
     )
@@ -117,7 +117,7 @@ def facts(scene: Scene) -> tuple[object, ...]:
 
 def unknown_words(text: str) -> tuple[str, ...]:
     """The words of a text that toybox does not know."""
-    return _reported([word.text for word in read_words(text) if word.kind == "unknown"])
+    return _limit_report([word.text for word in read_words(text) if word.kind == "unknown"])
 
 
 # --- reading ----------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _kinds(phrases: Phrases, rng: random.Random) -> list[tuple[str, str, str]]:
     return kinds
 
 
-def _places(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, int]], dict[int, int]]:
+def _find_relations(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, int]], dict[int, int]]:
     """The relations between members: what stands on what, pairs from left to right, and sides."""
     on: dict[int, int] = {}
     left_of: list[tuple[int, int]] = []
@@ -264,7 +264,7 @@ def _places(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, int]], di
     return on, left_of, {k: group.side for group in phrases.groups if group.side for k in group.members}
 
 
-def _reported(ignored: Sequence[str]) -> tuple[str, ...]:
+def _limit_report(ignored: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ignored))[:_REPORTED]
 
 
@@ -275,20 +275,20 @@ def _adjectives(thing: Thing) -> str:
     return f"{thing.size} {thing.colour} {thing.noun}"
 
 
-def _counted(name: str, count: int) -> str:
+def _write_count(name: str, count: int) -> str:
     head, _, noun = name.rpartition(" ")
     return f"{_NUMBERS[count]} {head} {noun if count == 1 else plural(noun)}"
 
 
-def _threes(total: int) -> list[int]:
+def _split_in_threes(total: int) -> list[int]:
     return [3] * (total // 3) + ([total % 3] if total % 3 else [])
 
 
 def _stack(scene: Scene, tops: Sequence[int]) -> str:
     """From the top down: "two small red balls on a large blue cube"."""
     thing = scene.things[tops[0]]
-    names = [_counted(_adjectives(thing), min(3, len(tops)))]
+    names = [_write_count(_adjectives(thing), min(3, len(tops)))]
     while thing.on is not None:
         thing = scene.things[thing.on]
-        names.append(_counted(_adjectives(thing), 1))
+        names.append(_write_count(_adjectives(thing), 1))
     return " on ".join(names)

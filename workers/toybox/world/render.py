@@ -171,7 +171,7 @@ class _View:
             for index in range(1, 9):
                 camera.set_tag_state(str(index), _flat_state(((index + 0.5) / 255, 0, 0)))
         path = root.attach_new_node(camera)
-        path.set_pos(*_eye())
+        path.set_pos(*_place_camera())
         path.look_at(*stage.TARGET)
         self.buffer.make_display_region().set_camera(path)
 
@@ -185,7 +185,7 @@ class _View:
         return np.asarray(self.picture())[..., 0]
 
 
-def _eye() -> tuple[float, float, float]:
+def _place_camera() -> tuple[float, float, float]:
     x, y, z = stage.TARGET
     return x, y - stage.DISTANCE * math.cos(stage.PITCH), z + stage.DISTANCE * math.sin(stage.PITCH)
 

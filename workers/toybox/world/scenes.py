@@ -153,7 +153,7 @@ def compose(
 ) -> Scene:
     """A scene of things given as (noun, colour, size), with places and whatever is not said drawn at random.
 
-    `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place`.
+    `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place_boxes`.
     """
     on = on or {}
     drawn = rng.choice(GROUNDS), rng.choice(LIGHTS)
@@ -161,7 +161,7 @@ def compose(
     roots = [_root(index, on) for index in range(len(kinds))]
     standing = sorted(set(roots))
     order = {root: position for position, root in enumerate(standing)}
-    spots = stage.place(
+    spots = stage.place_boxes(
         [_stack(kinds, [k for k, r in enumerate(roots) if r == root], on) for root in standing],
         rng,
         [(order[roots[i]], order[roots[j]]) for i, j in left_of if roots[i] != roots[j]],
@@ -191,7 +191,7 @@ def joined_by(
         noun, colour, size = noun or drawn[0], colour or drawn[1], size or drawn[2]
         if support is None:
             box = stage.Box(SHAPES[noun].radius * SCALES[size], SHAPES[noun].height * SCALES[size])
-            x, y = stage.place([box], rng, taken=_frames(things), room=room)[0]
+            x, y = stage.place_boxes([box], rng, taken=_frames(things), room=room)[0]
         else:
             x, y = things[support].x, things[support].y
         things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))

@@ -52,7 +52,7 @@ class Solid:
         )
 
 
-def joined(*solids: Solid) -> Solid:
+def join_solids(*solids: Solid) -> Solid:
     """Several solids as one."""
     starts = np.cumsum([0] + [len(solid.points) for solid in solids[:-1]])
     return Solid(
@@ -67,7 +67,7 @@ def lathe(*bands: Sequence[Point], segments: int = 28) -> Solid:
 
     Each band is a run of (radius, z), upwards along the outside, that is shaded smoothly; between bands is an edge.
     """
-    return joined(*(_band(np.array(band, dtype=float), segments) for band in bands))
+    return join_solids(*(_band(np.array(band, dtype=float), segments) for band in bands))
 
 
 def ball(radius: float, rings: int = 18, segments: int = 28) -> Solid:
@@ -79,7 +79,7 @@ def ball(radius: float, rings: int = 18, segments: int = 28) -> Solid:
 def cylinder(radius: float, height: float, top: float | None = None, bevel: float = 0.03, segments: int = 28) -> Solid:
     """Standing on z = 0, with rounded rims; `top` is its radius up there, if another."""
     top = radius if top is None else top
-    low, high = _rim(radius, bevel), [(r, height - z) for r, z in reversed(_rim(top, bevel))]
+    low, high = _draw_rim(radius, bevel), [(r, height - z) for r, z in reversed(_draw_rim(top, bevel))]
     return lathe([(0, 0), low[0]], low, [low[-1], high[0]], high, [high[-1], (0, height)], segments=segments)
 
 
@@ -115,7 +115,7 @@ def box(width: float, depth: float, height: float, bevel: float = 0.04, steps: i
     points = normals * bevel + corners * core + np.array([0, 0, height / 2])
     rows, columns = points.shape[:2]
     faces = _grid(rows, columns, closed=True)
-    lids = [_lid(0, columns, down=True), _lid((rows - 1) * columns, columns, down=False)]
+    lids = [_make_lid(0, columns, down=True), _make_lid((rows - 1) * columns, columns, down=False)]
     return Solid(points.reshape(-1, 3), normals.reshape(-1, 3), np.concatenate([faces, *lids]))
 
 
@@ -144,7 +144,7 @@ def prism(outline: Sequence[Point], depth: float, middle: Point = (0.0, 0.0), pu
                 ]
             )
         )
-    return joined(*solids)
+    return join_solids(*solids)
 
 
 def pyramid(width: float, height: float) -> Solid:
@@ -153,20 +153,20 @@ def pyramid(width: float, height: float) -> Solid:
     base = [np.array(p, dtype=float) for p in ((-h, -h, 0), (h, -h, 0), (h, h, 0), (-h, h, 0))]
     tip = np.array([0.0, 0.0, height])
     sides = [_flat([base[k], base[(k + 1) % 4], tip]) for k in range(4)]
-    return joined(_flat(base[::-1]), *sides)
+    return join_solids(_flat(base[::-1]), *sides)
 
 
-def loft(outlines: Sequence[Sequence[Point]], heights: Sequence[float]) -> Solid:
+def make_loft(outlines: Sequence[Sequence[Point]], heights: Sequence[float]) -> Solid:
     """A skin over horizontal outlines of equal length, counter-clockwise seen from above, flat at top and bottom."""
     rings = [np.array([(x, y, z) for x, y in outline]) for outline, z in zip(outlines, heights, strict=True)]
     sides = []
     for low, high in pairwise(rings):
         below, above = np.roll(low, -1, axis=0), np.roll(high, -1, axis=0)
         sides += [_flat([low[k], below[k], above[k], high[k]]) for k in range(len(low))]
-    return joined(_flat(list(rings[0][::-1])), *sides, _flat(list(rings[-1])))
+    return join_solids(_flat(list(rings[0][::-1])), *sides, _flat(list(rings[-1])))
 
 
-def _rim(radius: float, bevel: float) -> list[Point]:
+def _draw_rim(radius: float, bevel: float) -> list[Point]:
     return [(radius - bevel + bevel * math.sin(a), bevel - bevel * math.cos(a)) for a in np.linspace(0, math.pi / 2, 4)]
 
 
@@ -198,7 +198,7 @@ def _grid(rows: int, columns: int, *, closed: bool) -> NDArray[np.int64]:
     return np.array(faces, dtype=np.int64)
 
 
-def _lid(start: int, columns: int, *, down: bool) -> NDArray[np.int64]:
+def _make_lid(start: int, columns: int, *, down: bool) -> NDArray[np.int64]:
     """The flat rectangle between the four corners of a box's first or last row."""
     a, b, c, d = (start + k * columns // 4 for k in range(4))
     return np.array([(c, b, a), (d, c, a)] if down else [(a, b, c), (a, c, d)], dtype=np.int64)

@@ -78,7 +78,7 @@ def frame(box: Box, x: float, y: float) -> Frame:
     return Frame(left, top, right, bottom)
 
 
-def place(
+def place_boxes(
     boxes: Sequence[Box],
     rng: random.Random,
     left_of: Sequence[tuple[int, int]] = (),
@@ -96,8 +96,8 @@ def place(
     best: list[tuple[float, float]] = []
     least = math.inf
     for _ in range(_TRIES if boxes else 0):
-        spots = _ordered([_spot(box, rng) for box in boxes], left_of)
-        cost = _crowding(boxes, spots, taken) + _disobedience(spots, left_of, sides or {})
+        spots = _order_spots([_choose_spot(box, rng) for box in boxes], left_of)
+        cost = _measure_crowding(boxes, spots, taken) + _measure_disobedience(spots, left_of, sides or {})
         cost += sum(1.0 for x, _ in spots if not room[0] <= x <= room[1])
         if cost < least:
             best, least = spots, cost
@@ -106,7 +106,7 @@ def place(
     return [(round(x, 3), round(y, 3)) for x, y in best]
 
 
-def _spot(box: Box, rng: random.Random) -> tuple[float, float]:
+def _choose_spot(box: Box, rng: random.Random) -> tuple[float, float]:
     """A random place where the box is wholly in the picture; tall stacks stand in front."""
     y = rng.uniform(_NEAR, _FAR)
     while frame(box, 0.0, y).top < MARGIN and y > _NEAR:
@@ -115,7 +115,7 @@ def _spot(box: Box, rng: random.Random) -> tuple[float, float]:
     return rng.uniform(-reach, reach), y
 
 
-def _ordered(spots: list[tuple[float, float]], left_of: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
+def _order_spots(spots: list[tuple[float, float]], left_of: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
     """The same places, handed out so that those who stand to the left get the places to the left."""
     for i, j in left_of:
         if spots[i][0] > spots[j][0]:
@@ -124,7 +124,7 @@ def _ordered(spots: list[tuple[float, float]], left_of: Sequence[tuple[int, int]
     return spots
 
 
-def _crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]], taken: Sequence[Frame]) -> float:
+def _measure_crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]], taken: Sequence[Frame]) -> float:
     """How much the things hide each other: 0 if the frames of no two overlap by more than a sliver."""
     frames = [frame(box, x, y) for box, (x, y) in zip(boxes, spots, strict=True)]
     outside = sum(max(0.0, MARGIN - f.left) + max(0.0, f.right - 1 + MARGIN) for f in frames)
@@ -132,7 +132,7 @@ def _crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]], taken:
     return 4 * outside + sum(overlap for overlap in overlaps if overlap > 0.03)
 
 
-def _disobedience(
+def _measure_disobedience(
     spots: Sequence[tuple[float, float]], left_of: Sequence[tuple[int, int]], sides: Mapping[int, int]
 ) -> float:
     """How many wishes are not met clearly."""

@@ -10,7 +10,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workers.toybox.world.solids import Solid, ball, box, cone, cylinder, joined, lathe, loft, prism, pyramid, torus
+from workers.toybox.world.solids import (
+    Solid,
+    ball,
+    box,
+    cone,
+    cylinder,
+    join_solids,
+    lathe,
+    make_loft,
+    prism,
+    pyramid,
+    torus,
+)
 
 Rgb = tuple[float, float, float]
 
@@ -72,7 +84,7 @@ def toy_star() -> Toy:
 def toy_car() -> Toy:
     body = box(1.45, 0.66, 0.30, bevel=0.09).at(z=0.15)
     roof = box(0.74, 0.56, 0.34, bevel=0.09).at(-0.08, 0, 0.40)
-    windows = joined(
+    windows = join_solids(
         box(0.60, 0.585, 0.19, bevel=0.03).at(-0.08, 0, 0.46), box(0.765, 0.46, 0.19, bevel=0.03).at(-0.08, 0, 0.46)
     )
     wheel = cylinder(0.17, 0.12).turned("x", 90)
@@ -83,9 +95,9 @@ def toy_car() -> Toy:
         Part(body),
         Part(roof),
         Part(windows, GLASS),
-        Part(joined(*(wheel.at(x, y, 0.17) for x, y in spots)), DARK),
-        Part(joined(*(hub.at(x, y - 0.005, 0.17) for x, y in spots)), STEEL),
-        Part(joined(*(lamp.at(0.70, y, 0.31) for y in (-0.2, 0.2))), LAMP),
+        Part(join_solids(*(wheel.at(x, y, 0.17) for x, y in spots)), DARK),
+        Part(join_solids(*(hub.at(x, y - 0.005, 0.17) for x, y in spots)), STEEL),
+        Part(join_solids(*(lamp.at(0.70, y, 0.31) for y in (-0.2, 0.2))), LAMP),
     )
 
 
@@ -95,14 +107,14 @@ def toy_house() -> Toy:
     outline = [(-0.57, 0.65), (0.57, 0.65), (0.57, 0.70), (0.0, 1.13), (-0.57, 0.70)]
     roof = prism(outline, 1.02, middle=(0.0, 0.8)).turned("z", 90)
     pane = box(0.22, 0.02, 0.26, bevel=0.008)
-    panes = joined(*(pane.at(x, -0.485, 0.28) for x in (-0.25, 0.25)), pane.turned("z", 90).at(0.465, -0.24, 0.28))
+    panes = join_solids(*(pane.at(x, -0.485, 0.28) for x in (-0.25, 0.25)), pane.turned("z", 90).at(0.465, -0.24, 0.28))
     door = box(0.02, 0.24, 0.48, bevel=0.008).at(0.465, 0.12, 0)
     chimney = box(0.15, 0.15, 0.42, bevel=0.02).at(-0.26, 0.16, 0.72)
-    return (Part(gable), Part(joined(roof, chimney), ROOF), Part(panes, GLASS), Part(door, TIMBER))
+    return (Part(gable), Part(join_solids(roof, chimney), ROOF), Part(panes, GLASS), Part(door, TIMBER))
 
 
 def toy_tree() -> Toy:
-    tiers = joined(
+    tiers = join_solids(
         cone(0.58, 0.62, segments=24).at(z=0.30),
         cone(0.47, 0.56, segments=24).at(z=0.58),
         cone(0.35, 0.52, segments=24).at(z=0.86),
@@ -119,12 +131,12 @@ def toy_train() -> Toy:
     wheel = cylinder(0.16, 0.1).turned("x", 90)
     hub = cylinder(0.07, 0.12, bevel=0.01).turned("x", 90)
     spots = [(x, y) for x in (-0.46, -0.08, 0.30) for y in (-0.25, 0.35)]
-    panes = joined(*(box(0.22, 0.02, 0.22, bevel=0.008).at(-0.44, y, 0.58) for y in (-0.312, 0.312)))
+    panes = join_solids(*(box(0.22, 0.02, 0.22, bevel=0.008).at(-0.44, y, 0.58) for y in (-0.312, 0.312)))
     return (
-        Part(joined(boiler, cabin)),
-        Part(joined(deck, roof, chimney.at(0.40, 0, 0)), DARK),
-        Part(joined(*(wheel.at(x, y, 0.16) for x, y in spots)), DARK),
-        Part(joined(*(hub.at(x, y - 0.01, 0.16) for x, y in spots)), BRASS),
+        Part(join_solids(boiler, cabin)),
+        Part(join_solids(deck, roof, chimney.at(0.40, 0, 0)), DARK),
+        Part(join_solids(*(wheel.at(x, y, 0.16) for x, y in spots)), DARK),
+        Part(join_solids(*(hub.at(x, y - 0.01, 0.16) for x, y in spots)), BRASS),
         Part(panes, GLASS),
         Part(ball(0.09, 8, 12).at(0.66, 0, 0.58), LAMP),
     )
@@ -133,8 +145,8 @@ def toy_train() -> Toy:
 def toy_boat() -> Toy:
     deck = [(0.78 * t, 0.30 * math.sqrt(max(0.0, 1 - abs(t) ** 2.6))) for t in [k / 10 for k in range(-10, 11)]]
     rim = [(x, -y) for x, y in deck] + deck[-2:0:-1]
-    hull = loft([[(0.90 * x, 0.80 * y) for x, y in rim], rim], [0.0, 0.36])
-    inside = loft([[(0.9 * x, 0.86 * y) for x, y in rim], [(0.91 * x, 0.87 * y) for x, y in rim]], [0.33, 0.365])
+    hull = make_loft([[(0.90 * x, 0.80 * y) for x, y in rim], rim], [0.0, 0.36])
+    inside = make_loft([[(0.9 * x, 0.86 * y) for x, y in rim], [(0.91 * x, 0.87 * y) for x, y in rim]], [0.33, 0.365])
     mast = cylinder(0.03, 1.05, bevel=0.01, segments=10).at(0.02, 0, 0.30)
     main = prism([(-0.04, 0.48), (-0.04, 1.28), (-0.58, 0.48)], 0.03, middle=(-0.2, 0.7))
     jib = prism([(0.08, 0.48), (0.56, 0.48), (0.08, 1.12)], 0.03, middle=(0.22, 0.65))
@@ -150,8 +162,8 @@ def toy_rocket() -> Toy:
     nozzle = cylinder(0.17, 0.14, top=0.13, bevel=0.01).at(z=0.02)
     return (
         Part(lathe([(0, 0.14), shell[0]], shell)),
-        Part(joined(lathe(nose), frame), STEEL),
-        Part(joined(*(fin.turned("z", 30 + 120 * k) for k in range(3)))),
+        Part(join_solids(lathe(nose), frame), STEEL),
+        Part(join_solids(*(fin.turned("z", 30 + 120 * k) for k in range(3)))),
         Part(window, GLASS),
         Part(nozzle, DARK),
     )
@@ -173,20 +185,20 @@ def toy_mushroom() -> Toy:
     ):
         spot = ball(size, 8, 14).scaled(1, 1, 0.35).at(z=0.57).turned("x", 90 - tilt).scaled(1.04, 1.04, 0.98)
         spots.append(spot.turned("z", turn + 90).at(z=0.52))
-    return (Part(lathe(cap)), Part(joined(under, stem), PALE), Part(joined(*spots), WHITE))
+    return (Part(lathe(cap)), Part(join_solids(under, stem), PALE), Part(join_solids(*spots), WHITE))
 
 
 def toy_snowman() -> Toy:
-    body = joined(ball(0.42).at(z=0.38), ball(0.31).at(z=0.86), ball(0.21).at(z=1.16))
-    hat = joined(cylinder(0.24, 0.04, bevel=0.015).at(z=1.27), cylinder(0.155, 0.2, bevel=0.02).at(z=1.28))
+    body = join_solids(ball(0.42).at(z=0.38), ball(0.31).at(z=0.86), ball(0.21).at(z=1.16))
+    hat = join_solids(cylinder(0.24, 0.04, bevel=0.015).at(z=1.27), cylinder(0.155, 0.2, bevel=0.02).at(z=1.28))
     carrot = cone(0.045, 0.22, tip=0.015, segments=12).turned("x", 90).at(0, -0.19, 1.15)
     eye = ball(0.032, 6, 10)
-    coals = joined(
+    coals = join_solids(
         eye.at(-0.08, -0.185, 1.22), eye.at(0.08, -0.185, 1.22), eye.at(0, -0.30, 0.96), eye.at(0, -0.315, 0.82)
     )
     arm = cylinder(0.022, 0.34, bevel=0.005, segments=8)
-    arms = joined(arm.turned("y", 60).at(0.24, 0, 0.92), arm.turned("y", -60).at(-0.24, 0, 0.92))
-    return (Part(body), Part(joined(hat, coals), DARK), Part(carrot, BEAK), Part(arms, TIMBER))
+    arms = join_solids(arm.turned("y", 60).at(0.24, 0, 0.92), arm.turned("y", -60).at(-0.24, 0, 0.92))
+    return (Part(body), Part(join_solids(hat, coals), DARK), Part(carrot, BEAK), Part(arms, TIMBER))
 
 
 def toy_duck() -> Toy:
@@ -194,27 +206,27 @@ def toy_duck() -> Toy:
     tail = cone(0.22, 0.42, tip=0.04).turned("y", 48).scaled(1, 0.8, 1).at(0.36, 0, 0.36)
     head = ball(0.27).at(-0.30, 0, 0.78)
     wing = ball(0.27, 12, 18).scaled(1.2, 0.32, 0.62)
-    wings = joined(wing.at(0.12, -0.38, 0.42), wing.at(0.12, 0.38, 0.42))
+    wings = join_solids(wing.at(0.12, -0.38, 0.42), wing.at(0.12, 0.38, 0.42))
     beak = ball(0.13, 10, 16).scaled(1.25, 1.0, 0.42).at(-0.58, 0, 0.73)
     eye = ball(0.042, 8, 12)
-    eyes = joined(eye.at(-0.46, -0.19, 0.87), eye.at(-0.46, 0.19, 0.87))
-    return (Part(joined(body, tail, head)), Part(wings, tone=0.88), Part(beak, BEAK), Part(eyes, DARK))
+    eyes = join_solids(eye.at(-0.46, -0.19, 0.87), eye.at(-0.46, 0.19, 0.87))
+    return (Part(join_solids(body, tail, head)), Part(wings, tone=0.88), Part(beak, BEAK), Part(eyes, DARK))
 
 
 def toy_chair() -> Toy:
     leg = box(0.11, 0.11, 0.54, bevel=0.02)
-    legs = joined(*(leg.at(x, y, 0) for x in (-0.32, 0.32) for y in (-0.30, 0.30)))
+    legs = join_solids(*(leg.at(x, y, 0) for x in (-0.32, 0.32) for y in (-0.30, 0.30)))
     seat = box(0.80, 0.76, 0.11, bevel=0.035).at(0, 0, 0.51)
-    posts = joined(*(box(0.11, 0.1, 0.72, bevel=0.03).at(x, 0.32, 0.56) for x in (-0.33, 0.33)))
-    rails = joined(*(box(0.62, 0.06, 0.16, bevel=0.02).at(0, 0.33, z) for z in (0.80, 1.07)))
-    return (Part(joined(legs, seat, posts, rails)),)
+    posts = join_solids(*(box(0.11, 0.1, 0.72, bevel=0.03).at(x, 0.32, 0.56) for x in (-0.33, 0.33)))
+    rails = join_solids(*(box(0.62, 0.06, 0.16, bevel=0.02).at(0, 0.33, z) for z in (0.80, 1.07)))
+    return (Part(join_solids(legs, seat, posts, rails)),)
 
 
 def toy_table() -> Toy:
     leg = box(0.12, 0.12, 0.72, bevel=0.02)
-    legs = joined(*(leg.at(x, y, 0) for x in (-0.52, 0.52) for y in (-0.32, 0.32)))
+    legs = join_solids(*(leg.at(x, y, 0) for x in (-0.52, 0.52) for y in (-0.32, 0.32)))
     top = box(1.34, 0.94, 0.11, bevel=0.035).at(0, 0, 0.69)
-    return (Part(joined(legs, top)),)
+    return (Part(join_solids(legs, top)),)
 
 
 def toy_cup() -> Toy:
@@ -223,7 +235,7 @@ def toy_cup() -> Toy:
     )
     inner = lathe([(0.36, 0.90), (0.34, 0.70)], [(0.34, 0.70), (0.0, 0.70)])
     handle = torus(0.22, 0.065, 24, 10).turned("x", 90).scaled(1, 1, 1.15).at(0.46, 0, 0.47)
-    return (Part(joined(outer, handle)), Part(inner, COFFEE))
+    return (Part(join_solids(outer, handle)), Part(inner, COFFEE))
 
 
 def toy_robot() -> Toy:
@@ -231,18 +243,18 @@ def toy_robot() -> Toy:
     head = box(0.48, 0.40, 0.38, bevel=0.05).at(0, 0, 0.90)
     leg = box(0.20, 0.26, 0.36, bevel=0.03)
     arm = box(0.13, 0.18, 0.44, bevel=0.05)
-    limbs = joined(leg.at(-0.17, -0.02), leg.at(0.17, -0.02), arm.at(-0.41, 0, 0.38), arm.at(0.41, 0, 0.38))
+    limbs = join_solids(leg.at(-0.17, -0.02), leg.at(0.17, -0.02), arm.at(-0.41, 0, 0.38), arm.at(0.41, 0, 0.38))
     eye = cylinder(0.085, 0.03, bevel=0.01).turned("x", 90)
     pupil = cylinder(0.04, 0.02, bevel=0.005).turned("x", 90)
-    face = joined(*(eye.at(x, -0.195, 1.13) for x in (-0.11, 0.11)))
+    face = join_solids(*(eye.at(x, -0.195, 1.13) for x in (-0.11, 0.11)))
     mouth = box(0.24, 0.02, 0.05, bevel=0.008).at(0, -0.202, 0.95)
     panel = box(0.34, 0.02, 0.22, bevel=0.008).at(0, -0.222, 0.50)
-    pole = joined(cylinder(0.025, 0.14, bevel=0.005, segments=8).at(z=1.24), cylinder(0.13, 0.1).at(z=0.83))
+    pole = join_solids(cylinder(0.025, 0.14, bevel=0.005, segments=8).at(z=1.24), cylinder(0.13, 0.1).at(z=0.83))
     return (
-        Part(joined(body, head)),
-        Part(joined(limbs, pole), STEEL),
+        Part(join_solids(body, head)),
+        Part(join_solids(limbs, pole), STEEL),
         Part(face, WHITE),
-        Part(joined(*(pupil.at(x, -0.222, 1.13) for x in (-0.11, 0.11)), mouth), DARK),
+        Part(join_solids(*(pupil.at(x, -0.222, 1.13) for x in (-0.11, 0.11)), mouth), DARK),
         Part(panel, PALE),
         Part(ball(0.06, 8, 12).at(z=1.38), BEAK),
     )

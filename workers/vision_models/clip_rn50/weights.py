@@ -41,12 +41,12 @@ def load(path: Path) -> ClipImageEncoder:
         raise MissingPart(f"{path} does not fit a ResNet of CLIP: {wrong} Fetch the file again.") from error
     lacking = sorted({*report.missing_keys} - counters)
     if lacking or report.unexpected_keys:
-        what = " and ".join([*_listed("lacks", lacking), *_listed("has besides", report.unexpected_keys)])
+        what = " and ".join([*_list_names("lacks", lacking), *_list_names("has besides", report.unexpected_keys)])
         raise MissingPart(f"{path} does not fit a ResNet of CLIP: it {what}. Fetch the whole file again.")
     return network
 
 
-def _listed(verb: str, names: list[str]) -> list[str]:
+def _list_names(verb: str, names: list[str]) -> list[str]:
     return [f"{verb} {', '.join(names[:3])}{' …' if names[3:] else ''} ({len(names)})"] if names else []
 
 

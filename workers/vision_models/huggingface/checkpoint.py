@@ -50,7 +50,7 @@ class Checkpoint:
             config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         except Exception as error:
             raise MissingPart(
-                f"transformers cannot read the config.json of {self.name}: {_brief(error)}. "
+                f"transformers cannot read the config.json of {self.name}: {_shorten_error(error)}. "
                 "Save it with `save_pretrained`, or choose another model."
             ) from error
         found = config if _head(config) else getattr(config, "vision_config", config)
@@ -106,7 +106,8 @@ class Checkpoint:
                 )
         except Exception as error:
             raise MissingPart(
-                f"The weights of {self.name} cannot be loaded: {_brief(error)}. Fetch or save the checkpoint again."
+                f"The weights of {self.name} cannot be loaded: {_shorten_error(error)}. "
+                "Fetch or save the checkpoint again."
             ) from error
         has_classes = "ForImageClassification" in type(network).__name__
         return network, sorted(key for key in report["missing_keys"] if has_classes or not _idle(key))
@@ -141,6 +142,6 @@ def _head(config: Any) -> str:
     return architecture if architecture in (known if isinstance(known, tuple) else (known,)) else ""
 
 
-def _brief(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")[:300]

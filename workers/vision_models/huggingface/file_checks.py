@@ -16,7 +16,7 @@ LONGEST_HEADER = 100_000_000
 def missing(name: str) -> str:
     """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
     lack = find_mismatch(name) or hub.missing(name, hub.CHECKPOINT)
-    place = None if lack else hub.holding(name, "config.json")
+    place = None if lack else hub.find_folder(name, "config.json")
     return lack or (find_damage(place) if place else "")
 
 
@@ -28,7 +28,7 @@ def find_mismatch(name: str) -> str:
             f"The folder {local.resolve()} holds no checkpoint of transformers but {states[0].name}. If that is a "
             f"ResNet of torchvision, its name here is torchvision:{states[0].resolve()}"
         )
-    place = hub.holding(name, "config.json")
+    place = hub.find_folder(name, "config.json")
     config = _json(place / "config.json") if place else None
     if place is None or not isinstance(config, dict):
         return ""
@@ -39,7 +39,7 @@ def find_mismatch(name: str) -> str:
         )
     prepared = any((place / file).is_file() for file in hub.CHECKPOINT[1])
     kind = config.get("model_type")
-    if not prepared and kind and not _sees(str(kind)):
+    if not prepared and kind and not _can_prepare(str(kind)):
         return f"{name} is no image model: its config says {kind!r}. Choose one that takes images."
     return ""
 
@@ -52,7 +52,7 @@ def find_damage(place: Path) -> str:
     return ""
 
 
-def _sees(kind: str) -> bool:
+def _can_prepare(kind: str) -> bool:
     """Whether transformers knows a way to prepare images for this type of model."""
     from transformers.models.auto import image_processing_auto
 

@@ -115,11 +115,11 @@ def find_layers(network: Any, size: Size) -> NetworkLayers:
             info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, form))
             found[path] = LayerTap(info, form)
     wide = {path: tap for path, tap in found.items() if _area(outputs[path], tap, size, patch) > 1}
-    taps = _named(found, network) or {
+    taps = _name_layers(found, network) or {
         path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
     }
     listed = {tap.info.path for tap in taps.values()}
-    others = {path: _described(output) for path, output in outputs.items() if path not in listed}
+    others = {path: _describe_output(output) for path, output in outputs.items() if path not in listed}
     logits = _logits(network, result)
     return NetworkLayers(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
 
@@ -169,7 +169,7 @@ def _listening(paths: Sequence[tuple[str, nn.Module]], outputs: dict[str, list[A
             handle.remove()
 
 
-def _named(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
+def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
     """The layers that papers speak of, by the papers' names; none for an unknown architecture."""
     kind, own = network.config.model_type, f"{network.base_model_prefix}."
     named: dict[str, LayerTap] = {}
@@ -230,7 +230,7 @@ def _patch(config: Any) -> int:
     return int(patch[0] if isinstance(patch, list | tuple) else patch or 0)
 
 
-def _described(output: Any) -> str:
+def _describe_output(output: Any) -> str:
     """For an error message."""
     tensor = tensor_in(output)
     return f"no tensor but {type(output).__name__}" if tensor is None else f"numbers of shape {tuple(tensor.shape[1:])}"

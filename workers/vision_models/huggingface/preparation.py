@@ -37,7 +37,7 @@ class ImagePreparation:
                 "for colour images in RGB, and others are not shown here. Choose another model."
             )
         self._plain = self._is_plain()
-        shape = self._arrays(_ramps((RAMP, RAMP))).shape
+        shape = self._arrays(_make_ramps((RAMP, RAMP))).shape
         if len(shape) != 3:
             raise MissingPart(f"The image processor in {folder} gives no images but patches. Choose another model.")
         self.size: tuple[int, int] = (shape[1], shape[2])
@@ -57,7 +57,7 @@ class ImagePreparation:
 
         Found by preparing an image whose red grows to the right and whose green grows downwards.
         """
-        ramps = self._bytes(_ramps(size))
+        ramps = self._bytes(_make_ramps(size))
         if not self._plain or ramps.shape[1:] != self.size:
             return WHOLE_IMAGE
         red, green, blue = ramps
@@ -87,7 +87,7 @@ class ImagePreparation:
 
     def _is_plain(self) -> bool:
         """Whether the processor's arithmetic is (bytes * factor - mean) / deviation, and nothing else."""
-        image = _ramps((RAMP, RAMP))
+        image = _make_ramps((RAMP, RAMP))
         whole, raw = self._call(image), self._bytes(image)
         if raw.dtype != np.uint8 or raw.shape != whole.shape:
             return False
@@ -112,12 +112,12 @@ def _processor(folder: Path) -> Any:
     except ImportError as error:
         if found := _without_torchvision(folder):
             return found
-        raise _unusable(folder, error) from error
+        raise _explain_unusable(folder, error) from error
     except Exception as error:
-        raise _unusable(folder, error) from error
+        raise _explain_unusable(folder, error) from error
 
 
-def _unusable(folder: Path, error: Exception) -> MissingPart:
+def _explain_unusable(folder: Path, error: Exception) -> MissingPart:
     return MissingPart(
         f"The image processor in {folder} cannot be used: {str(error).strip().partition(chr(10))[0].rstrip('.')}. "
         "Save one there with `save_pretrained`, or choose another model."
@@ -137,7 +137,7 @@ def _without_torchvision(folder: Path) -> Any:
     return ViTImageProcessorPil(**{key: stated[key] for key in wanted if stated.get(key) is not None})
 
 
-def _ramps(size: tuple[int, int]) -> Image.Image:
+def _make_ramps(size: tuple[int, int]) -> Image.Image:
     """Red from 0 at the left edge to 255 at the right one, green likewise downwards, blue 255 throughout."""
     width, height = size
     pixels = np.full((height, width, 3), 255, dtype=np.uint8)

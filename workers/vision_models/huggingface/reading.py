@@ -31,7 +31,7 @@ def read_layers(
 
         return copied
 
-    with torch.no_grad(), _hooked(network, [(tap, keep(name, tap)) for name, tap in _taps(layout, layers)]):
+    with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in _list_taps(layout, layers)]):
         result = network(**forward_arguments(network, pixels))
     if LOGITS in layers:
         found[LOGITS] = result.logits.float()[:, :, None, None]
@@ -57,7 +57,7 @@ def grad_cam(
         kept.append(output.detach().requires_grad_())
         return kept[0].clone()  # what follows may write into its input, which a leaf forbids
 
-    with torch.enable_grad(), _hooked(network, [(tap, grow)]):
+    with torch.enable_grad(), _hook(network, [(tap, grow)]):
         logits = network(**forward_arguments(network, pixels)).logits.float()
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
     activations, slopes = (to_maps(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient))
@@ -68,12 +68,12 @@ def grad_cam(
     return shares, maps
 
 
-def _taps(layout: NetworkLayers, layers: Sequence[str]) -> Iterator[tuple[str, LayerTap]]:
+def _list_taps(layout: NetworkLayers, layers: Sequence[str]) -> Iterator[tuple[str, LayerTap]]:
     return ((name, layout.taps[name]) for name in layers if name != LOGITS)
 
 
 @contextmanager
-def _hooked(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
+def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
     """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place."""
 
     def hook(call: Callable[[torch.Tensor], Any]) -> Callable[..., Any]:
