@@ -87,7 +87,7 @@ class ModelCache:
         away: list[object] = []
         with self._turn:
             idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
-            while idle and (wanted is None or self._taken(beside) + wanted > self.limit()):
+            while idle and (wanted is None or self._sum_taken(beside) + wanted > self.limit()):
                 away.append(idle.pop(0).empty())
         if away:
             away.clear()
@@ -146,7 +146,7 @@ class ModelCache:
         limit, others = self.limit(), sum(each.size for each in self._slots if each.busy and each is not slot)
         return slot.loaded or not limit or not others or others + slot.size <= limit
 
-    def _taken(self, beside: Slot[Any] | None) -> int:
+    def _sum_taken(self, beside: Slot[Any] | None) -> int:
         """Bytes of all that is loaded, or being loaded, other than this slot."""
         return sum(each.size for each in self._slots if each is not beside and (each.loaded or each.busy))
 
@@ -167,7 +167,7 @@ class ModelCache:
         """Put others away if they no longer fit beside this slot; say so if that is not enough."""
         self.evict(slot.size, beside=slot)
         with self._turn:
-            others = self._taken(slot)
+            others = self._sum_taken(slot)
         if others + slot.size > self.limit():
             beside = f" beside {gigabytes(others)} in use" if others else ""
             log.warning(

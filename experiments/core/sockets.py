@@ -62,7 +62,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         """What is done once and every few seconds; returns the code to close with once nothing can follow."""
 
     @abstractmethod
-    async def joined(self) -> None:
+    async def on_joined(self) -> None:
         """What is done each time the groups were joined after bells may have been lost."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         layer = get_channel_layer()
         channel = await layer.new_channel()
         await self.join(layer, channel)
-        await self.joined()
+        await self.on_joined()
         receiving = None
         try:
             while True:

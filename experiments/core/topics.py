@@ -46,7 +46,7 @@ class TopicConsumer(Listener):
             await asyncio.sleep(sockets.LOOK_EVERY)
         return NOT_YOURS
 
-    async def joined(self) -> None:
+    async def on_joined(self) -> None:
         await self.send_message({"type": "ready"})
 
     async def answer(self, message: dict[str, Any]) -> None:

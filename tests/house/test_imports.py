@@ -150,7 +150,7 @@ def test_the_web_process_loads_no_laboratory(tmp_path: Path) -> None:
     pages = [name for name in MODULES if within(name, "experiments") and "migrations" not in name]
     jobs = ["experiments.core.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.recovery"]
     loaded = run_python(WEB_PROCESS, *pages, *jobs, state=tmp_path).stdout.split()
-    drawing = ("workers.toybox.world.render", "workers.toybox.networks.nets", "workers.toybox.networks.sight")
+    drawing = ("workers.toybox.world.render", "workers.toybox.networks.nets", "workers.toybox.networks.detection")
     assert [name for name in loaded if within(name, *HEAVY, *drawing, "workers.lab.laboratory")] == []
 
 

@@ -15,7 +15,7 @@ from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Surroundings
 from workers.toybox.describer import ToyboxDescriber, describe_scene, summarize_scenes
 from workers.toybox.networks import nets
-from workers.toybox.networks.sight import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
+from workers.toybox.networks.detection import DetectedScene, DetectedThing, connected_regions, detect_scenes, unmask
 from workers.toybox.world import prompts, render, splits
 from workers.toybox.world.scenes import Scene, Thing
 

@@ -79,12 +79,12 @@ def test_a_layer_that_is_not_indexed_is_not_computed(tmp_path: Path) -> None:
 def test_the_sample_is_even_and_bounded() -> None:
     import torch
 
-    tally = RunningStats(2, 3, 0.9, 2000)
+    stats = RunningStats(2, 3, 0.9, 2000)
     for start in range(0, 2000, 100):
         positions = np.arange(start, start + 100)
-        tally.add(torch.from_numpy(positions.astype(np.float32)).view(-1, 1, 1, 1).expand(-1, 2, 1, 1), positions)
-    assert len(tally.sample) <= SAMPLED
-    assert tally.sample[:, 0].tolist() == [float(n) for n in range(0, 2000, 4)]
+        stats.add(torch.from_numpy(positions.astype(np.float32)).view(-1, 1, 1, 1).expand(-1, 2, 1, 1), positions)
+    assert len(stats.sample) <= SAMPLED
+    assert stats.sample[:, 0].tolist() == [float(n) for n in range(0, 2000, 4)]
 
 
 @pytest.mark.django_db(transaction=True)

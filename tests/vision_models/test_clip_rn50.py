@@ -124,8 +124,8 @@ def test_attention_pools_as_multi_head_attention_does() -> None:
 
 def test_the_centre_is_seen_and_normalised(clip, file) -> None:
     model = load(file)
-    assert model.seen((64, 64)) == (0, 0, 1, 1)
-    assert model.seen((200, 100)) == (0.25, 0, 0.75, 1)
+    assert model.find_visible((64, 64)) == (0, 0, 1, 1)
+    assert model.find_visible((200, 100)) == (0.25, 0, 0.75, 1)
     image = noise(1, size=(64, 64))[0]
     mean, deviation = np.array([0.4815, 0.4578, 0.4082]), np.array([0.2686, 0.2613, 0.2758])
     pixels = torch.tensor(((np.asarray(image) / 255 - mean) / deviation).transpose(2, 0, 1)[None], dtype=torch.float32)

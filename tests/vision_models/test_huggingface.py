@@ -184,12 +184,12 @@ def test_an_image_is_answered_alike_in_any_batch(made) -> None:
 
 def test_what_is_cropped_away_is_told(made) -> None:
     resnet, vit = checkpoints.model(made("resnet")), checkpoints.model(made("vit"))
-    assert vit.seen((300, 200)) == (0, 0, 1, 1)
-    assert resnet.seen((512, 512)) == pytest.approx((1 / 16, 1 / 16, 15 / 16, 15 / 16), abs=0.003)
-    left, top, right, bottom = resnet.seen((800, 400))
+    assert vit.find_visible((300, 200)) == (0, 0, 1, 1)
+    assert resnet.find_visible((512, 512)) == pytest.approx((1 / 16, 1 / 16, 15 / 16, 15 / 16), abs=0.003)
+    left, top, right, bottom = resnet.find_visible((800, 400))
     assert (left, right) == pytest.approx((9 / 32, 23 / 32), abs=0.003)
     assert (top, bottom) == pytest.approx((1 / 16, 15 / 16), abs=0.003)
-    assert resnet.seen((1, 1)) == (0, 0, 1, 1)
+    assert resnet.find_visible((1, 1)) == (0, 0, 1, 1)
 
 
 def test_images_of_all_shapes_are_answered(made) -> None:

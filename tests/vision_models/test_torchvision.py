@@ -143,7 +143,7 @@ def test_every_form_of_the_weights_gives_the_same(deep, file, tmp_path) -> None:
 
 
 def test_the_part_seen_is_the_centre_that_is_cut_out(file) -> None:
-    assert load(file).seen((512, 256)) == pytest.approx((144 / 512, 16 / 256, 368 / 512, 240 / 256))
+    assert load(file).find_visible((512, 256)) == pytest.approx((144 / 512, 16 / 256, 368 / 512, 240 / 256))
 
 
 def test_evidence_is_the_softmax_and_the_class_activation_map(deep, file) -> None:

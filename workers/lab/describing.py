@@ -137,14 +137,14 @@ class BackboneDescriber:
     def _reply(self, question: _Question, stop: Event) -> Reply:
         """The observer's answer on one line. Raises Cancelled once nobody waits for it any more."""
 
-        def heard(_: str | StatusNote | None) -> None:
+        def check_stop(_: str | StatusNote | None) -> None:
             if stop.is_set():
                 raise Cancelled("Nobody waits for this description any more.")
 
         parts = [ImagePart(key, f"(image {n}, left out)") for n, key in enumerate(question.images, 1)]
         asked = [Message("system", (OBSERVER,)), Message("user", (*parts, question.words))]
         try:
-            said = self._backbone.reply(asked, question.images.__getitem__, heard, self._seed)
+            said = self._backbone.reply(asked, question.images.__getitem__, check_stop, self._seed)
         except MaiaError as error:
             self._lost.append(usage_of(error))
             if isinstance(error, ContentRefused):

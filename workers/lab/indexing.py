@@ -137,9 +137,9 @@ class IndexingRun:
         images = [each for each in found if not isinstance(each, SkippedImage)]
         broken = {each.position for each in problems}
         positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        return _BatchResult(batch, positions, self._measured(images, layers) if images else {}, problems)
+        return _BatchResult(batch, positions, self._measure(images, layers) if images else {}, problems)
 
-    def _measured(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+    def _measure(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         """The maps of the layers; logits as the probabilities that their systems answer."""
         maps = self._model.maps(images, layers)
         return {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}

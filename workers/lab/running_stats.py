@@ -162,12 +162,12 @@ class TopActivations:
     def add(self, activations: NDArray[np.float32], positions: NDArray[np.int64]) -> None:
         """Take activations (batch, units) of the images at these positions (batch,), in ascending order."""
         if len(self.activations) < self.size:
-            self.activations, self.positions = self._merged(activations, positions, slice(None))
+            self.activations, self.positions = self._merge(activations, positions, slice(None))
             return
         better = np.flatnonzero(activations.max(0) > self.activations[-1])
-        self.activations[:, better], self.positions[:, better] = self._merged(activations, positions, better)
+        self.activations[:, better], self.positions[:, better] = self._merge(activations, positions, better)
 
-    def _merged(
+    def _merge(
         self, activations: NDArray[np.float32], positions: NDArray[np.int64], units: slice | NDArray[np.intp]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """The best of these units with the new images among them."""

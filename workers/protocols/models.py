@@ -74,7 +74,7 @@ WHOLE_IMAGE: Box = (0.0, 0.0, 1.0, 1.0)
 class CroppingModel(VisionModel, Protocol):
     """A model that does not see all of an image: its maps cover a part."""
 
-    def seen(self, size: tuple[int, int]) -> Box:
+    def find_visible(self, size: tuple[int, int]) -> Box:
         """The part that it sees of an image of `size` (width, height)."""
         ...
 

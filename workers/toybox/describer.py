@@ -1,6 +1,6 @@
 """Puts toybox images into words with toybox-eyes, knowing nothing of the hypotheses. Loaded through the registry.
 
-Seeing is in `workers.toybox.networks.sight`; here are only the sentences.
+Seeing is in `workers.toybox.networks.detection`; here are only the sentences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workers.errors import ToolMisuse
 from workers.model_cache import in_batches
 from workers.protocols import Json, LabSettings
 from workers.toybox.networks import nets
-from workers.toybox.networks.sight import DetectedScene, detect_scenes
+from workers.toybox.networks.detection import DetectedScene, detect_scenes
 from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import WHEN, Scene, Thing
 

@@ -19,7 +19,7 @@ from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
 from workers.toybox.networks import nets
-from workers.toybox.networks.sight import connected_regions
+from workers.toybox.networks.detection import connected_regions
 from workers.toybox.world.scenes import NOUNS
 
 CONFIDENT = 0.5

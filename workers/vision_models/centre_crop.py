@@ -32,7 +32,7 @@ class CentreCrop:
     deviation: Channels
     """Of the images that it was trained on, by channel, in [0, 1]."""
 
-    def seen(self, size: tuple[int, int]) -> Box:
+    def find_visible(self, size: tuple[int, int]) -> Box:
         """The part of an image of `size` (width, height) that is left; see `protocols.CroppingModel`."""
         wide = self._wide(size)
         left, top = self._corner(wide)

@@ -79,9 +79,9 @@ class SingleFileModel(ABC, Generic[Network]):
         """In the order in which they are computed."""
         return self._open().layers
 
-    def seen(self, size: tuple[int, int]) -> Box:
+    def find_visible(self, size: tuple[int, int]) -> Box:
         """The part of an image of `size` (width, height) that is left after cropping."""
-        return self._open().crop.seen(size)
+        return self._open().crop.find_visible(size)
 
     def maps(self, images: Sequence[Image.Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """What the layers make of the images; see `protocols.VisionModel.maps`.

@@ -65,7 +65,7 @@ class Command(FetchingCommand):
 
         console = Console(sys.stderr if options["json"] else sys.stdout)
         try:
-            run = self.chosen(options)
+            run = self.find_run(options)
             ended = foreground.investigate(run, console)
         except MaiaError as error:
             raise CommandError(str(error)) from error
@@ -87,7 +87,7 @@ class Command(FetchingCommand):
                 returncode=75,
             )
 
-    def chosen(self, options: dict[str, Any]) -> Run:
+    def find_run(self, options: dict[str, Any]) -> Run:
         """The run that the options mean, be it new."""
         if options["resume"] is not None:
             return existing(options["resume"])

@@ -171,7 +171,7 @@ class RunConsumer(Listener):
             self.drafted = 0
         await self.send_message(message)
 
-    async def joined(self) -> None:
+    async def on_joined(self) -> None:
         await self.catch_up()
         await self.show_current()
 

@@ -61,11 +61,11 @@ class Bell:
 
     async def rung(self, seconds: float) -> None:
         """Wait until it rings, at most so long."""
-        hearing = asyncio.create_task(self._hear())
+        listening = asyncio.create_task(self._hear())
         try:
-            await asyncio.wait({hearing}, timeout=min(LOOK_EVERY, seconds))
+            await asyncio.wait({listening}, timeout=min(LOOK_EVERY, seconds))
         finally:
-            await end(hearing)
+            await end(listening)
 
     async def _hear(self) -> None:
         """An event; the words of a reply under way do not count."""

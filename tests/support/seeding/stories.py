@@ -29,7 +29,7 @@ CODE = """def run_experiment(system, tools):
     activations, masked = system.neuron(images)
     tools.log_experiment(activations, masked, prompts, "")
 """
-Passage = tuple[Run, str, int | None, datetime, str]
+SearchPassage = tuple[Run, str, int | None, datetime, str]
 
 
 def run_of(owner: User, unit: Unit, observations: int, created: datetime, chance: random.Random) -> Run:
@@ -70,7 +70,7 @@ def experiment_of(run: Run, number: int, observations: int) -> Experiment:
     )
 
 
-def passages(run: Run) -> Iterator[Passage]:
+def passages(run: Run) -> Iterator[SearchPassage]:
     """What search reads of a run beside the titles of its images."""
     yield run, TextKind.QUESTION, None, run.created, run.question
     yield run, TextKind.DESCRIPTION, None, run.created, run.conclusion["description"]

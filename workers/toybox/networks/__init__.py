@@ -1,1 +1,1 @@
-"""toybox-net and toybox-eyes: shapes, training, measurement, sight."""
+"""toybox-net and toybox-eyes: shapes, training, measurement, detection."""

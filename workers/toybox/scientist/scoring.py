@@ -105,7 +105,7 @@ class TrialEvidence:
             self._masks[concept] = shown
         return self._masks[concept]
 
-    def described(self, label: Iterable[Concept]) -> Mask:
+    def match_label(self, label: Iterable[Concept]) -> Mask:
         """Which trials at least one alternative describes."""
         there = np.zeros(len(self), dtype=bool)
         for concept in label:
@@ -115,16 +115,16 @@ class TrialEvidence:
     def nearly(self, label: Label) -> Mask:
         """Which trials lack exactly one property of an alternative, and are described by none."""
         loose = [replace(each, **{name: None}) for each in label for name in each.named]
-        return self.described(loose) & ~self.described(label)
+        return self.match_label(loose) & ~self.match_label(label)
 
     def with_and_without(self, label: Label, concept: Concept, name: str) -> tuple[Floats, Floats]:
         """Activations where one alternative is shown, and where it lacks that property alone and none is shown."""
-        without = self.shows(replace(concept, **{name: None})) & ~self.described(label)
+        without = self.shows(replace(concept, **{name: None})) & ~self.match_label(label)
         return self.activations[self.shows(concept)], self.activations[without]
 
     def auc(self, label: Label) -> float:
         """See the module. NaN if an alternative was never shown, or nothing else was."""
-        others = ~self.described(label)
+        others = ~self.match_label(label)
         near = self.nearly(label)
         near = near if near.sum() >= 3 else others
         found = []
@@ -135,7 +135,7 @@ class TrialEvidence:
 
     def measure(self, label: Label) -> LabelScore:
         """Everything the trials say of a label."""
-        described, near = self.described(label), self.nearly(label)
+        described, near = self.match_label(label), self.nearly(label)
         shown, rest, close = self.activations[described], self.activations[~described], self.activations[near]
         spread = float(shown.std(ddof=1)) if len(shown) > 1 else math.nan
         return LabelScore(

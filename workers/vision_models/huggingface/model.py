@@ -74,9 +74,9 @@ class HuggingFaceModel:
         """In the order in which they are computed; the logits, if there are any, come last."""
         return self._open().layout.layers()
 
-    def seen(self, size: tuple[int, int]) -> Box:
+    def find_visible(self, size: tuple[int, int]) -> Box:
         """The part of an image of `size` (width, height) that the model's processor does not cut off."""
-        return self._open().preparation.seen(size)
+        return self._open().preparation.find_visible(size)
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """What the layers make of the images; see `protocols.VisionModel.maps`.
@@ -134,11 +134,11 @@ class HuggingFaceModel:
                     layout = find_layers(self._checkpoint.empty(), preparation.size)
                 except (RuntimeError, NotImplementedError, ValueError, TypeError, AttributeError):  # it needs numbers
                     with slot as network:
-                        layout = self._found(network, preparation.size)
+                        layout = self._find_layers(network, preparation.size)
                 self._parts = _Parts(preparation, slot, layout)
             return self._parts
 
-    def _found(self, network: Any, size: tuple[int, int]) -> NetworkLayers:
+    def _find_layers(self, network: Any, size: tuple[int, int]) -> NetworkLayers:
         try:
             return find_layers(network, size)
         except torch.OutOfMemoryError:

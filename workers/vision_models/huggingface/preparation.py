@@ -42,7 +42,7 @@ class ImagePreparation:
             raise MissingPart(f"The image processor in {folder} gives no images but patches. Choose another model.")
         self.size: tuple[int, int] = (shape[1], shape[2])
         """Height and width of what the network takes."""
-        self.seen = lru_cache(maxsize=256)(self._seen)
+        self.find_visible = lru_cache(maxsize=256)(self._find_visible)
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """(batch, 3, height, width) on the CPU: bytes if `normalised` has work left, else floats."""
@@ -52,7 +52,7 @@ class ImagePreparation:
         """What `pixels` gave, on any device, as the network takes it."""
         return (self._normalise(pixels) if self._plain else pixels).to(precision)
 
-    def _seen(self, size: tuple[int, int]) -> Box:
+    def _find_visible(self, size: tuple[int, int]) -> Box:
         """The part of an image of `size` (width, height) that the network sees; see `protocols.CroppingModel`.
 
         Found by preparing an image whose red grows to the right and whose green grows downwards.

@@ -25,11 +25,11 @@ def read_layers(
     size = (pixels.shape[2], pixels.shape[3])
 
     def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
-        def copied(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
+        def copy_output(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
             maps = to_maps(output, tap.form, size, layout.patch)
             found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
 
-        return copied
+        return copy_output
 
     with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in _list_taps(layout, layers)]):
         result = network(**forward_arguments(network, pixels))

@@ -90,10 +90,10 @@ class SyntheticModel:
         found: list[dict[str, ConceptMask]] = []
         for start in range(0, len(images), self._batch_size):
             places = self._detector.detect(images[start : start + self._batch_size], concepts)
-            found += [{concept: self._seen(here) for concept, here in each.items() if here} for each in places]
+            found += [{concept: self._combine(here) for concept, here in each.items() if here} for each in places]
         return found
 
-    def _seen(self, detections: Sequence[Detection]) -> ConceptMask:
+    def _combine(self, detections: Sequence[Detection]) -> ConceptMask:
         """A concept that was found in at least one place."""
         value = sum(each.confidence for each in detections) / len(detections)
         return ConceptMask(value, self._on_grid(each.mask for each in detections))
