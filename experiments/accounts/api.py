@@ -16,10 +16,10 @@ from experiments.accounts import actions, audit_query, lists, names
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Id, RowOut, Words, find
-from experiments.api.problems import FieldError, Refusal
 from experiments.core import access, sessions
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
+from experiments.core.errors import InvalidFilters
 from experiments.models import ApiToken, AuditEntry, Invitation
 from experiments.models.api_token import TokenScope
 from experiments.models.invitation import NOTE_CHARS
@@ -286,6 +286,5 @@ def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query
     allow(request, Role.ADMIN)
     found = audit_query.AuditQuery.read(filters.model_dump())
     if found.problems:
-        errors = [FieldError(field=name, message=message) for name, message in found.problems.items()]
-        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+        raise InvalidFilters(found.problems)
     return page(request, found.entries, ["-pk"], paging, audit_out)

@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Schema
 
-from experiments.api.problems import FieldError, Refusal
+from experiments.api.problems import Refusal
+from experiments.core.errors import InvalidInput
 from experiments.models import IdempotencyKey
 from experiments.models.idempotency_key import KEPT
 
@@ -32,8 +33,7 @@ def answer_once(
     # The key; "" if there is none. Raises Refusal for one that cannot be kept.
     key = request.headers.get(HEADER, "").strip()
     if len(key) > LONGEST or not key.isprintable():
-        error = FieldError(field=HEADER, message=f"At most {LONGEST} printable characters are taken.")
-        raise Refusal("invalid", "This Idempotency-Key cannot be kept.", [error])
+        raise InvalidInput(f"An Idempotency-Key has at most {LONGEST} printable characters.", HEADER)
     if not key:
         return set_location(response, *dump_answer(make))
     IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()

@@ -11,7 +11,7 @@ from django.utils.datastructures import MultiValueDict
 from ninja import Schema
 from ninja.parser import Parser
 
-from experiments.api.problems import FieldError, Refusal
+from experiments.core.errors import InvalidFields
 
 Operation = Callable[..., Any]
 
@@ -24,8 +24,7 @@ class OnceEach(Parser):
     ) -> dict[str, Any]:
         twice = [name for name, values in data.lists() if len(values) > 1 and name not in list_fields]
         if twice:
-            errors = [FieldError(field=name, message="Give it once.") for name in twice]
-            raise Refusal("invalid", "A parameter is there more than once: see errors.", errors)
+            raise InvalidFields("A parameter came twice: see errors.", dict.fromkeys(twice, "Give it once."))
         return super().parse_querydict(data, list_fields, request)
 
 
@@ -37,10 +36,8 @@ def refuse_unknown(operation: Operation) -> Operation:
         unknown = set(request.GET) - names(taken)
         if unknown and request.method == "GET":
             offered = ", ".join(sorted(names(taken))) or "none"
-            errors = [
-                FieldError(field=name, message=f"There is no such parameter. Offered: {offered}.") for name in unknown
-            ]
-            raise Refusal("invalid", "The address has parameters that are not known: see errors.", errors)
+            told = f"There is no such parameter. Offered: {offered}."
+            raise InvalidFields("Parameters are not known: see errors.", dict.fromkeys(unknown, told))
         return operation(request, **taken)
 
     return asked

@@ -60,12 +60,12 @@ class Problem(Schema):
     errors: list[FieldError] = []
 
 
-class Refusal(Exception):
+class Refusal(ActionRefused):
     """A request that is refused with a problem of this kind."""
 
-    def __init__(self, kind: str, detail: str, errors: Sequence[FieldError] = ()) -> None:
+    def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
-        self.kind, self.detail, self.errors = kind, detail, errors
+        self.kind = kind
 
 
 def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] = {}) -> HttpResponse:
@@ -82,8 +82,6 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
 
 def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
-    if isinstance(error, Refusal):
-        return answer(error.kind, error.detail, error.errors)
     if isinstance(error, ActionRefused):
         return answer(error.kind, str(error), refused_fields(error))
     if isinstance(error, ValidationError):
@@ -127,7 +125,6 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
 def handle(api: NinjaAPI) -> None:
     """Have the API answer its exceptions so."""
     for kind in (
-        Refusal,
         ActionRefused,
         ValidationError,
         HttpError,

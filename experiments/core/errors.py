@@ -27,11 +27,18 @@ class InvalidInput(ActionRefused, ValueError):
 
 
 class InvalidFields(InvalidInput):
-    """Several values that make no sense: name of each field -> sentences."""
+    """Several values that make no sense: name of each field -> a sentence or several."""
 
-    def __init__(self, message: str, fields: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, message: str, fields: Mapping[str, str | Sequence[str]]) -> None:
         super().__init__(message)
-        self.fields = fields
+        self.fields = {name: [told] if isinstance(told, str) else list(told) for name, told in fields.items()}
+
+
+class InvalidFilters(InvalidFields):
+    """A list that is asked for by filters which make no sense: name of each -> why."""
+
+    def __init__(self, problems: Mapping[str, str | Sequence[str]]) -> None:
+        super().__init__("The filters make no sense: see errors.", problems)
 
 
 class StateConflict(ActionRefused):

@@ -17,6 +17,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, RowOut, binary, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
+from experiments.core.errors import InvalidInput
 from experiments.exchange import export_pages as files
 from experiments.installation.api import JobProgress
 from experiments.models import Export
@@ -84,7 +85,7 @@ def start_export(request: HttpRequest, user: User, asked: ExportIn) -> tuple[Exp
     """The export of which a worker is told. Raises Refusal."""
     form = Format.ZIP if asked.what == "bundle" else asked.format
     if problem := files.problem_with(user, asked.what, form, asked.query):
-        raise Refusal("invalid", problem)
+        raise InvalidInput(problem)
     row = files.create_export(request, asked.what, form, asked.query)
     return export_out(find_export(user, row.pk)), reverse("api:read_export", args=[row.pk])
 

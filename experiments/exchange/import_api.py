@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, StringConstraints
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Id, RowOut, UserName, find
-from experiments.api.problems import Refusal
+from experiments.core.errors import InvalidInput
 from experiments.exchange import form
 from experiments.exchange import import_pages as files
 from experiments.installation.api import JobProgress
@@ -91,7 +91,7 @@ def create_import(
     """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
     typed = check_fields(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
     if problem := form.problem_of(about.kind, file.name or "", file.size or 0, typed):
-        raise Refusal("invalid", problem)
+        raise InvalidInput(problem)
     row = files.keep(request, file, about.kind, typed)
     response["Location"] = reverse("api:read_import", args=[row.pk])
     return Status(202, ImportOut.from_orm(find(IMPORTS.all(), pk=row.pk)))
@@ -106,7 +106,7 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     problem = files.problem_with_number(len(file))
     refused = {} if problem else files.refusals(about.kind, file, typed)
     if problem or len(refused) == len(file):
-        raise Refusal("invalid", problem or files.listed_problems(refused))
+        raise InvalidInput(problem or files.listed_problems(refused))
     taken = [files.keep(request, each, about.kind, typed).pk for place, each in enumerate(file) if place not in refused]
     left = [LeftOut(name=name, problem=reason) for name, reason in refused.values()]
     rows = IMPORTS.filter(pk__in=taken).order_by("pk")
@@ -123,5 +123,5 @@ def check_fields(user: User, about: About) -> dict[str, str]:
     """What is said beside the files by this person. Raises Refusal."""
     typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
     if problem := form.problem_with(about.kind, typed, user):
-        raise Refusal("invalid", problem)
+        raise InvalidInput(problem)
     return typed

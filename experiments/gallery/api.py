@@ -25,7 +25,8 @@ from experiments.api.fields import (
     binary,
     find,
 )
-from experiments.api.problems import FieldError, Refusal
+from experiments.api.problems import Refusal
+from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
 from experiments.gallery import experiments, observations
 from experiments.gallery.image_files import serve_image, serve_thumbnail
@@ -57,8 +58,7 @@ def check_filters(asked: GalleryFilters, names: Names) -> Filters:
     given = asked.model_dump(exclude_none=True, exclude={"status", "order"}, mode="json")
     filters = Filters({name: str(value) for name, value in given.items()}, names)
     if not filters.is_valid():
-        errors = [FieldError(field=name, message=str(each)) for name, found in filters.errors.items() for each in found]
-        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+        raise InvalidFilters({name: [str(each) for each in found] for name, found in filters.errors.items()})
     return filters
 
 

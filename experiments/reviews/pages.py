@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -19,6 +18,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.paging import Page
 from experiments.core.params import parse_number
 from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
@@ -153,8 +153,9 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     if row is None:
         raise Http404("There is no such queue.")
     show = request.GET.get("show", "") if request.GET.get("show") in lists.SHOWS else ""
-    page = Paginator(lists.items(row, show), PER_PAGE).get_page(request.GET.get("page"))
-    rows = lists.item_rows(list(page), user)
+    items = lists.items(row, show)
+    page = Page.of(request.GET, items.count(), PER_PAGE, "show")
+    rows = lists.item_rows(list(items[page.start : page.end]), user)
     lists.note_shown(rows, user)
     context = {
         "queue": row,

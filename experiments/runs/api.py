@@ -13,7 +13,7 @@ from ninja import Field, Query, Router, Schema
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Day, Id, UnitNumber, Words, find
-from experiments.api.problems import FieldError, Refusal
+from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, verdicts
 from experiments.models import Hypothesis, Run
@@ -192,8 +192,7 @@ def list_runs(
     given = {name: str(value) for name, value in asked.model_dump(exclude_none=True).items()}
     found = lists.runs_from(given, user)
     if found.problems:
-        errors = [FieldError(field=name, message=words) for name, words in found.problems.items()]
-        raise Refusal("invalid", "The filters make no sense: see errors.", errors)
+        raise InvalidFilters(found.problems)
     rows = found.runs.select_related("owner").prefetch_related("tags")
     shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(run_out, Names(user)))
     fill_verdicts(shown.items, user)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.access import HtmxRequest
-from experiments.core.params import parse_number
+from experiments.core.paging import Page, number_of
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
@@ -68,20 +67,22 @@ def index(request: HtmxRequest) -> HttpResponse:
     found = lists.runs_from(request.GET.dict(), user)
     # Owners are fetched apart: joined, SQLite would begin with them and sort all runs of each.
     runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
-    page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
+    page = Page.of(request.GET, found.runs.count(), PER_PAGE)
+    rows = list(runs[page.start : page.end])
     chosen = chosen_columns(request)
     part = request.htmx and not request.htmx.history_restore_request
     context: dict[str, Any] = {
         "page": page,
+        "rows": rows,
         "found": found,
-        "past_the_end": is_past(request.GET.get("page", ""), page.paginator.num_pages),
+        "past_the_end": number_of(request.GET.get("page", "")) != page.number,
         "columns": [each for each in COLUMNS if each.name in chosen],
         "shown": {each.name: each.name in chosen for each in COLUMNS},
-        "moving": any(run.status in ACTIVE for run in page),
-        "any": bool(page.paginator.count) or Run.objects.exists(),
+        "moving": any(run.status in ACTIVE for run in rows),
+        "any": bool(page.count.rows) or Run.objects.exists(),
         "may_act": role != Role.VIEWER,
         "may_queue": role >= MAKES_QUEUES,
-        "verdicts": verdicts.find_verdicts(page, user) if "verdict" in chosen else {},
+        "verdicts": verdicts.find_verdicts(rows, user) if "verdict" in chosen else {},
         "address": request.get_full_path(),
     }
     if not part:
@@ -89,11 +90,6 @@ def index(request: HtmxRequest) -> HttpResponse:
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response
-
-
-def is_past(asked: str, pages: int) -> bool:
-    """Whether a page was asked for that is not there; the nearest one is shown then."""
-    return bool(asked) and not 1 <= (parse_number(asked) or 0) <= pages
 
 
 def chosen_columns(request: HttpRequest) -> set[str]:

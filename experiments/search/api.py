@@ -10,7 +10,7 @@ from ninja import Field, Query, Router, Schema
 from experiments.api.cursors import Paging, open_cursor, seal
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
-from experiments.api.problems import FieldError, Refusal
+from experiments.core.errors import InvalidInput
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.models import SearchText
@@ -72,7 +72,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     user = allow(request)
     read = words.parse_words(asked.q)
     if read.problem:
-        raise Refusal("invalid", "Nothing was looked for: see errors.", [FieldError(field="q", message=read.problem)])
+        raise InvalidInput(read.problem, "q")
     scope = finding.SearchScope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(open_cursor(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)

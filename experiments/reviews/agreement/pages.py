@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access, blindness
 from experiments.core.access import HtmxRequest
 from experiments.core.blindness import may_see_agreement
+from experiments.core.paging import Page
 from experiments.models import ReviewQueue
 from experiments.reviews.agreement import disagreements, lists
 
@@ -43,8 +43,9 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.GET.get("figures") == "now":
         context |= build_context(user, queue, request.GET.get("line", ""))
     reviews = lists.reviews(user, queue)
-    shown = Paginator(disagreements.items(reviews), PER_PAGE).get_page(request.GET.get("page"))
-    rows = disagreements.laid_out([row["item_id"] for row in shown], reviews)
+    found = disagreements.items(reviews)
+    shown = Page.of(request.GET, found.count(), PER_PAGE)
+    rows = disagreements.laid_out([row["item_id"] for row in found[shown.start : shown.end]], reviews)
     return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
 
 

@@ -10,6 +10,7 @@ from ninja import Field, Query, Router, Schema
 from experiments.api.entry import allow
 from experiments.api.fields import RowNumber
 from experiments.api.problems import Refusal
+from experiments.core.errors import InvalidInput
 from experiments.models import Run
 from experiments.runs.comparing import comparison
 from experiments.runs.comparing.pages import FEWEST, MOST
@@ -75,7 +76,7 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
     user = allow(request)
     # The runs in this order. Raises Refusal if one is not there, or comes twice.
     if len(set(wanted.run)) < len(wanted.run):
-        raise Refusal("invalid", "A run is named twice. Name each once.")
+        raise InvalidInput("A run is named twice. Name each once.")
     rows = Run.objects.select_related("owner").in_bulk(wanted.run)
     absent = [str(number) for number in wanted.run if number not in rows]
     if absent:
@@ -83,7 +84,7 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
     runs = [rows[number] for number in wanted.run]
     base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
     if base is None:
-        raise Refusal("invalid", f"The baseline {wanted.base} is not among these runs.")
+        raise InvalidInput(f"The baseline {wanted.base} is not among these runs.")
     lines = [*comparison.facts(runs, user), *comparison.compare_figures(runs, base)]
     last = wanted.first + comparison.ROUNDS - 1
     found = comparison.rounds(runs, comparison.scale_of(runs), wanted.first, last, only_differences=False)
