@@ -23,9 +23,9 @@ from tests.support.playback import (
     play,
     programs,
 )
+from tests.support.run_log import RunLogInMemory
 from workers.agent.loop import attempt, play_round
 from workers.agent.rules import ATTEMPTS
-from workers.agent.run_log import RunLogInMemory
 from workers.errors import (
     BackboneRefused,
     BackboneUnavailable,

@@ -21,8 +21,8 @@ from tests.support.playback import (
     play,
     programs,
 )
+from tests.support.run_log import RunLogInMemory
 from workers.agent.rules import Ask, next_step
-from workers.agent.run_log import RunLogInMemory
 from workers.errors import (
     MachineryError,
 )

@@ -13,8 +13,8 @@ from hashlib import sha384
 
 from PIL import Image
 
+from tests.support.run_log import RunLogInMemory
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.run_log import RunLogInMemory
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory

@@ -7,8 +7,8 @@ from typing import Any
 
 from PIL import Image
 
+from tests.support.run_log import RunLogInMemory
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.run_log import RunLogInMemory
 from workers.errors import MachineryError
 from workers.protocols import ExperimentResult, Reply
 from workers.record.experiments import LogEntry, Observation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.support.run_log import RunLogInMemory
 from workers.agent.loop import Outcome, play_round, start
-from workers.agent.run_log import RunLogInMemory
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import build_reference

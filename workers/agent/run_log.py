@@ -1,20 +1,17 @@
-"""Where the loop writes a run down: what it needs of any such place, and one in memory, for scripts and tests."""
+"""Where the loop writes a run down: what it needs of any such place."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from workers.errors import Cancelled
-from workers.record.decoding import decode, encode
 from workers.record.events import Event, Payload
 
 
 class RunLog(Protocol):
     """Where a run is written down, step by step. The loop's only way to the outside.
 
-    The database is one (`jobs.run_log`), a list in memory another (below).
+    The database is one (`jobs.run_log`).
     """
 
     def events(self) -> Sequence[Event]:
@@ -55,56 +52,3 @@ class RunLog(Protocol):
     def pausing(self) -> str:
         """Who wants the run paused before its next round, "" if nobody does."""
         ...
-
-
-class RunLogInMemory:
-    """A `RunLog` of one run, which keeps nothing afterwards. `stop` may be set from any thread."""
-
-    def __init__(self, events: Sequence[Event] = (), show: Callable[[Event], None] | None = None) -> None:
-        """`show` is called with each event as it is recorded."""
-        self.stop = False
-        self.pause = ""
-        """Who wants it paused."""
-        self.words = ""
-        """The reply under way."""
-        self.doing = ("", 0, 0)
-        """What long work is doing: what, done, total."""
-        self._events = list(events)
-        self._state = b""
-        self._show = show
-        self._began = time.monotonic()
-
-    def events(self) -> Sequence[Event]:
-        return tuple(self._events)
-
-    def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
-        # Through JSON and back, as in a database, so that what cannot be stored shows here too.
-        event = Event(len(self._events) + 1, kind, decode(kind, encode(payload)))
-        self._events.append(event)
-        self._state = state if kind == "result" else self._state
-        if self._show:
-            self._show(event)
-        return event
-
-    def state(self) -> bytes:
-        return self._state
-
-    def seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def draft(self, text: str) -> None:
-        self.words = text
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        self.doing = (what, done, total)
-        if self.stop:
-            raise Cancelled("The run was stopped.")
-
-    def is_cancelled(self) -> bool:
-        return self.stop
-
-    def is_watched(self) -> bool:
-        return False
-
-    def pausing(self) -> str:
-        return self.pause
