@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -15,9 +14,10 @@ from experiments.core.access import HtmxRequest
 from experiments.core.paging import Page, number_of
 from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
-from experiments.models import Backbone, Layer, Member, Run, SavedView, Tag, VisionModelRow
+from experiments.models import Backbone, Layer, Member, Run, Tag, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs import lists
+from experiments.runs.saved_views.actions import list_views
 from workers.record import tasks
 from workers.record.statuses import ACTIVE
 
@@ -86,7 +86,7 @@ def index(request: HtmxRequest) -> HttpResponse:
         "address": request.get_full_path(),
     }
     if not part:
-        context |= choices(found) | views_for(user) | {"all_columns": COLUMNS}
+        context |= choices(found) | {"saved_views": list_views(user), "all_columns": COLUMNS}
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response
@@ -123,8 +123,3 @@ def agents() -> list[tuple[str, str]]:
         found.append((backbone.key, backbone.label or backbone.key))
         found += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
     return found
-
-
-def views_for(user: Any) -> dict[str, Any]:
-    """Saved views that this person sees: their own, and those shared with the team."""
-    return {"saved_views": SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")}
