@@ -23,9 +23,9 @@ CONFLICTS = frozenset(
         *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),
         *("put_run_up", "give_final_verdict"),
-        *("save_turn", "send_turn", "stop_program", "hand_run_over", "create_share"),
+        *("save_reply", "send_reply", "stop_program", "hand_run_over", "create_share"),
         *("pause_run", "resume_run", "send_note", "change_limits", "fork_run"),
-        *("edit_comment", "delete_comment", "create_choice", "read_results"),
+        *("edit_comment", "delete_comment", "create_vote", "read_results"),
     }
 )
 ONCE = frozenset(
@@ -56,8 +56,8 @@ EDITS = frozenset(
         "delete_comment",
         "save_review",
         "submit_review",
-        "save_turn",
-        "send_turn",
+        "save_reply",
+        "send_reply",
         "change_limits",
     }
 )

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from experiments.api import document as documents
 from experiments.api import rates
 from experiments.api.interface import api
 from experiments.models import Member
@@ -82,3 +83,8 @@ def ask(operation: Any, headers: dict[str, str], mode: GenerationMode) -> None:
         case.call_and_validate(headers=headers, excluded_checks=UNSURE)
 
     asked()
+
+
+def test_what_the_document_adds_is_of_operations_that_there_are() -> None:
+    there = {operation["operationId"] for _, _, operation in documents.operations(api.get_openapi_schema())}
+    assert there >= documents.CONFLICTS | documents.ONCE | documents.EDITS

@@ -116,7 +116,7 @@ def test_silence_is_told_while_it_lasts_and_in_the_reply():
     assert told[0].what == f"{server.host} has been silent, in seconds"
     assert any("request 2 of 3 follows" in each.what for each in told)
     assert f"{server.host} sent nothing for" in reply.provider_errors[0]
-    assert OpenAIChat(Settings(silence=7.0), "m")._patience.silence == 7.0
+    assert OpenAIChat(Settings(silence=7.0), "m")._policy.silence == 7.0
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ def test_a_reply_says_how_many_images_gave_way(run: Run, captions: int, words: s
 
 def test_a_reply_says_how_it_was_read_where_that_was_not_plain(run: Run) -> None:
     html = drawn(run, "reply", replied(readings=("2 fences were run together, in order, as one program.",)))
-    assert "the agent was told: 2 fences were run together" in html
+    assert "sent to the agent: 2 fences were run together" in html
     assert "read-as" not in drawn(run, "reply", replied())
 
 

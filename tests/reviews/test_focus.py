@@ -27,7 +27,7 @@ def test_a_reservation_that_lapsed_is_lost_only_to_somebody(owner: User, first: 
     lapse(review)
     page = client.get(f"/review/{queue.pk}/items/1/").content.decode()
     assert "another reviewer has the place" not in page
-    assert "Submit and go on" in page
+    assert "Submit and next" in page
     taken(queue, member("second", "REVIEWER"))
     assert "another reviewer has the place" in client.get(f"/review/{queue.pk}/items/1/").content.decode()
 

@@ -249,7 +249,7 @@ async def test_a_lost_bell_delays_and_hides_nothing(
     monkeypatch.setattr(consumers, "LOOK_EVERY", 0.05)
     async with Viewer(run, owner) as viewer:
         await viewer.until("draft")
-        monkeypatch.setattr(notify, "ring", lambda *_: None)
+        monkeypatch.setattr(notify, "publish_event", lambda *_: None)
         await tell(run, "reply", replied())
         await viewer.until("event", seq=1)
 

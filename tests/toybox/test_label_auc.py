@@ -20,8 +20,8 @@ def detector(label):
 
 def test_an_exam_has_as_many_scenes_of_either_kind():
     exam = make_label_test("red balls", seed=4)
-    assert (len(exam.match_label), len(exam.others)) == (20, 20)
-    assert all(RED_BALLS.matches(scene) for scene in exam.match_label)
+    assert (len(exam.described), len(exam.others)) == (20, 20)
+    assert all(RED_BALLS.matches(scene) for scene in exam.described)
     assert not any(RED_BALLS.matches(scene) for scene in exam.others)
 
 
@@ -35,10 +35,10 @@ def test_half_of_the_others_lack_one_property_alone():
 def test_an_exam_is_spread_over_the_alternatives():
     exam = make_label_test("red balls OR scenes on snow OR cars", seed=0)
     shown = Counter(
-        concept for scene in exam.match_label for concept in parse_label("red balls, cars") if concept.matches(scene)
+        concept for scene in exam.described for concept in parse_label("red balls, cars") if concept.matches(scene)
     )
     assert min(shown.values()) >= 6
-    assert sum(scene.ground == "snow" for scene in exam.match_label) >= 6
+    assert sum(scene.ground == "snow" for scene in exam.described) >= 6
     assert not matches_any(parse_label("red balls OR scenes on snow OR cars"), exam.others[3])
 
 

@@ -266,7 +266,7 @@ def test_the_page_shows_exemplars_histogram_and_neighbours(
     assert "exemplar mean 1.50" in text
     assert "mask threshold 0.50" in text
     assert "900 images from 0.00 to 0.50" in text
-    assert "No worker has been seen lately: the comparison comes as soon as one is there." in text
+    assert "No worker has been seen recently: the comparison comes as soon as one is there." in text
     layer1 = layer_of(resnet, "layer1")
     measured(labelled(layer1, 9, "stripes"), compared=timezone.now())
     told = {"measure": "correlation", "images": 500, "layers": 2, "same": [], "others": [[layer1.pk, 9, 0.8123, 4]]}

@@ -110,7 +110,7 @@ def steering_in_words(payload: Payload, kind: str) -> str:
     """What people did to the run: a sentence, or the texts of the event under its kind and whoever did it."""
     match payload:
         case Resumed():
-            return f"{payload.who} has the run go on.\n"
+            return f"{payload.who} resumed the run.\n"
         case LimitsChanged():
             return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
         case HandedOver():

@@ -15,7 +15,7 @@ class StopButton:
 
     def __init__(self, run: Run, number: int, run_log: DatabaseRunLog) -> None:
         round_number = run.experiments.filter(number=number).values("round")[:1]
-        self.turn = run.human_replies.filter(sent__isnull=False, round=round_number).first()
+        self.reply = run.human_replies.filter(sent__isnull=False, round=round_number).first()
         self.run_log = run_log
         self.who = ""
         """Who stopped it; empty while nobody has."""
@@ -33,10 +33,10 @@ class StopButton:
 
     def is_stopped(self) -> bool:
         now = time.monotonic()
-        if self.turn and not self.who and now - self.looked >= LOOK_EVERY:
+        if self.reply and not self.who and now - self.looked >= LOOK_EVERY:
             self.looked = now
-            self.turn.refresh_from_db(fields=["stopped_by"])
-            self.who = self.turn.stopped_by
+            self.reply.refresh_from_db(fields=["stopped_by"])
+            self.who = self.reply.stopped_by
         return bool(self.who)
 
     def result(self, state: bytes) -> ExperimentResult:

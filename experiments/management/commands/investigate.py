@@ -46,13 +46,13 @@ class Command(FetchingCommand):
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
         parser.add_argument(
-            "--resume", type=int, metavar="RUN", help="go on with a run that is paused, waits, failed or was stopped"
+            "--resume", type=int, metavar="RUN", help="resume a run that is paused, waits, failed or was stopped"
         )
         parser.add_argument(
             "--fork",
             type=int,
             metavar="RUN",
-            help="go on from a round of this run, in a new one, with the question, agent, limits and seed given here",
+            help="continue from a round of this run in a new one, with the question, agent, limits and seed given here",
         )
         parser.add_argument(
             "--round", type=int, metavar="N", help="the last round that a fork copies; default: the last"
@@ -71,11 +71,13 @@ class Command(FetchingCommand):
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             console.line("")
-            raise CommandError(f"Paused. Go on with: manage.py investigate --resume {run.pk}", returncode=130) from None
+            raise CommandError(
+                f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130
+            ) from None
         if options["json"]:
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
         if ended.status == Status.PAUSED:
-            raise CommandError(f"Paused. Go on with: manage.py investigate --resume {ended.pk}", returncode=75)
+            raise CommandError(f"Paused. Resume: manage.py investigate --resume {ended.pk}", returncode=75)
         if ended.status == Status.WAITING and transcript.awaits_reply(ended):
             console.line("")
             self.stderr.write(f"Run {ended.pk} is made. Round {ended.rounds + 1} is yours to write, on its page.")
@@ -83,7 +85,7 @@ class Command(FetchingCommand):
         if ended.status == Status.WAITING:
             raise CommandError(
                 f"The run waits: {ended.reason}\n"
-                f"Put this right, then go on with: manage.py investigate --resume {ended.pk}",
+                f"Put this right, then resume with: manage.py investigate --resume {ended.pk}",
                 returncode=75,
             )
 

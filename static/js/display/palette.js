@@ -1,10 +1,10 @@
 // Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
-// before anything is typed, the places visited lately and the pages there are. What can be done here are the page's own
+// before anything is typed, the places visited recently and the pages there are. What can be done here are the page's own
 // buttons and links with data-offer="Stop this run": the palette presses them. Those in the page itself stand before the pages.
 import { toast } from "./notices.js";
 
 const KEPT = 8; // places remembered in this browser
-const LATELY = 4; // of them on show, so that what can be done here is seen without scrolling
+const RECENT = 4; // of them on show, so that what can be done here is seen without scrolling
 const box = document.getElementById("palette");
 const words = document.getElementById("palette-words");
 const list = document.getElementById("palette-list");
@@ -34,7 +34,7 @@ const inRail = (url) => [...document.querySelectorAll("#palette-pages [role=opti
 
 function open() {
   if (document.querySelector("dialog[open]")) return;
-  const links = places().filter((each) => each.url !== location.pathname).slice(0, LATELY).map(option);
+  const links = places().filter((each) => each.url !== location.pathname).slice(0, RECENT).map(option);
   recent.replaceChildren(recent.firstElementChild, ...links);
   const [ours, others] = offers();
   here.replaceChildren(here.firstElementChild, ...ours.map(action));
