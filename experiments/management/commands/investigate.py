@@ -71,9 +71,7 @@ class Command(FetchingCommand):
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             console.line("")
-            raise CommandError(
-                f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130
-            ) from None
+            raise CommandError(f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130) from None
         if options["json"]:
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
         if ended.status == Status.PAUSED:
