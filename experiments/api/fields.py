@@ -13,7 +13,9 @@ from ninja.schema import DjangoGetter
 from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
 
 from experiments.api.problems import Refusal
+from experiments.core import notify
 from experiments.core.display_name import person
+from experiments.models import Job
 
 LARGEST = 2**63 - 1
 NO_NUL = r"^[^\x00]*$"
@@ -60,6 +62,19 @@ class RowOut(Schema):
     def _run_root_validator(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         """As the base has it; but what was read already is not read again."""
         return values if isinstance(values, cls) else handler(DjangoGetter(values, cls, info.context))
+
+
+class Progress(Schema):
+    """How far a worker is."""
+
+    what: str
+    done: int
+    total: int
+
+
+JobProgress = Annotated[
+    Progress | None, BeforeValidator(lambda job: notify.read_progress(job) if isinstance(job, Job) else job)
+]
 
 
 class Body(Schema):

@@ -14,20 +14,19 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, RowOut, binary, find
+from experiments.api.fields import NO_NUL, Body, Id, JobProgress, RowOut, binary, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
-from experiments.core.errors import InvalidInput
-from experiments.exchange import export_pages as files
-from experiments.installation.api import JobProgress
+from experiments.core.actors import Actor
+from experiments.exchange import actions
+from experiments.exchange.downloads import own_exports, send_file
 from experiments.models import Export
 from experiments.models.api_token import TokenScope
-from experiments.models.exchange import Format
 from experiments.models.member import Role
 
 router = Router(tags=["Exports"])
 
-Filter = Annotated[str, StringConstraints(max_length=files.LONGEST, pattern=NO_NUL)]
+Filter = Annotated[str, StringConstraints(max_length=actions.QUERY_CHARS, pattern=NO_NUL)]
 
 
 class ExportIn(Body):
@@ -63,31 +62,26 @@ def export_out(row: Export) -> ExportOut:
 
 
 def find_export(user: User, pk: int) -> Export:
-    return find(Export.objects.select_related("job").filter(job__asked_by=user), pk=pk)
+    return find(own_exports(user), pk=pk)
 
 
 @router.get("/exports", response=ListPage[ExportOut], summary="List your exports")
 def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
     """The newest first."""
     user = allow(request)
-    rows = Export.objects.filter(job__asked_by=user).select_related("job")
-    return page(request, rows, ["-pk"], paging, export_out)
+    return page(request, own_exports(user), ["-pk"], paging, export_out)
 
 
 @router.post("/exports", response={202: ExportOut}, summary="Have a file written")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
-    return Status(202, answer_once(request, response, user, lambda: start_export(request, user, asked)))
 
+    def make() -> tuple[ExportOut, str]:
+        row = actions.make_export(Actor.behind(request, user), asked.what, asked.format, asked.query)
+        return export_out(row), reverse("api:read_export", args=[row.pk])
 
-def start_export(request: HttpRequest, user: User, asked: ExportIn) -> tuple[ExportOut, str]:
-    """The export of which a worker is told. Raises Refusal."""
-    form = Format.ZIP if asked.what == "bundle" else asked.format
-    if problem := files.problem_with(user, asked.what, form, asked.query):
-        raise InvalidInput(problem)
-    row = files.create_export(request, asked.what, form, asked.query)
-    return export_out(find_export(user, row.pk)), reverse("api:read_export", args=[row.pk])
+    return Status(202, answer_once(request, response, user, make))
 
 
 @router.get("/exports/{pk}", response=ExportOut, summary="Read how far an export is")
@@ -102,9 +96,9 @@ FILE = binary("application/octet-stream")
 @router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
 def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """For a week."""
-    find_export(allow(request), pk)
+    row = find_export(allow(request), pk)
     try:
-        return files.file(request, pk)
+        return send_file(request, row)
     except Http404 as error:
         raise Refusal("missing", str(error)) from None
 
@@ -112,5 +106,6 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
     """One that is being written is stopped first."""
-    files.discard(request, find_export(allow(request, Role.VIEWER, TokenScope.WRITE), pk))
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    actions.discard_export(Actor.behind(request, user), find_export(user, pk))
     return Status(204, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, File, Form, Query, Router, Schema, Status
@@ -14,11 +13,9 @@ from pydantic import BeforeValidator, StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Id, RowOut, UserName, find
-from experiments.core.errors import InvalidInput
-from experiments.exchange import form
-from experiments.exchange import import_pages as files
-from experiments.installation.api import JobProgress
+from experiments.api.fields import NO_NUL, Id, JobProgress, RowOut, UserName, find
+from experiments.core.actors import Actor
+from experiments.exchange import actions, form
 from experiments.models import Import
 from experiments.models.api_token import TokenScope
 from experiments.models.exchange import ImportKind
@@ -89,10 +86,7 @@ def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
     """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
-    typed = check_fields(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
-    if problem := form.problem_of(about.kind, file.name or "", file.size or 0, typed):
-        raise InvalidInput(problem)
-    row = files.keep(request, file, about.kind, typed)
+    (row,) = bring_files(request, about, [file]).taken
     response["Location"] = reverse("api:read_import", args=[row.pk])
     return Status(202, ImportOut.from_orm(find(IMPORTS.all(), pk=row.pk)))
 
@@ -102,13 +96,9 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
     holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
     """
-    typed = check_fields(allow(request, Role.RESEARCHER, TokenScope.WRITE), about)
-    problem = files.problem_with_number(len(file))
-    refused = {} if problem else files.refusals(about.kind, file, typed)
-    if problem or len(refused) == len(file):
-        raise InvalidInput(problem or files.listed_problems(refused))
-    taken = [files.keep(request, each, about.kind, typed).pk for place, each in enumerate(file) if place not in refused]
-    left = [LeftOut(name=name, problem=reason) for name, reason in refused.values()]
+    brought = bring_files(request, about, file)
+    taken = [row.pk for row in brought.taken]
+    left = [LeftOut(name=name, problem=reason) for name, reason in brought.left_out]
     rows = IMPORTS.filter(pk__in=taken).order_by("pk")
     return Status(202, BatchOut(imports=[ImportOut.from_orm(row) for row in rows], left_out=left))
 
@@ -119,9 +109,7 @@ def read_import(request: HttpRequest, pk: Id) -> ImportOut:
     return ImportOut.from_orm(find(IMPORTS.all(), pk=pk))
 
 
-def check_fields(user: User, about: About) -> dict[str, str]:
-    """What is said beside the files by this person. Raises Refusal."""
+def bring_files(request: HttpRequest, about: About, files: list[UploadedFile]) -> actions.BroughtFiles:
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
-    if problem := form.problem_with(about.kind, typed, user):
-        raise InvalidInput(problem)
-    return typed
+    return actions.bring_files(actor, about.kind, typed, files)

@@ -11,11 +11,11 @@ from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
-from pydantic import BeforeValidator, StringConstraints
+from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Name, RowOut, UserName, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, Progress, RowOut, UserName, Words, find
 from experiments.api.once import answer_once
 from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
@@ -183,17 +183,6 @@ class IndexIn(Body):
     model: Name
     layers: list[Name] = Field(min_length=1, max_length=500)
     insist: bool = Field(False, description="take published exemplars of other weights too; they are marked")
-
-
-class Progress(Schema):
-    what: str
-    done: int
-    total: int
-
-
-JobProgress = Annotated[
-    Progress | None, BeforeValidator(lambda job: notify.read_progress(job) if isinstance(job, Job) else job)
-]
 
 
 class JobOut(RowOut):

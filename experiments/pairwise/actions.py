@@ -14,6 +14,7 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.models import Job, Judge, Pair, PairwiseTrial, Unit, Vote
 from experiments.models.job import MOVING, JobKind, JobStatus
+from experiments.models.member import Role
 from experiments.models.notification import NotificationKind
 from experiments.models.pairwise import PairKind
 from experiments.pairwise.form import NewTrial, TrialDraft, draft_trial
@@ -25,6 +26,8 @@ from experiments.reviews.lists import reviewers
 LONGEST_SECONDS = 3600.0
 """Above this somebody was away; nothing is kept."""
 MOST_COST = 1_000.0
+MANAGES = Role.ADMIN
+"""Who makes and closes trials, and asks backbones: these cost money."""
 
 
 # --- making and closing ---------------------------------------------------------------------------------------

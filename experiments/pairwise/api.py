@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
@@ -16,15 +16,13 @@ from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, binary, find
 from experiments.api.once import answer_once
-from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import Judge, PairwiseTrial
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
-from experiments.pairwise import actions, judging, lists, pages, sources
+from experiments.pairwise import actions, judging, lists, sources, votes_csv
 from experiments.pairwise.form import MOST, USUAL, NewTrial
-from experiments.pairwise.pages import MANAGES
 from experiments.pairwise.results import PreferenceCell, Preferences, trial_results
 
 router = Router(tags=["Pairwise trials"])
@@ -193,7 +191,7 @@ def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOu
 @router.post("/trials", response={201: TrialOut}, summary="Make a trial")
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
-    user = allow(request, MANAGES, TokenScope.WRITE)
+    user = allow(request, actions.MANAGES, TokenScope.WRITE)
     return Status(
         201, answer_once(request, response, user, lambda: create_trial_row(Actor.behind(request, user), wanted))
     )
@@ -217,7 +215,7 @@ def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
 @router.post("/trials/{pk}/close", response=TrialOut, summary="Close a trial")
 def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
     """For good: which label is whose is told then, and nobody can judge any more. Takes an admin."""
-    user = allow(request, MANAGES, TokenScope.WRITE)
+    user = allow(request, actions.MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.close_trial(Actor.behind(request, user), pk)
     return trial_out(find(lists.trials(user), pk=pk))
@@ -263,11 +261,7 @@ def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
 def fetch_votes(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """Every vote, and every pair without one. Only once it is closed."""
     allow(request)
-    find(PairwiseTrial.objects.all(), pk=pk)
-    try:
-        return pages.file(request, pk)
-    except Http404 as error:
-        raise Refusal("conflict", str(error)) from None
+    return votes_csv.send_votes(find(PairwiseTrial.objects.all(), pk=pk))
 
 
 # --- backbones ---
@@ -286,7 +280,7 @@ def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
 @router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")
 def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJudgeOut]:
     """What it has not judged yet, in the background; again, it goes on. Takes an admin, for it costs money."""
-    user = allow(request, MANAGES, TokenScope.WRITE)
+    user = allow(request, actions.MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     by, limit = Actor.behind(request, user), wanted.cost_limit
     judge = actions.ask_backbone(by, pk, wanted.backbone, limit, unpriced=wanted.unpriced)
@@ -296,7 +290,7 @@ def ask_judge(request: HttpRequest, pk: Id, wanted: JudgeIn) -> Status[BackboneJ
 @router.post("/trials/{pk}/judges/{number}/stop", response=BackboneJudgeOut, summary="Stop a backbone that judges")
 def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudgeOut:
     """After the pair it looks at; what it judged is kept. `number` is its id."""
-    user = allow(request, MANAGES, TokenScope.WRITE)
+    user = allow(request, actions.MANAGES, TokenScope.WRITE)
     judge = find(Judge.objects.select_related("job", "trial"), trial=pk, pk=number, user=None)
     actions.stop_backbone(Actor.behind(request, user), judge)
     return BackboneJudgeOut.from_orm(lists.judges(judge.trial).get(pk=judge.pk))

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused
+from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.params import parse_key
 from experiments.models import Judge, Layer, PairwiseTrial, VisionModelRow
 from experiments.models.member import Role
@@ -24,7 +24,6 @@ from experiments.models.pairwise import PairKind
 from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
 
-MANAGES = Role.ADMIN
 """Who makes and closes trials, and has backbones judge: as with queues, one who manages."""
 SHOWN = 100
 JUDGES = "judges"
@@ -44,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "breadcrumbs": _list_breadcrumbs(),
         "trials": [(row, [sources.words(key) for key in row.sources]) for row in lists.trials(user)[:SHOWN]],
         "may_judge": role >= Role.REVIEWER,
-        "may_manage": role >= MANAGES,
+        "may_manage": role >= actions.MANAGES,
     }
     return render(request, "pairwise/index.html", context)
 
@@ -52,7 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """The form, filled in from the address with how many pairs there would be; sent, the trial."""
-    actor = Actor.of(request, MANAGES)
+    actor = Actor.of(request, actions.MANAGES)
     sent = request.method == "POST"
     given = request.POST if sent else request.GET
     listed = sources.list_sources()
@@ -97,11 +96,11 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
         "worker": worker_status.is_here(),
         "total": sum(kinds.values()),
         "may_judge": role >= Role.REVIEWER and row.closed is None,
-        "may_manage": role >= MANAGES,
+        "may_manage": role >= actions.MANAGES,
     }
     if request.htmx.target == JUDGES:
         return render(request, "pairwise/judges.html", context)
-    backbones = lists.judge_backbones() if role >= MANAGES and row.closed is None else []
+    backbones = lists.judge_backbones() if role >= actions.MANAGES and row.closed is None else []
     context |= {
         "kinds": [(label, kinds[kind]) for kind, label in PairKind.choices if kinds.get(kind)],
         "sources": [sources.words(key) for key in row.sources],
@@ -125,13 +124,10 @@ def _list_breadcrumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Every vote as CSV. Raises Http404 while it would tell whose the labels are."""
     access.require(request)
-    row = get_object_or_404(PairwiseTrial, pk=pk)
-    if row.closed is None:
-        raise Http404("Which label is whose is hidden until the trial is closed; then its votes can be had here.")
-    response = HttpResponse("".join(votes_csv.csv_lines(row)), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="maia-votes-{row.pk}.csv"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    try:
+        return votes_csv.send_votes(get_object_or_404(PairwiseTrial, pk=pk))
+    except StateConflict as refused:
+        raise Http404(str(refused)) from None
 
 
 # --- judging --------------------------------------------------------------------------------------------------
@@ -199,7 +195,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def close(request: HttpRequest, pk: int) -> HttpResponse:
     """Say for good which label is whose."""
-    actor = Actor.of(request, MANAGES)
+    actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
     try:
         actions.close_trial(actor, pk)
@@ -211,7 +207,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
     """Have a backbone judge, or go on judging."""
-    actor = Actor.of(request, MANAGES)
+    actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
     typed = request.POST.get("cost", "")
     limit = _figure(typed)
@@ -228,7 +224,7 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
     """Have a backbone stop after the pair it looks at."""
-    actor = Actor.of(request, MANAGES)
+    actor = Actor.of(request, actions.MANAGES)
     actions.stop_backbone(
         actor, get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
     )

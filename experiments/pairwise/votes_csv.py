@@ -7,6 +7,9 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from django.http import HttpResponse
+
+from experiments.core.errors import StateConflict
 from experiments.core.spreadsheets import cell
 from experiments.models import Pair, PairwiseTrial, Vote
 from experiments.pairwise import sources
@@ -16,6 +19,16 @@ COLUMNS = (
     "trial", "position", "kind", "repeats", "unit", "truth", "source_a", "label_a", "source_b", "label_b",
     "judge", "judged_by", "answer", "preferred", "shown_first", "seconds", "time", "reply",
 )  # fmt: skip
+
+
+def send_votes(trial: PairwiseTrial) -> HttpResponse:
+    """The file. Raises StateConflict while it would tell whose the labels are."""
+    if trial.closed is None:
+        raise StateConflict("Which label is whose is hidden until the trial is closed; then its votes can be had here.")
+    response = HttpResponse("".join(csv_lines(trial)), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="maia-votes-{trial.pk}.csv"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def csv_lines(trial: PairwiseTrial) -> Iterator[str]:

@@ -33,6 +33,10 @@ from workers.record.statuses import ENDED
 
 MOST = 10_000
 """Runs of one queue."""
+MOST_REVIEWERS, NOTE_CHARS = 9, 2_000
+"""Of an item; of what a queue says to its reviewers."""
+QUERY_CHARS = 20_000
+"""Characters of a filter: a thousand ticked runs fit."""
 BATCH = 1_000
 DECLINE_CHARS, FINAL_CHARS = 1_000, 4_000
 """Characters of the reason why an item was declined, and of that of a final verdict."""

@@ -24,7 +24,7 @@ from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
-from experiments.reviews import actions, lists, pages, rubric
+from experiments.reviews import actions, lists, rubric
 from experiments.runs import lists as run_lists
 
 router = Router(tags=["Review"])
@@ -39,11 +39,14 @@ class QueueIn(Body):
     name: Name
     runs: list[RowNumber] = Field([], max_length=1_000)
     query: str = Field(
-        "", max_length=pages.LONGEST, pattern=NO_NUL, description="in place of runs: as in the address of the page Runs"
+        "",
+        max_length=actions.QUERY_CHARS,
+        pattern=NO_NUL,
+        description="in place of runs: as in the address of the page Runs",
     )
     only_ended: bool = Field(True, description="of a filter: leave out runs that have not ended")
-    note: str = Field("", max_length=pages.NOTE_CHARS, pattern=NO_NUL)
-    reviewers_per_item: int = Field(1, ge=1, le=pages.MOST_REVIEWERS)
+    note: str = Field("", max_length=actions.NOTE_CHARS, pattern=NO_NUL)
+    reviewers_per_item: int = Field(1, ge=1, le=actions.MOST_REVIEWERS)
     blind: bool = True
     reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
 

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
+from experiments.core.params import parse_key
 from experiments.core.review_rights import queues_of
 from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import ReviewState, ReviewVerdict
 from experiments.reviews import actions, evidence, lists, reservation, rubric
-from experiments.reviews.pages import number
 
 FINAL = ("verdict", "corrected_label", "reason")
 
@@ -59,6 +59,11 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     if request.headers.get("X-Part") == "focus":
         return render(request, "reviews/focus.html", _focus(row, user))
     return render(request, "reviews/item.html", _page(row, user))
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    """A whole number of the form; 0 if it is missing or none."""
+    return parse_key(request.POST.get(name))
 
 
 def _item_at(pk: int, position: int) -> ReviewItem:
@@ -179,7 +184,7 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
     try:
-        review = actions.save_draft(actor, row.pk, number(request, "version"), rubric.opinion_from(request.POST))
+        review = actions.save_draft(actor, row.pk, _number(request, "version"), rubric.opinion_from(request.POST))
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     lapsed = review.slot is None and row.queue.closed is None
@@ -195,12 +200,16 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Submit, and go on with the next item, which is reserved in the same moment."""
     actor = Actor.of(request, Role.REVIEWER)
     row, sent = _item_at(pk, position), request.POST
-    version, seq, additional = number(request, "version"), number(request, "seq"), sent.get("additional") == "yes"
+    version, seq, additional = (
+        _number(request, "version"),
+        _number(request, "seq"),
+        sent.get("additional") == "yes",
+    )
     try:
         review = actions.submit(actor, row.pk, version, rubric.opinion_from(sent), seq, additional=additional)
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
-    following = actions.take_next(actor, row.queue, number(request, "next"))
+    following = actions.take_next(actor, row.queue, _number(request, "next"))
     if _asks_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
         words = "" if following else _nothing_left(row.queue, actor.person)
@@ -272,7 +281,10 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
         body = _draft_json(kept) if kept else {}
         body |= {"problem": _problem_of(error), "words": str(error)}
         if body["problem"] == "run":
-            body |= {"seq": item.run.last_seq, "news": list(evidence.list_news(item.run, number(request, "seq")))}
+            body |= {
+                "seq": item.run.last_seq,
+                "news": list(evidence.list_news(item.run, _number(request, "seq"))),
+            }
         return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):

@@ -19,7 +19,7 @@ from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import parse_number
+from experiments.core.params import parse_key
 from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
@@ -33,9 +33,6 @@ from workers import registry
 PER_PAGE = 25
 QUEUES = 100
 """Queues that the list shows, the newest."""
-LONGEST = 20_000
-"""Characters of a filter: a thousand ticked runs fit."""
-MOST_REVIEWERS, NOTE_CHARS = 9, 2_000
 
 
 @require_safe
@@ -62,8 +59,8 @@ class QueueForm(forms.Form):
     """What is asked of who makes a queue; the runs come with the address."""
 
     name = forms.CharField(max_length=80)
-    note = forms.CharField(max_length=NOTE_CHARS, required=False)
-    reviewers_per_item = forms.IntegerField(min_value=1, max_value=MOST_REVIEWERS, initial=1)
+    note = forms.CharField(max_length=actions.NOTE_CHARS, required=False)
+    reviewers_per_item = forms.IntegerField(min_value=1, max_value=actions.MOST_REVIEWERS, initial=1)
     blind = forms.BooleanField(required=False, initial=True)
     only_ended = forms.BooleanField(required=False, initial=True)
     reviewers = forms.ModelMultipleChoiceField(queryset=User.objects.none(), required=False)
@@ -85,7 +82,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """The form of a new queue; its runs are those that the address chooses, as on the page Runs: an admin's of all
     runs, anybody else's of their own."""
     user = access.require(request, MAKES_QUEUES)
-    query = QueryDict(request.META.get("QUERY_STRING", "")[:LONGEST])
+    query = QueryDict(request.META.get("QUERY_STRING", "")[: actions.QUERY_CHARS])
     found = run_lists.runs_from(query.dict(), user)
     sent = request.method == "POST"
     form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _proposed_name(found)})
@@ -119,17 +116,12 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return render(request, "reviews/put_up.html", {"run": run, "offered": run_reviews.list_offered(run)})
     try:
-        item = actions.add_run(actor, run, number(request, "queue"))
+        item = actions.add_run(actor, run, parse_key(request.POST.get("queue")))
     except ActionRefused as error:
         messages.warning(request, str(error))
         return redirect("run-review", pk)
     messages.success(request, f"Run {run.pk} is up for review in “{item.queue.name}”. You will be told of its verdict.")
     return redirect(run)
-
-
-def number(request: HttpRequest, name: str) -> int:
-    """A whole number of the form; 0 if it is missing or none."""
-    return parse_number(request.POST.get(name)) or 0
 
 
 @require_POST

@@ -25,7 +25,7 @@ from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
-from experiments.runs.asking import pages
+from experiments.runs.asking.profile import read_profile
 from experiments.units import actions, drawing, lists
 from experiments.units.distribution import distribution
 from experiments.units.drawing import UnitSelection
@@ -232,7 +232,7 @@ def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names)
     context["indexed"] = dataset.pk in indexed
     if dataset.pk not in indexed and dataset.pk not in by_dataset:
         return context  # a whole layer would have to be indexed: somebody has to want that
-    context |= pages.read_profile(layer, number, dataset, again=False)
+    context |= read_profile(layer, number, dataset, again=False)
     return context | build_profile(context["profile"], context["exemplars"], layer, names, context)
 
 

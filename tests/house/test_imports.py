@@ -111,6 +111,26 @@ def test_a_room_imports_only_what_stands_before_it() -> None:
     assert upwards == set()
 
 
+def is_outside(name: str) -> bool:
+    """Whether a module adapts: a page or an operation of the API."""
+    return within(name, "experiments") and name.rpartition(".")[2].rpartition("_")[2] in {"pages", "api"}
+
+
+def test_what_adapts_is_reached_by_addresses_alone() -> None:
+    """Pages and operations share by actions and lists; only what stands beside them in a room takes pieces of them."""
+    wrong = []
+    for name in MODULES:
+        for taken in imports(name) if within(name, "experiments") else ():
+            target = taken if taken in MODULES else taken.rpartition(".")[0]
+            if target == name or not is_outside(target) or target not in MODULES:
+                continue
+            kind = target.rpartition(".")[2].rpartition("_")[2]
+            beside = is_outside(name) and name.endswith(kind) and room_of(name) == room_of(target)
+            if not (beside or name.endswith("urls") or within(name, "experiments.api")):
+                wrong.append(f"{name} -> {target}")
+    assert wrong == []
+
+
 def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
     plugins = [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))]
     assert plugins

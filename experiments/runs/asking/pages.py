@@ -5,30 +5,28 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from experiments.api import example
-from experiments.core import access, compatibility, notify, queue, unit_names, worker_status
+from experiments.core import access, compatibility, notify, unit_names, worker_status
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
-from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
+from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.asking import form as forms
+from experiments.runs.asking import profile
 from experiments.runs.asking.request_body import request_body
 from experiments.runs.forks import lineage
 from workers.record import tasks
 
 EARLIER = 3
 """Runs on the same unit that are shown beside its exemplars."""
-ASK_AGAIN = 30
-"""Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -215,29 +213,10 @@ def read_unit(layer: Layer | None, written: Any, dataset: Dataset | None, again:
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
-    return context | read_profile(layer, number, dataset, again)
+    return context | profile.read_profile(layer, number, dataset, again)
 
 
 def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
     """The newest runs on this unit that ended in labels."""
     runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
     return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
-
-
-def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
-    """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
-    found, _ = Unit.objects.get_or_create(layer=layer, number=number)
-    profile, _ = UnitProfile.objects.get_or_create(unit=found, dataset=dataset)
-    if again and profile.problem:
-        profile.problem = ""
-        profile.save(update_fields=["problem"])
-        cache.delete(f"asked-for-exemplars:{profile.pk}")
-    if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
-        queue.ask_for_exemplars(profile.pk)
-    exemplars = list(profile.exemplars.all()) if profile.written else []
-    return {
-        "profile": profile,
-        "exemplars": exemplars,
-        "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
-        "progress": None if profile.written else notify.read_report(f"profile:{profile.pk}"),
-    }

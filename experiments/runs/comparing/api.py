@@ -13,7 +13,7 @@ from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
 from experiments.models import Run
 from experiments.runs.comparing import comparison
-from experiments.runs.comparing.pages import FEWEST, MOST
+from experiments.runs.comparing.comparison import FEWEST, MOST
 
 router = Router(tags=["Runs"])
 

@@ -16,8 +16,8 @@ from experiments.core import access
 from experiments.core.params import ROW_DIGITS, parse_key, parse_number
 from experiments.models import Run
 from experiments.runs.comparing import comparison
+from experiments.runs.comparing.comparison import FEWEST, MOST
 
-FEWEST, MOST = 2, 6
 READ = 50
 """Runs of an address that are looked at; whoever gives more is told that they are too many anyway."""
 OFFERED = 12

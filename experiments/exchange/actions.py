@@ -1,0 +1,113 @@
+"""What people do with files: have one written, let it go, bring others. A worker reads and writes them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+
+from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput
+from experiments.core.params import clean_text
+from experiments.exchange import export_query, form
+from experiments.exchange.safe_zip import ExchangeError
+from experiments.installation.actions import start_job
+from experiments.models import Export, Import, Job
+from experiments.models.exchange import ExportSubject, Format
+from experiments.models.job import MOVING, JobKind, JobStatus
+
+MOST_EXPORTS = 5
+"""Exports of one person that may be under way."""
+QUERY_CHARS = 20_000
+"""Characters of a filter: a thousand ticked runs fit."""
+
+
+@transaction.atomic
+def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # noqa: A002 - the API's word
+    """Have a worker write a file; a bundle is always a zip. Raises InvalidInput, also where nothing matches."""
+    if what not in ExportSubject.values:
+        raise InvalidInput("Choose what to export.", "what")
+    subject = ExportSubject(what)
+    if subject == ExportSubject.BUNDLE:
+        format = Format.ZIP  # noqa: A001
+    elif format not in set(Format.values) - {Format.ZIP}:
+        raise InvalidInput("Choose a format: CSV, JSON Lines or Parquet.", "format")
+    if len(query) > QUERY_CHARS:
+        raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
+    if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MOST_EXPORTS:
+        raise InvalidInput(f"{MOST_EXPORTS} exports of yours are under way: wait for one, or stop it.")
+    try:
+        found = export_query.select_rows(subject, query, actor.person).exists()
+    except ExchangeError as error:
+        raise InvalidInput(str(error), "query") from None
+    if not found:
+        raise InvalidInput("Nothing matches: the file would be empty.")
+    job = start_job(actor, Job(kind=JobKind.EXPORT, subject=f"{subject.label} as {format}"))
+    return Export.objects.create(job=job, what=what, format=format, query=query)
+
+
+@transaction.atomic
+def discard_export(actor: Actor, export: Export) -> None:
+    """Stop what is being written; remove what is whole, and the file once its row is gone."""
+    audit.record(actor, Verb.EXPORT_DELETED, export)
+    moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
+    if not moving.update(stop_requested=True):
+        export.job.delete()
+        transaction.on_commit(partial(export.path.unlink, missing_ok=True))
+
+
+@dataclass(frozen=True)
+class BroughtFiles:
+    """Files of which a worker was told, and those that cannot be taken, each with the reason."""
+
+    taken: Sequence[Import]
+    left_out: Sequence[tuple[str, str]]
+
+
+def bring_files(actor: Actor, kind: str, typed: Mapping[str, str], files: Sequence[UploadedFile[Any]]) -> BroughtFiles:
+    """Have a worker read files, each by itself: one that cannot be taken does not keep the others. `typed` holds for
+    all. Raises InvalidInput if none can be taken."""
+    problem = form.problem_with(kind, typed, actor.person)
+    if not (problem or files):
+        problem = "Choose a file that is not empty."
+    elif not problem and len(files) > form.AT_ONCE:
+        problem = f"{len(files)} files at once are too many: bring at most {form.AT_ONCE}."
+    if problem:
+        raise InvalidInput(problem)
+    looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
+    left = [(each.name or "file", refused) for each, refused in looked if refused]
+    if len(left) == len(files):
+        # Of a single one its name goes without saying
+        raise InvalidInput(left[0][1] if len(left) == 1 else " ".join(f"{name}: {why}" for name, why in left[:5]))
+    return BroughtFiles([_keep_file(actor, each, kind, typed) for each, refused in looked if not refused], left)
+
+
+def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:
+    """Lay the file where a worker finds it, and ask for the work."""
+    options = form.complete_fields(kind, given.name or "", typed)
+    name = clean_text(Path(given.name or "file").name, 200)
+    folder = Path(settings.STATE) / "imports"
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, waiting = tempfile.mkstemp(dir=folder, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as target:
+            for chunk in given.chunks():
+                target.write(chunk)
+        with transaction.atomic():
+            named = {"owner": options["owner"]} if options.get("owner") else {}
+            job = start_job(actor, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
+            row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
+            Path(waiting).replace(row.path)
+        return row
+    finally:
+        Path(waiting).unlink(missing_ok=True)
