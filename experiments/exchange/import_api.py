@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, File, Form, Query, Router, Schema, Status
@@ -86,7 +87,8 @@ def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
     """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
-    (row,) = bring_files(request, about, [file]).taken
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    (row,) = bring_files(request, user, about, [file]).taken
     response["Location"] = reverse("api:read_import", args=[row.pk])
     return Status(202, ImportOut.from_orm(find(IMPORTS.all(), pk=row.pk)))
 
@@ -96,7 +98,8 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
     holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
     """
-    brought = bring_files(request, about, file)
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    brought = bring_files(request, user, about, file)
     taken = [row.pk for row in brought.taken]
     left = [LeftOut(name=name, problem=reason) for name, reason in brought.left_out]
     rows = IMPORTS.filter(pk__in=taken).order_by("pk")
@@ -109,7 +112,6 @@ def read_import(request: HttpRequest, pk: Id) -> ImportOut:
     return ImportOut.from_orm(find(IMPORTS.all(), pk=pk))
 
 
-def bring_files(request: HttpRequest, about: About, files: list[UploadedFile]) -> actions.BroughtFiles:
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+def bring_files(request: HttpRequest, user: User, about: About, files: list[UploadedFile]) -> actions.BroughtFiles:
     typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
-    return actions.bring_files(actor, about.kind, typed, files)
+    return actions.bring_files(Actor.behind(request, user), about.kind, typed, files)
