@@ -15,6 +15,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from workers.errors import MissingPart, UnknownName
+from workers.weights import first_line
 
 Groups = Sequence[tuple[str, ...]]
 
@@ -178,7 +179,7 @@ def _fetched(name: str, groups: Groups) -> Path:
             "if it is private: hf auth login"
         ) from error
     except (OSError, HTTPError) as error:
-        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {_first_line(error)})") from error
+        raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {first_line(error)})") from error
 
 
 def _fetch(name: str, groups: Groups) -> Path:
@@ -204,7 +205,3 @@ def _first_of(name: str, group: tuple[str, ...], commit: str) -> Path:
         except RemoteEntryNotFoundError:
             continue
     raise MissingPart(f"{name} on the hub has no {' or '.join(group)}, so it cannot be used here. Choose another.")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:200]

@@ -10,7 +10,7 @@ where they are paid for, also `prices`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib import import_module
 from re import fullmatch
@@ -170,43 +170,38 @@ def weights_warning(model: str) -> str:
 
 def load(plugins: Plugins, key: str) -> Callable[..., Any]:
     """Import the factory of a plug-in. Raises UnknownName, listing what there is."""
-    module, name = _find_factory(plugins, key)
-    factory: Callable[..., Any] = getattr(import_module(module), name)
-    return _with_argument(factory, key)
+    found = _find_function(plugins, key)
+    assert found
+    return found
 
 
 def missing(plugins: Plugins, key: str, *arguments: Any) -> str:
     """What keeps a plug-in from loading, and the command that gets it; "" if nothing does. Fetches nothing."""
-    module, _ = _find_factory(plugins, key)
-    look: Callable[..., str] | None = getattr(import_module(module), "missing", None)
-    return _with_argument(look, key)(*arguments) if look else ""
+    look = _find_function(plugins, key, "missing")
+    return look(*arguments) if look else ""
 
 
 def list_models(plugins: Plugins, key: str, settings: Any) -> list[str]:
     """Names of the models that a plug-in works with, the default first; empty if it has no such choice."""
-    module, _ = _find_factory(plugins, key)
-    names: Callable[..., Sequence[str]] | None = getattr(import_module(module), "models", None)
-    return list(_with_argument(names, key)(settings)) if names else []
+    names = _find_function(plugins, key, "models")
+    return list(names(settings)) if names else []
 
 
 def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
     """Those of the offered models whose price is known, in US dollars for a million prompt and completion tokens."""
-    module, _ = _find_factory(plugins, key)
-    prices: Callable[..., Mapping[str, tuple[float, float]]] | None = getattr(import_module(module), "prices", None)
-    return dict(_with_argument(prices, key)(settings)) if prices else {}
+    prices = _find_function(plugins, key, "prices")
+    return dict(prices(settings)) if prices else {}
 
 
-def _find_factory(plugins: Plugins, key: str) -> tuple[str, str]:
-    """Module and name of the factory."""
+def _find_function(plugins: Plugins, key: str, called: str = "") -> Callable[..., Any] | None:
+    """The factory of a plug-in, or the function of its module that is `called` so, None if there is none.
+
+    It is given what follows the colon of the key after the settings.
+    """
     family, colon, name = key.partition(":")
     found = plugins.get(key) or (plugins.get(family + colon) if name else None)
     if found is None:
         raise UnknownName(f"There is no {key!r} here. Choose one of: {', '.join(plugins)}.")
     module, _, factory = found[1].rpartition(".")
-    return module, factory
-
-
-def _with_argument(function: Callable[..., Any], key: str) -> Callable[..., Any]:
-    """The function, given what follows the colon of the key after the settings."""
-    _, colon, name = key.partition(":")
-    return (lambda settings, *rest: function(settings, name, *rest)) if colon else function
+    function: Any = getattr(import_module(module), called, None) if called else getattr(import_module(module), factory)
+    return (lambda settings, *rest: function(settings, name, *rest)) if colon and function else function

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from workers.errors import MissingPart
+from workers.errors import MachineryError, MissingPart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SIGNS = ("out of memory", "can't allocate memory", "alloc_failed")
 _DEPTH = 4
@@ -73,6 +77,15 @@ def _parts(held: object) -> Iterable[object]:
         return held
     inside = held if isinstance(held, dict) else getattr(held, "components", None)
     return list((inside if isinstance(inside, dict) else getattr(held, "__dict__", {})).values())
+
+
+def check_finite(values: Tensor, layer: str, model: str) -> None:
+    """Raises MachineryError where a layer gives NaN or infinities."""
+    if not values.sum().isfinite():
+        raise MachineryError(
+            f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "
+            "half precision: fetch them again, or set MAIA_PRECISION=float32."
+        )
 
 
 def release_memory() -> None:

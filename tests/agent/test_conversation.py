@@ -109,7 +109,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
         "- exemplar: n=2, mean 1.00, sd 1.41",
         "- a red ball: n=2, mean 3.50, sd 0.707",
         "- all images: n=5, mean 2.80, sd 1.92",
-        "OrdinaryActivations images of the dataset (n=512): median 0.0123, 0.9 quantile 1.50, 0.99 quantile 4.00",
+        "Ordinary images of the dataset (n=512): median 0.0123, 0.9 quantile 1.50, 0.99 quantile 4.00",
         "Mean exemplar activation: 28.90",
         "Best activation measured in this run, exemplars aside: 4.00, 24.90 below that mean",
         "This was round 1 of 25: 24 are left.",

@@ -13,8 +13,15 @@ from PIL import Image
 from tests.backbones.test_openai import ask, backbone
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
 from tests.support.provider import Provider, refuses, says, unless
-from workers.backbones.openai.images import SIDE, EncodedImage, count_image_tokens, count_text_tokens, encode_image
-from workers.backbones.openai.messages import build_messages, image_keys
+from workers.backbones.openai.messages import (
+    SIDE,
+    EncodedImage,
+    build_messages,
+    count_image_tokens,
+    count_text_tokens,
+    encode_image,
+    image_keys,
+)
 from workers.errors import BackboneRefused
 from workers.protocols import ImagePart, Message
 

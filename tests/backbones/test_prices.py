@@ -73,7 +73,7 @@ def test_what_a_model_without_a_price_took_has_no_known_cost_nor_has_any_sum_wit
     known, unknown = (pricing.price_usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
     assert known == Usage(1_000_000, 500_000, 2.0)
     assert unknown == Usage(1_000_000, 500_000, priced=False)
-    assert pricing.add_usage(known, unknown) == Usage(2_000_000, 1_000_000, 2.0, priced=False)
+    assert known + unknown == Usage(2_000_000, 1_000_000, 2.0, priced=False)
 
 
 class Unpriced(Playback):

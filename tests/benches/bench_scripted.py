@@ -18,13 +18,13 @@ import pytest
 from tqdm import tqdm
 
 from tests.support.installation import ROOT
+from tests.support.label_auc import label_auc, shuffle_labels
 from tests.support.toybox_run import play
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Subject
 from workers.record.events import Ended, Replied
 from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
-from workers.toybox.label_auc import label_auc, shuffle_labels
 from workers.toybox.world.render import render
 from workers.toybox.world.scenes import Scene
 

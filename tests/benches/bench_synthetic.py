@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.benches.bench_scripted import STATE, responses
+from tests.support.label_auc import label_auc
 from tests.support.toybox_run import play
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings
@@ -19,7 +20,6 @@ from workers.record.events import Ended
 from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
-from workers.toybox.label_auc import label_auc
 from workers.toybox.world.scenes import NOUNS, Scene
 
 MODEL = "synthetic:toybox-eyes"

@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.support.scene_facts import facts
 from workers import registry
 from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Surroundings
@@ -168,7 +169,7 @@ def test_eyes_with_hand_set_weights_read_toys_from_their_maps() -> None:
 def test_it_describes_a_plain_scene_in_full(describer: ToyboxDescriber) -> None:
     expected = "a large red ball and a large blue cube on grass by day"
     (found,) = describer.describe([render.render(PAIR, 224)])
-    assert prompts.facts(prompts.read_prompt(found, 0).scene) == prompts.facts(prompts.read_prompt(expected, 0).scene)
+    assert facts(prompts.read_prompt(found, 0).scene) == facts(prompts.read_prompt(expected, 0).scene)
 
 
 @pytest.mark.parametrize(("thing", "noun", "other"), [(0, "red ball", "cube"), (1, "blue cube", "ball")])

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from tests.support.label_auc import label_auc, make_label_test, shuffle_labels
 from workers.errors import RequestError
-from workers.toybox.label_auc import label_auc, make_label_test, shuffle_labels
 from workers.toybox.world.concepts import Concept, matches_any, parse_label
 
 RED_BALLS = Concept(noun="ball", colour="red")

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from workers.toybox.world.prompts import caption, facts, read_prompt
+from tests.support.scene_facts import facts
+from workers.toybox.world.prompts import caption, read_prompt
 from workers.toybox.world.scenes import LIGHTS, MAX_THINGS, NOUNS, random_scene
 from workers.toybox.world.words import SYNONYMS, plural, read_words
 

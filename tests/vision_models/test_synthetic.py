@@ -26,8 +26,7 @@ from workers.record.systems import SystemSpec
 from workers.toybox.detector import NEURONS
 from workers.vision_models.synthetic import model as synthetic
 from workers.vision_models.synthetic.model import GRID, REACH, SyntheticModel
-from workers.vision_models.synthetic.neuron import Neuron, build_table
-from workers.vision_models.synthetic.tables import RELEASED_NEURONS, TABLE_A4
+from workers.vision_models.synthetic.neuron import RELEASED_NEURONS, TABLE_A4, Neuron, build_table
 
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))

@@ -127,7 +127,11 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
         case Note():
             yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
         case LimitsChanged():
-            yield Message("user", (_limits(payload.limits),))
+            rounds = payload.limits.rounds
+            told = (
+                "there is no limit to its rounds any more" if rounds is None else f"it may take {rounds} rounds in all"
+            )
+            yield Message("user", (f"The limits of this investigation have changed: {told}.",))
 
 
 def _said_meanwhile(events: Sequence[Event], reply: Event) -> list[Event]:
@@ -145,12 +149,6 @@ def _said_before(events: Sequence[Event]) -> dict[int, list[Event]]:
         return {}
     early = [event for event in events[: begun[Started].seq] if isinstance(event.payload, Note | LimitsChanged)]
     return {begun.get(Forked, begun[Started]).seq: early}
-
-
-def _limits(limits: Limits) -> str:
-    if limits.rounds is None:
-        return "The limits of this investigation have changed: there is no limit to its rounds any more."
-    return f"The limits of this investigation have changed: it may take {limits.rounds} rounds in all."
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:

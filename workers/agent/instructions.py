@@ -49,9 +49,16 @@ def _template(name: str) -> Template:
 
 def assignment(task: str, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:
     """The first user message. Raises RequestError if the question is empty or too long."""
+    words = question.strip()
+    if not words:
+        raise RequestError("The question is empty. Write what you want to know about the system.")
+    if len(words) > QUESTION_CHARS:
+        raise RequestError(
+            f"The question has {len(words):,} characters, and at most {QUESTION_CHARS:,} are allowed. Shorten it."
+        )
     name = system_name(system, known.class_name)
-    budget = "\n\n".join(words for words in (_budget(limits), known.scale) if words)
-    return render(task, question=_question(question), system=name, budget=budget)
+    budget = "\n\n".join(part for part in (_budget(limits), known.scale) if part)
+    return render(task, question=quote(words), system=name, budget=budget)
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:
@@ -66,17 +73,6 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
 def quote(text: str) -> str:
     """A block quotation: each line is marked, so no line of it can pass for one of ours."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
-
-
-def _question(question: str) -> str:
-    words = question.strip()
-    if not words:
-        raise RequestError("The question is empty. Write what you want to know about the system.")
-    if len(words) > QUESTION_CHARS:
-        raise RequestError(
-            f"The question has {len(words):,} characters, and at most {QUESTION_CHARS:,} are allowed. Shorten it."
-        )
-    return quote(words)
 
 
 def rounds_told(round_number: int, limits: Limits) -> str:

@@ -62,7 +62,7 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
     if ordinary := result.ordinary:
         median, high, top = (format_activation(each) for each in (ordinary.median, ordinary.q90, ordinary.q99))
         yield (
-            f"OrdinaryActivations images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
+            f"Ordinary images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
             f"0.99 quantile {top}"
         )
     elif result.threshold is not None:
@@ -70,16 +70,14 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
     if result.threshold is not None:
         yield f"Mean exemplar activation: {format_activation(result.threshold)}"
     if result.best is not None:
-        yield f"Best activation measured in this run, exemplars aside: {format_activation(result.best)}{_below(result)}"
+        mark = result.threshold
+        lacks = (
+            "" if mark is None or result.best >= mark else f", {format_activation(mark - result.best)} below that mean"
+        )
+        yield f"Best activation measured in this run, exemplars aside: {format_activation(result.best)}{lacks}"
 
 
 def group_of(observation: Observation) -> str:
     """The title without the number at its end, in one line."""
     title = " ".join(observation.title.split())[:MOST_TITLE]
     return _NUMBERED.sub("", title) or title or "untitled"
-
-
-def _below(result: ExperimentEnded) -> str:
-    if result.best is None or result.threshold is None or result.best >= result.threshold:
-        return ""
-    return f", {format_activation(result.threshold - result.best)} below that mean"

@@ -235,15 +235,11 @@ def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Rem
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     is_new = result.own or (not result.measured and bool(_list_own(result)))
-    if is_new and reached is not None and result.threshold is not None and _is_far(reached, result.threshold):
-        words = render("continue", best=format_activation(reached), threshold=format_activation(result.threshold))
+    mark = result.threshold
+    if is_new and reached is not None and mark is not None and reached < mark - NEAR * abs(mark):
+        words = render("continue", best=format_activation(reached), threshold=format_activation(mark))
         return Reminder(reply.round, "continue", words)
     return None
-
-
-def _is_far(reached: float, threshold: float) -> bool:
-    """Whether the run has not come near the mark yet."""
-    return reached < threshold - NEAR * abs(threshold)
 
 
 def _final_answer(events: Sequence[Event], latest: int) -> list[int]:

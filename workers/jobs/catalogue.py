@@ -166,8 +166,7 @@ def write_backbone(key: str) -> None:
 def write_toolset(key: str) -> None:
     label, generator, editor, describer = registry.TOOLSETS[key]
     parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
-    missing = [find_lack(*part) for part in parts]
-    remedy = "\n".join(dict.fromkeys(each for each in missing if each))
+    remedy = "\n".join(dict.fromkeys(each for part in parts if (each := find_lack(*part))))
     found = {"label": label, "available": not remedy, "remedy": remedy}
     found["model_names"] = [] if remedy else merge_lists(registry.list_models(*part, settings()) for part in parts)
     Toolset.objects.update_or_create(key=key, defaults=found)

@@ -129,15 +129,11 @@ def take_import(job: Job, progress: Progress) -> str:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
         return take(row.path, ImportKind(row.kind), Source(row.name, owner, row), job.options, progress)
     finally:
-        if not still_wanted(job):
+        from workers.jobs import lease
+
+        # Another worker goes on where this one stops, unless somebody stopped the job
+        if not lease.stopping.is_set() or Job.objects.filter(pk=job.pk, stop_requested=True).exists():
             row.path.unlink(missing_ok=True)
-
-
-def still_wanted(job: Job) -> bool:
-    """Whether the work goes on with another worker."""
-    from workers.jobs import lease
-
-    return lease.stopping.is_set() and not Job.objects.filter(pk=job.pk, stop_requested=True).exists()
 
 
 def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
@@ -188,8 +184,7 @@ def parse(text: str) -> dict[str, Any]:
 
     from workers.record.grammar.reply import parse as parse_reply
 
-    found: dict[str, Any] = msgspec.to_builtins(parse_reply(text))
-    return found
+    return msgspec.to_builtins(parse_reply(text))
 
 
 def remove_expired() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
-from typing import Any
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
@@ -60,7 +59,10 @@ class ImagesInDatabase:
         wanted = [key for key in dict.fromkeys(keys) if key not in self.known and key not in self.looked_up]
         if wanted:
             found = Image.objects.filter(key__in=wanted).values_list("key", *REMEMBERED)
-            self.looked_up.update(dict.fromkeys(wanted) | {key: provenance_of(*rest) for key, *rest in found})
+            self.looked_up.update(dict.fromkeys(wanted))
+            for key, origin, prompt, seed, scene, raw, original in found:
+                known = Provenance(Origin(origin), prompt, seed, scene, raw or None, original or None)
+                self.looked_up[key] = known
 
     def load(self, key: str) -> Pillow.Image:
         if key in self.known:
@@ -72,8 +74,7 @@ class ImagesInDatabase:
         if key not in self.writing:
             return data_of(key)
         if self.writing[key].cancel():
-            image = self.known[key][0]
-            data = encode_png(image)
+            image, data = self.known[key][0], encode_png(self.known[key][0])
             self.writing[key] = io_pool.submit(write, key, image, data)
             return data
         return self.writing[key].result()
@@ -102,8 +103,7 @@ def data_of(key: str) -> bytes:
     """The file of an image. Raises KeyError if it was never stored."""
     try:
         with default_storage.open(Image.path_of(key)) as file:
-            data: bytes = file.read()
-            return data
+            return file.read()
     except FileNotFoundError:
         raise KeyError(f"No image {key} is stored.") from None
 
@@ -120,11 +120,6 @@ def write(key: str, image: Pillow.Image, data: bytes) -> bytes:
         default_storage.save(path, ContentFile(data))
     thumbnails.write(key, image)
     return data
-
-
-def provenance_of(origin: Any, prompt: str, seed: int | None, scene: Any, raw: str, original: str) -> Provenance:
-    """From the columns of `REMEMBERED`."""
-    return Provenance(Origin(origin), prompt, seed, scene, raw or None, original or None)
 
 
 def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:

@@ -7,7 +7,6 @@ allowance it keeps what it has, and goes on there when it is asked again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -62,32 +61,21 @@ def judge(job: Job, progress: Progress) -> str:
     if not backbone.price_known and not found.unpriced:
         raise RequestError(PRICELESS.format(label=backbone.label))
     sitting = Sitting(found, backbone, progress, found.trial.pairs.count())
-    return judge_pairs(sitting)
-
-
-def judge_pairs(sitting: Sitting) -> str:
-    """Pair by pair, until all are judged or the allowance is used up."""
-    for pair in pairs(sitting):
-        sitting.judge.refresh_from_db(fields=["cost"])
-        if sitting.judge.cost >= sitting.judge.cost_limit:
+    while pair := pending(sitting).first():
+        found.refresh_from_db(fields=["cost"])
+        if found.cost >= found.cost_limit:
             raise RequestError(
-                f"Its allowance of ${sitting.judge.cost_limit:.2f} is used up: it has cost ${sitting.judge.cost:.2f}. "
-                "What it judged is kept. Ask again with a higher limit to go on."
+                f"Its allowance of ${found.cost_limit:.2f} is used up: it has cost ${found.cost:.2f}. What it judged "
+                "is kept. Ask again with a higher limit to go on."
             )
         consider(sitting, pair)
-    sitting.progress("Judging", sitting.total, sitting.total)
+    progress("Judging", sitting.total, sitting.total)
     return f"All {sitting.total} pairs are judged."
 
 
 def pending(sitting: Sitting) -> QuerySet[Pair]:
     done = Vote.objects.filter(judge=sitting.judge).values("pair")
     return sitting.trial.pairs.exclude(pk__in=done).order_by("position")
-
-
-def pairs(sitting: Sitting) -> Iterator[Pair]:
-    """What is left, one after the other."""
-    while pair := pending(sitting).first():
-        yield pair
 
 
 def consider(sitting: Sitting, pair: Pair) -> None:
@@ -98,7 +86,9 @@ def consider(sitting: Sitting, pair: Pair) -> None:
         sitting.progress("Judging", done, sitting.total)
 
     emit("")
-    swapped = judging.is_swapped(sitting.trial, pair, key_of(sitting.judge))
+    # The order of a backbone's pairs is drawn by its name
+    name = f"backbone {sitting.judge.backbone} {sitting.judge.backbone_model}"
+    swapped = judging.is_swapped(sitting.trial, pair, name)
     began = time.monotonic()
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
@@ -114,11 +104,6 @@ def consider(sitting: Sitting, pair: Pair) -> None:
             keep(sitting, pair, answer, swapped, time.monotonic() - began, reply)
             return
         spend(sitting.judge, reply.usage)
-
-
-def key_of(judge: Judge) -> str:
-    """What the order of a backbone's pairs is drawn by."""
-    return f"backbone {judge.backbone} {judge.backbone_model}"
 
 
 def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:

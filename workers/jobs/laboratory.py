@@ -31,7 +31,15 @@ def lab_settings() -> LabSettings:
         device=device,
         precision=cast("Precision", settings.LAB_PRECISION),
         model_cache=ModelCache(int(settings.LAB_MEMORY_GB * (1 << 30)), device),
-        provider=provider(),
+        provider=Provider(
+            key=settings.OPENAI_API_KEY,
+            base_url=settings.OPENAI_BASE_URL,
+            models=tuple(settings.OPENAI_MODELS),
+            prices=PriceList(settings.OPENAI_PRICES),
+            context_tokens=settings.OPENAI_CONTEXT_TOKENS,
+            attempts=settings.OPENAI_ATTEMPTS,
+            silence=settings.OPENAI_SILENCE,
+        ),
         dataset=settings.LAB_DATASET,
         generator=settings.LAB_GENERATOR,
         editor=settings.LAB_EDITOR,
@@ -46,18 +54,6 @@ def lab_settings() -> LabSettings:
         dataset_images=settings.LAB_DATASET_IMAGES,
         surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
         words_per_second=settings.LAB_WORDS_PER_SECOND,
-    )
-
-
-def provider() -> Provider:
-    return Provider(
-        key=settings.OPENAI_API_KEY,
-        base_url=settings.OPENAI_BASE_URL,
-        models=tuple(settings.OPENAI_MODELS),
-        prices=PriceList(settings.OPENAI_PRICES),
-        context_tokens=settings.OPENAI_CONTEXT_TOKENS,
-        attempts=settings.OPENAI_ATTEMPTS,
-        silence=settings.OPENAI_SILENCE,
     )
 
 

@@ -54,10 +54,10 @@ def write_exemplars(profile_id: int) -> None:
 @shared_task(name="workers.jobs.long.write_neighbours")
 def write_neighbours(profile_id: int) -> None:
     """Write down which units are most like one, over one dataset. Takes a moment: the index knows it all."""
-    from workers.jobs import similar_units
+    from workers.jobs.unit_profiles import write_neighbours as write
 
     if profile := UnitProfile.objects.select_related("unit__layer__model", "dataset").filter(pk=profile_id).first():
-        similar_units.write(profile)
+        write(profile)
 
 
 @shared_task(name="workers.jobs.long.write_thumbnails")

@@ -27,11 +27,10 @@ from workers.jobs import briefing, forking, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
-from workers.jobs.run_log import DatabaseRunLog
-from workers.jobs.stop_button import StopButton
+from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.lab.describing import BackboneDescriber
 from workers.lab.reference import build_reference
-from workers.protocols import Backbone, Bounds
+from workers.protocols import Backbone, Bounds, ExperimentResult
 from workers.record.events import Ended, Started
 from workers.record.grammar.written import compose
 from workers.record.limits import Limits, Usage, without_price
@@ -79,8 +78,7 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
     if run.backbone == PERSON and sent:
         return PersonBackbone(person(sent.author), compose(sent.values))
-    backbone: Backbone = laboratory().backbone(run.backbone, run.backbone_model)
-    return backbone
+    return laboratory().backbone(run.backbone, run.backbone_model)
 
 
 def first_event(run: Run) -> Started:
@@ -102,6 +100,41 @@ def first_event(run: Run) -> Started:
         versions=made_with,
         known=briefing.known_of(spec),
     )
+
+
+class StopButton:
+    """Stops a program that a person wrote: it ends, and its run goes on. Nobody can press that of an agent's."""
+
+    def __init__(self, run: Run, number: int, run_log: DatabaseRunLog) -> None:
+        round_number = run.experiments.filter(number=number).values("round")[:1]
+        self.reply = run.human_replies.filter(sent__isnull=False, round=round_number).first()
+        self.run_log = run_log
+        self.who = ""
+        """Who stopped it; empty while nobody has."""
+        self.began = self.looked = time.monotonic()
+
+    def is_pressed(self) -> bool:
+        """Whether the program is to end, be it alone or with its run. Cheap to call often. Raises LeaseLost."""
+        return self.run_log.is_cancelled() or self.is_stopped()
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show what a tool does. Raises Cancelled if it is to end."""
+        self.run_log.progress(what, done, total)
+        if self.is_stopped():
+            raise Cancelled("A person stopped the program.")
+
+    def is_stopped(self) -> bool:
+        now = time.monotonic()
+        if self.reply and not self.who and now - self.looked >= LOOK_EVERY:
+            self.looked = now
+            self.reply.refresh_from_db(fields=["stopped_by"])
+            self.who = self.reply.stopped_by
+        return bool(self.who)
+
+    def result(self, state: bytes) -> ExperimentResult:
+        """What came of a program that was stopped; `state` is what the one before left."""
+        seconds = time.monotonic() - self.began
+        return ExperimentResult("timeout", error=f"{self.who} stopped the program.", seconds=seconds, state=state)
 
 
 class SandboxRunner:

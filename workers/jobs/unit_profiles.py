@@ -1,9 +1,12 @@
-"""What a dataset says of one unit, written down for the pages: its figures, and its exemplars raw and masked."""
+"""What a dataset says of one unit, written down for the pages: figures, exemplars raw and masked, units like it.
+
+Only layers that are indexed take part when units are compared.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -11,6 +14,7 @@ from django.utils import timezone
 from experiments.core import notify, queue
 from experiments.models import Dataset, Exemplar, Layer, LayerIndex, Run, Unit, UnitProfile
 from workers import registry
+from workers.errors import MaiaError
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, Provenance
@@ -76,3 +80,43 @@ def note_index(dataset: Dataset, layers: list[Layer]) -> None:
         if row.dead is None and found:
             row.dead = found[layer.name].dead()
             row.save(update_fields=["dead"])
+
+
+# --- units most like one ------------------------------------------------------------------------------
+
+
+def write_neighbours(profile: UnitProfile) -> None:
+    """What cannot be compared says why; asked again, it is looked at again."""
+    began = timezone.now()
+    try:
+        profile.neighbours = compare(profile)
+    except MaiaError as error:
+        profile.neighbours = {"problem": str(error)}
+    profile.compared = began
+    profile.save(update_fields=["neighbours", "compared"])
+
+
+def compare(profile: UnitProfile) -> dict[str, Any]:
+    """The comparison as JSON: neighbours are [id of the layer, number, similarity, exemplars shared]."""
+    from workers.lab.similar_units import SimilarUnit, find_similar_units
+
+    layer, model = profile.unit.layer, profile.unit.layer.model
+    indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model).values_list(
+        "layer__name", "layer_id"
+    )
+    ids = dict(indexes)
+    known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
+    if layer.name not in known:
+        return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}
+    found = find_similar_units(known, layer.name, profile.unit.number)
+
+    def rows(neighbours: list[SimilarUnit]) -> list[list[float]]:
+        return [[ids[each.layer], each.unit, round(each.similarity, 4), each.shared] for each in neighbours]
+
+    return {
+        "measure": found.measure,
+        "images": found.images,
+        "layers": len(known),
+        "same": rows(found.same),
+        "others": rows(found.others),
+    }

@@ -69,12 +69,7 @@ class ExemplarComparison:
 
 
 def compare_exemplars(
-    found: PublishedLayer,
-    layer: str,
-    model: VisionModel,
-    dataset: Dataset,
-    batch_size: int,
-    progress: Progress,
+    found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
     """None if the release says nothing of any unit: all of its activations are alike."""
     told = np.flatnonzero(np.ptp(found.activations, axis=0) > 0) if len(found.activations) > 1 else np.arange(0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -79,12 +80,7 @@ class BackboneDescriber:
     def usage(self) -> Usage:
         """What this experiment's answers took, earlier attempts at it and refused ones included."""
         found = [*(answer.usage for answer in self._answers.values()), *self._lost]
-        return Usage(
-            sum(usage.prompt_tokens for usage in found),
-            sum(usage.completion_tokens for usage in found),
-            sum(usage.cost for usage in found),
-            all(usage.priced for usage in found),
-        )
+        return sum(found, Usage())
 
     def describe(self, images: Sequence[Image]) -> list[str]:
         """One line for each image, `AT_ONCE` of them asked for at a time.
@@ -126,8 +122,10 @@ class BackboneDescriber:
             done, waiting = wait(waiting, LOOK_EVERY, FIRST_COMPLETED)
             for future in done:
                 if not future.cancelled() and future.exception() is None:
-                    _save_answer(self._kept, asked[future], future.result())
                     self._answers[asked[future]] = future.result()
+                    self._kept.parent.mkdir(parents=True, exist_ok=True)
+                    with self._kept.open("ab") as file:
+                        file.write(msgspec.json.encode((asked[future], future.result())) + b"\n")
                 else:
                     waiting = {each for each in waiting if not each.cancel()}
         for future in asked:  # in the order of the images
@@ -154,27 +152,11 @@ class BackboneDescriber:
         return Reply(line, said.usage, said.captions)
 
 
-class _SavedAnswer(msgspec.Struct):
-    """One line of the file."""
-
-    name: str
-    answer: Reply
-
-
-def _save_answer(path: Path, name: str, answer: Reply) -> None:
-    """Add an answer to the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        file.write(msgspec.json.encode(_SavedAnswer(name, answer)) + b"\n")
-
-
 def _read_answers(path: Path) -> dict[str, Reply]:
     """What the file holds; a line cut short by a crash is passed over."""
     found = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            kept = msgspec.json.decode(line, type=_SavedAnswer)
-        except msgspec.MsgspecError:
-            continue
-        found[kept.name] = kept.answer
+        with suppress(msgspec.MsgspecError):
+            name, answer = msgspec.json.decode(line, type=tuple[str, Reply])
+            found[name] = answer
     return found

@@ -250,8 +250,7 @@ def bright_region(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> NDArray[np.bool_]:
     """(height, width): what `masked` leaves bright of an image of `size` (width, height)."""
-    lit: NDArray[np.bool_] = _enlarge(activation_map, size, part) > threshold
-    return lit
+    return _enlarge(activation_map, size, part) > threshold
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

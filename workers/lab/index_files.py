@@ -49,12 +49,8 @@ class UnitStatistics:
     """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last ones are left out."""
     start: float
     width: float
-    sampled: OrdinaryActivations | None = None
-    """Of images evenly taken from the dataset; None if nobody kept a sample."""
-
-    def ordinary(self) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get."""
-        return self.sampled
+    ordinary: OrdinaryActivations | None = None
+    """What ordinary images get, evenly taken from the dataset; None if nobody kept a sample."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,9 @@ class LayerStatistics:
 
     def unit(self, unit: int) -> UnitStatistics:
         """The record of one unit; empty of exemplars if it never activates."""
-        kept = (self.activations[:, unit] > self.lowest[unit]) & (self.maximum[unit] != 0)
+        kept = self.kept[:, unit]
+        sampled = self.sample[:, unit]
+        read = sampled[np.isfinite(sampled)]
         return UnitStatistics(
             tuple(self.activations[kept, unit].tolist()),
             tuple(self.positions[kept, unit].tolist()),
@@ -104,13 +102,8 @@ class LayerStatistics:
             tuple(np.trim_zeros(self.counts[unit], "b").tolist()),
             float(self.start[unit]),
             float(self.width[unit]),
-            self._ordinary(unit),
+            OrdinaryActivations(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None,
         )
-
-    def _ordinary(self, unit: int) -> OrdinaryActivations | None:
-        sampled = self.sample[:, unit]
-        read = sampled[np.isfinite(sampled)]
-        return OrdinaryActivations(len(read), *np.quantile(read, QUANTILES).tolist()) if len(read) else None
 
 
 @dataclass(frozen=True)

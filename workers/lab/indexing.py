@@ -78,7 +78,8 @@ class IndexingRun:
         """
         work = self._resumed(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
         what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
-        total, began, first, saving = len(self._dataset), time.monotonic(), work.done, _PeriodicSaver(SAVE_EVERY)
+        total, began, first = len(self._dataset), time.monotonic(), work.done
+        save_at = began + SAVE_EVERY
 
         def report() -> None:
             pace = _pace(work.done - first, total - work.done, time.monotonic() - began)
@@ -93,13 +94,21 @@ class IndexingRun:
                     while not wait([under_way], timeout=_LISTEN).done:
                         report()
                     self._count(work, under_way.result())
-                    saving.maybe_save(lambda: self._save(work))
+                    if (now := time.monotonic()) >= save_at:
+                        self._save(work)
+                        ended = time.monotonic()
+                        save_at = ended + (max(SAVE_EVERY, 20 * (ended - now)) if SAVE_EVERY else 0)
                     if work.done < total:
                         report()
         except Cancelled:
             self._save(work)
             raise
-        self._check(work)
+        if work.skipped.count == total:
+            reason = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
+            raise MissingPart(
+                f"The dataset {self._dataset.name} has {total:,} files, and none is an image that can be read.{reason} "
+                "Put images there, or choose another dataset."
+            )
         self._save(work)
         return work
 
@@ -132,17 +141,15 @@ class IndexingRun:
         except BrokenImage as error:
             return SkippedImage(position, self._source(position), str(error))
 
-    def _look(self, batch: range, found: Sequence[Image | SkippedImage], layers: Sequence[str]) -> _BatchResult:
-        problems = [each for each in found if isinstance(each, SkippedImage)]
-        images = [each for each in found if not isinstance(each, SkippedImage)]
+    def _look(self, batch: range, read: Sequence[Image | SkippedImage], layers: Sequence[str]) -> _BatchResult:
+        problems = [each for each in read if isinstance(each, SkippedImage)]
+        images = [each for each in read if not isinstance(each, SkippedImage)]
         broken = {each.position for each in problems}
         positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        return _BatchResult(batch, positions, self._measure(images, layers) if images else {}, problems)
-
-    def _measure(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
-        """The maps of the layers; logits as the probabilities that their systems answer."""
-        maps = self._model.maps(images, layers)
-        return {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
+        maps = self._model.maps(images, layers) if images else {}
+        # Logits as the probabilities that their systems answer
+        found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
+        return _BatchResult(batch, positions, found, problems)
 
     def _count(self, work: IndexingState, seen: _BatchResult) -> None:
         for name, maps in seen.maps.items():
@@ -162,14 +169,6 @@ class IndexingRun:
             f"{self._model.name} gives values that are not numbers or infinite in {layer}, for image {at} of the data "
             f"set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
         )
-
-    def _check(self, work: IndexingState) -> None:
-        if work.skipped.count == len(self._dataset):
-            first = "".join(f" The first: {each.reason}" for each in work.skipped.first[:1])
-            raise MissingPart(
-                f"The dataset {self._dataset.name} has {len(self._dataset):,} files, and none is an image that can "
-                f"be read.{first} Put images there, or choose another dataset."
-            )
 
     def _source(self, position: int) -> str:
         source: Callable[[int], str] | None = getattr(self._dataset, "source", None)
@@ -202,9 +201,8 @@ class IndexingRun:
         about = json.loads(str(saved["about"]))
         units = {str(name): int(count) for name, count, _ in about["layers"]}
         scales = {str(name): str(scale) for name, _, scale in about["layers"]}
-        if about["stamp"] != self._stamp() or not wanted.items() <= units.items():
-            return None
-        if not scales.items() <= self._scales.items():
+        fits = wanted.items() <= units.items() and scales.items() <= self._scales.items()
+        if about["stamp"] != self._stamp() or not fits:
             return None
         known = {info.name: info for info in self._model.layers()}
         work = IndexingState({name: self._new_stats(known[name]) for name in units}, int(about["done"]))
@@ -213,21 +211,6 @@ class IndexingRun:
             prefix = f"{number}."
             stats.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
         return work
-
-
-class _PeriodicSaver:
-    """Does something every so many seconds, and less often if it takes long."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._next = time.monotonic() + seconds
-
-    def maybe_save(self, work: Callable[[], None]) -> None:
-        began = time.monotonic()
-        if began >= self._next:
-            work()
-            ended = time.monotonic()
-            self._next = ended + max(self._seconds, 20 * (ended - began)) if self._seconds else ended
 
 
 def describe_layers(layers: Sequence[str]) -> str:

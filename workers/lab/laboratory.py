@@ -69,34 +69,28 @@ class Laboratory:
         self._subjects: dict[Hashable, Subject] = {}
 
     def model(self, key: str) -> VisionModel:
-        model: VisionModel = self._plugin("model", registry.VISION_MODELS, key)
-        return model
+        return self._plugin("model", registry.VISION_MODELS, key)
 
     def layers(self, key: str) -> Sequence[LayerInfo]:
         """The layers of a model."""
         return self.model(key).layers()
 
     def dataset(self, key: str) -> Dataset:
-        dataset: Dataset = self._plugin("dataset", registry.DATASETS, key)
-        return dataset
+        return self._plugin("dataset", registry.DATASETS, key)
 
     def generator(self, key: str) -> ImageGenerator:
-        generator: ImageGenerator = self._plugin("generator", registry.IMAGE_GENERATORS, key)
-        return generator
+        return self._plugin("generator", registry.IMAGE_GENERATORS, key)
 
     def editor(self, key: str) -> ImageEditor:
-        editor: ImageEditor = self._plugin("editor", registry.IMAGE_EDITORS, key)
-        return editor
+        return self._plugin("editor", registry.IMAGE_EDITORS, key)
 
     def describer(self, key: str) -> Describer:
-        describer: Describer = self._plugin("describer", registry.DESCRIBERS, key)
-        return describer
+        return self._plugin("describer", registry.DESCRIBERS, key)
 
     def backbone(self, key: str, model: str = "") -> Backbone:
         """`model` is the provider's name of it; "" means the default. Raises MissingPart too, for want of a key."""
         load = registry.load(registry.BACKBONES, key)
-        backbone: Backbone = self._once(("backbone", key, model), lambda: load(self.settings, model))
-        return backbone
+        return self._once(("backbone", key, model), lambda: load(self.settings, model))
 
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""
@@ -109,8 +103,7 @@ class Laboratory:
     def index(self, model: str, dataset: str) -> ExemplarIndex:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
         load = partial(ExemplarIndex, self.settings, self.model(model), self.dataset(dataset))
-        index: ExemplarIndex = self._once(("index", model, dataset), load)
-        return index
+        return self._once(("index", model, dataset), load)
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
         """The index of the system's model over its dataset: the option "dataset", else that of the settings."""

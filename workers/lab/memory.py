@@ -103,13 +103,8 @@ def encode_text(memory: ImageMemory, key: str) -> str:
     return text
 
 
-def store_image(memory: ImageMemory, image: Image, provenance: Provenance) -> StoredImage:
-    """Store an image. What was known of these pixels before stays true, so it wins."""
-    return store_images(memory, [(image, provenance)])[0]
-
-
 def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[StoredImage]:
-    """Store several images; see `keep`."""
+    """Store images. What was known of their pixels before stays true, so it wins."""
     keys = [image_key(image) for image, _ in images]
     memory.expect(keys)
     for key, (image, provenance) in zip(keys, images, strict=True):

@@ -52,13 +52,9 @@ def _entries() -> Iterator[tuple[str, Any]]:
 def _method(name: str, method: Callable[..., Any]) -> str:
     text, _, example = (inspect.getdoc(method) or "").partition("Example:\n")
     code = dedent(example).strip()
-    return f"### {name}{_signature(method)}\n\n{text.strip()}\n\n```python\n{code}\n```"
-
-
-def _signature(method: Callable[..., Any]) -> str:
-    """As the program calls it: without `self`, in the words for types that the reference uses."""
+    # The signature as the program calls it: without `self`, in the words for types that the reference uses
     signature = inspect.signature(method)
     shown = str(signature.replace(parameters=list(signature.parameters.values())[1:])).replace("'", "")
     for ours, theirs in _TYPES:
         shown = shown.replace(ours, theirs)
-    return shown
+    return f"### {name}{shown}\n\n{text.strip()}\n\n```python\n{code}\n```"

@@ -125,8 +125,13 @@ class Histogram:
             return
         import torch
 
-        width = self._wide_enough(self.low[units], self.high[units], self.width[units])
-        base = np.floor(self.low[units] / width).astype(np.int64)
+        low, high, width = self.low[units], self.high[units], self.width[units]
+        narrow = np.ones(len(units), dtype=bool)
+        while narrow.any():  # doubled until everything from low to high fits
+            narrow = np.floor(high / width) - np.floor(low / width) >= self.bins
+            narrow |= np.maximum(-low, high) / width > _FARTHEST
+            width = np.where(narrow, width * 2, width)
+        base = np.floor(low / width).astype(np.int64)
         shift = np.minimum(np.log2(width / self.width[units]), 63).astype(np.int64)
         counts = self.counts.numpy(force=True)
         before = counts[units]
@@ -137,15 +142,6 @@ class Histogram:
         counts[units] = after
         self.counts = torch.from_numpy(counts).to(self.counts.device)
         self.width[units], self.base[units] = width, base
-
-    def _wide_enough(self, low: NDArray[Any], high: NDArray[Any], width: NDArray[Any]) -> NDArray[np.float64]:
-        """The widths, doubled until everything from `low` to `high` fits."""
-        while True:
-            narrow = np.floor(high / width) - np.floor(low / width) >= self.bins
-            narrow |= np.maximum(-low, high) / width > _FARTHEST
-            if not narrow.any():
-                return width
-            width = np.where(narrow, width * 2, width)
 
 
 _STATE = ("width", "low", "high", "base", "floor")
@@ -200,7 +196,13 @@ class RunningStats:
         Raises FloatingPointError if a value is not finite, ValueError if there are other units or places than before.
         """
         maps = maps.detach().flatten(2)
-        self._expect(*maps.shape[1:])
+        # All maps have the same size, so it is known how many values come at most
+        units, size = maps.shape[1:]
+        if units != self.units:
+            raise ValueError(f"maps of {units} units, not {self.units}, came")
+        if self.images and self.spatial.seen != self.images * size:
+            raise ValueError(f"maps of {size} places came after maps of {self.spatial.seen // self.images}")
+        self.spatial.expected = self.expected * size
         peaks = maps.amax(2)  # (batch, units)
         activations: NDArray[np.float32] = peaks.numpy(force=True)
         if not np.isfinite(activations).all():
@@ -220,11 +222,7 @@ class RunningStats:
         """All that it has learnt, as arrays."""
         own = {name: getattr(self, name) for name in ("total", "active", "lowest", "sample")}
         best: State = {"activations": self.best.activations, "positions": self.best.positions}
-        parts: Mapping[str, State] = {
-            "best": best,
-            "spatial": self.spatial.state(),
-            "of_images": self.of_images.state(),
-        }
+        parts = {"best": best, "spatial": self.spatial.state(), "of_images": self.of_images.state()}
         named = {f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()}
         return own | named | {"images": np.array(self.images), "expected": np.array(self.spatial.expected)}
 
@@ -237,14 +235,6 @@ class RunningStats:
         for part in ("spatial", "of_images"):
             getattr(self, part).restore({name: state[f"{part}.{name}"] for name in (*_STATE, "seen", "counts")})
         self.images, self.spatial.expected = int(state["images"]), int(state["expected"])
-
-    def _expect(self, units: int, size: int) -> None:
-        """All maps have the same size, so it is known how many values come at most."""
-        if units != self.units:
-            raise ValueError(f"maps of {units} units, not {self.units}, came")
-        if self.images and self.spatial.seen != self.images * size:
-            raise ValueError(f"maps of {size} places came after maps of {self.spatial.seen // self.images}")
-        self.spatial.expected = self.expected * size
 
 
 def _bins_on_cpu(

@@ -2,7 +2,7 @@
 
 Two units are alike as far as their activations on the same sampled images go up and down together (Pearson's
 correlation). Where nobody kept a sample, because others have published the exemplars, they are alike as far as they
-share exemplars. Pure arrays; called by `workers.jobs.similar_units`.
+share exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
 """
 
 from __future__ import annotations
@@ -56,26 +56,17 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
         if by_sample
         else (lambda other: count_shared(exemplars, other) / max(len(exemplars), 1))
     )
-    found = [
-        each
-        for name, other in layers.items()
-        for each in most_similar(name, other, measure(other), exemplars, most + 1)
-    ]
+    found = []
+    for name, other in layers.items():
+        similarity, both = measure(other), count_shared(exemplars, other)
+        best = np.argsort(-similarity, kind="stable")[: most + 1]  # itself may be among them
+        found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
     same = [each for each in ordered if each.layer == layer and each.unit != unit]
     others = [each for each in ordered if each.layer != layer]
     return SimilarUnits(
         "correlation" if by_sample else "overlap", images if by_sample else len(exemplars), same[:most], others[:most]
     )
-
-
-def most_similar(
-    layer: str, statistics: LayerStatistics, similarity: NDArray[np.float64], exemplars: NDArray[np.int64], most: int
-) -> list[SimilarUnit]:
-    """The units of one layer that are most alike, if they are at all."""
-    best = np.argsort(-similarity, kind="stable")[:most]
-    both = count_shared(exemplars, statistics)
-    return [SimilarUnit(layer, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
 
 
 def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -91,5 +82,4 @@ def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArr
 
 def count_shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
     """How many of these exemplars each unit of a layer has too."""
-    both: NDArray[np.int64] = (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)
-    return both
+    return (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)

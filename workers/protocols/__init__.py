@@ -33,12 +33,7 @@ from workers.protocols.models import (
     visible_part,
 )
 from workers.protocols.sandbox import Bounds, ExperimentResult, Sandbox
-from workers.protocols.settings import (
-    LabSettings,
-    Precision,
-    Provider,
-    Surroundings,
-)
+from workers.protocols.settings import LabSettings, Precision, Provider, Surroundings
 from workers.protocols.systems import Exemplar, Response, Subject, UnitIndex, UnitRecord
 
 __all__ = [

@@ -45,6 +45,7 @@ class UnitRecord(Protocol):
         """Dataset images that activate it most, best first; empty if none does."""
         ...
 
+    @property
     def ordinary(self) -> OrdinaryActivations | None:
         """What ordinary images get; None where nobody counted them."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -12,8 +12,7 @@ from workers.record.events import KINDS, Payload, Unreadable
 
 def encode(value: Any) -> dict[str, Any]:
     """Plain JSON of a payload, or of a class that stands in one: every field of it."""
-    told: dict[str, Any] = msgspec.to_builtins(value)
-    return told
+    return msgspec.to_builtins(value)
 
 
 def decode(kind: str, data: Any) -> Payload:
@@ -45,11 +44,8 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
 def _blank(payload: Any) -> dict[str, Any]:
     """What stands for the fields that every payload of this class must have."""
     types = get_type_hints(payload)
-    return {each.name: _empty(types[each.name]) for each in fields(payload) if _is_needed(each)}
-
-
-def _is_needed(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
+    needed = [each.name for each in fields(payload) if each.default is MISSING and each.default_factory is MISSING]
+    return {name: _empty(types[name]) for name in needed}
 
 
 def _empty(wanted: Any) -> Any:

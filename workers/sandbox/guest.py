@@ -120,22 +120,17 @@ class GuestSession:
         return wire.ProgramFinished(status, error, state)
 
     def _attempt(self, namespace: dict[str, Any]) -> tuple[Status, str]:
+        """Run the program, then its entry point unless it called that itself; how that ended."""
         try:
-            self._execute(namespace)
+            exec(_compile(self.start.program), namespace)  # noqa: S102 this is what the child is for
+            defined = (namespace.get(name) for name in program.ENTRY_POINTS)
+            function = next((each for each in defined if isinstance(each, types.FunctionType)), None)
+            if function and not getattr(function, "entered", False):
+                function(self.system, self.tools)
         except BaseException as error:  # noqa: BLE001 it is the program's, and is told
             status = _status(error)
             return status, "" if status == "ok" else failure.format_error(error)
         return "ok", ""
-
-    def _execute(self, namespace: dict[str, Any]) -> None:
-        """Run the program, then its entry point unless it called that itself."""
-        exec(_compile(self.start.program), namespace)  # noqa: S102 this is what the child is for
-        for name in program.ENTRY_POINTS:
-            function = namespace.get(name)
-            if isinstance(function, types.FunctionType):
-                if not getattr(function, "entered", False):
-                    function(self.system, self.tools)
-                return
 
     def _own(self) -> dict[str, Any]:
         """What no program takes from another."""
@@ -194,8 +189,7 @@ def _compile(text: str) -> types.CodeType:
         tree = ast.parse(text, failure.FILE_NAME)
         for function in program.find_entry_points(tree):
             function.decorator_list.insert(0, ast.copy_location(ast.Name(_MARK, ast.Load()), function))
-        code: types.CodeType = compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
-        return code
+        return compile(tree, failure.FILE_NAME, "exec", flags, dont_inherit=True)
     except (MemoryError, RecursionError):
         raise SyntaxError("the program is nested too deeply") from None
 

@@ -75,10 +75,11 @@ class ZygoteSandbox:
                 if end.status == "memory":
                     error = f"{_memory_words(exchange.bounds)}\n{error}".strip()
                 return _make_result(exchange, end.status, error, end.state or state)
-            except StopError as stop:
-                return _make_stopped(exchange, stop, state)
+            except StopError as ended:
+                stop = ended
             except EOFError:
-                return _make_stopped(exchange, _verdict(child, bounds), state)
+                stop = _verdict(child, bounds)
+            return _make_result(exchange, stop.status, stop.reason, state)
 
 
 def _refusal(program: str) -> str:
@@ -90,10 +91,6 @@ def _refusal(program: str) -> str:
     except UnicodeEncodeError as error:
         return f"SyntaxError: the program is not valid text: {error}"
     return ""
-
-
-def _make_stopped(exchange: HostSession, stop: StopError, earlier: bytes) -> ExperimentResult:
-    return _make_result(exchange, stop.status, stop.reason, earlier)
 
 
 def _make_result(exchange: HostSession, status: ExperimentStatus, error: str, state: bytes) -> ExperimentResult:

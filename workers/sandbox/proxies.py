@@ -102,8 +102,7 @@ def make_proxy(
         if holder == owner:
             members[name] = _member(link, full, name, flush)
     members.update({full.partition(".")[2]: value for full, value in facts.items() if full.startswith(owner + ".")})
-    made: Proxy = type(owner.capitalize(), (Proxy,), members)()
-    return made
+    return type(owner.capitalize(), (Proxy,), members)()
 
 
 def _member(link: HostLink, full: str, name: str, flush: Callable[[], None]) -> Any:

@@ -112,7 +112,10 @@ class HostSession:
             )
         began = time.monotonic()
         try:
-            answer = self._answer(call, function)
+            _check_signature(call, function)
+            answer: wire.HostMessage = wire.CallResult(function(*call.args, **call.kwargs))
+        except ToolError as error:
+            answer = wire.CallFailed(str(error))
         finally:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
@@ -127,13 +130,6 @@ class HostSession:
             self._send(wire.CallFailed(f"{call.name}: what it returns is too large: {error}"), self.limits)
         except values.SendError as error:
             raise SandboxBroke(f"{call.name} returned what cannot be sent to the program: {error}") from error
-
-    def _answer(self, call: wire.CallRequest, function: Callable[..., Any]) -> wire.CallResult | wire.CallFailed:
-        try:
-            _check_signature(call, function)
-            return wire.CallResult(function(*call.args, **call.kwargs))
-        except ToolError as error:
-            return wire.CallFailed(str(error))
 
     # --- bytes ----------------------------------------------------------------------------------------
 

@@ -137,8 +137,5 @@ SOMETIMES: dict[str, Numbers] = {
 }
 """Calls a program may make with the arguments that `seccomp` names."""
 
-UNKNOWN: dict[str, Numbers] = {
-    "clone3": (435, 435),
-    "openat2": (437, 437),
-}
+UNKNOWN: dict[str, Numbers] = {"clone3": (435, 435), "openat2": (437, 437)}
 """Calls answered as if the kernel did not know them, so that the C library takes another."""

@@ -9,15 +9,7 @@ from typing import Generic, TypeVar
 
 from PIL.Image import Image
 
-from workers.protocols import (
-    Exemplar,
-    Progress,
-    Response,
-    Surroundings,
-    UnitIndex,
-    VisionModel,
-    no_progress,
-)
+from workers.protocols import Exemplar, Progress, Response, Surroundings, UnitIndex, VisionModel, no_progress
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 Model = TypeVar("Model", bound=VisionModel)
@@ -52,7 +44,7 @@ class IndexedSystem(ABC, Generic[Model]):
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""
-        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary()
+        return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary
 
     def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
         """The exemplars in their order: that of the index, unless a system knows better."""

@@ -15,15 +15,7 @@ from PIL.Image import Image
 
 from workers.errors import UnknownName
 from workers.lab.imaging import in_parallel, mask_image, surroundings_of
-from workers.protocols import (
-    Classifier,
-    Exemplar,
-    LabSettings,
-    Response,
-    UnitIndex,
-    VisionModel,
-    visible_part,
-)
+from workers.protocols import Classifier, Exemplar, LabSettings, Response, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
 

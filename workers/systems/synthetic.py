@@ -12,14 +12,7 @@ from PIL.Image import Image
 
 from workers.errors import UnknownName
 from workers.lab.imaging import mask_image, surroundings_of
-from workers.protocols import (
-    WHOLE_IMAGE,
-    ConceptModel,
-    LabSettings,
-    Response,
-    UnitIndex,
-    VisionModel,
-)
+from workers.protocols import WHOLE_IMAGE, ConceptModel, LabSettings, Response, UnitIndex, VisionModel
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
 

@@ -41,28 +41,23 @@ class ToyboxScenes:
         """The picture and its scene. Raises IndexError outside 0 … length - 1."""
         if not 0 <= index < self._length:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
-        scene = splits.scene("validation", index)
-        path = self._path(index)
-        if not path.exists():
-            self._draw(index)
-        with Image.open(path, formats=("PNG",)) as image:
-            return Picture(image.convert("RGB"), scene.to_json())
+        with Image.open(self._draw(index), formats=("PNG",)) as image:
+            return Picture(image.convert("RGB"), splits.scene("validation", index).to_json())
 
     def prepare(self, progress: Progress = no_progress) -> None:
         """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
         for index in range(self._length):
             progress("drawing the toybox validation scenes", index, self._length)
-            if not self._path(index).exists():
-                self._draw(index)
+            self._draw(index)
         progress("drawing the toybox validation scenes", self._length, self._length)
 
-    def _path(self, index: int) -> Path:
-        return self._folder / f"{index:04}.png"
+    def _draw(self, index: int) -> Path:
+        """The file of a picture, drawn unless it is there already; others see the whole file or none."""
+        path = self._folder / f"{index:04}.png"
+        if not path.exists():
+            from workers.toybox.world import render
 
-    def _draw(self, index: int) -> None:
-        """Draw one picture; others see the whole file or none."""
-        from workers.toybox.world import render
-
-        image = render.render(splits.scene("validation", index), splits.NATIVE)
-        with atomic_write(self._path(index)) as file:
-            file.write(encode_png(image))
+            image = render.render(splits.scene("validation", index), splits.NATIVE)
+            with atomic_write(path) as file:
+                file.write(encode_png(image))
+        return path

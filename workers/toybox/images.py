@@ -11,7 +11,7 @@ from workers.errors import ToolMisuse
 from workers.lab.imaging import refused_picture
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.toybox.world.edits import ABILITIES, apply_edit
-from workers.toybox.world.prompts import PromptReading, read_prompt
+from workers.toybox.world.prompts import read_prompt
 from workers.toybox.world.render import render
 from workers.toybox.world.scenes import Scene
 from workers.toybox.world.words import describe_vocabulary
@@ -38,8 +38,12 @@ class ToyboxGenerator:
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
             reading = read_prompt(prompt, seed)
-            refused = _explain_refusal(reading)
-            pictures.append(refused_picture(refused) if refused else _picture(reading.scene))
+            if reading.ignored:
+                pictures.append(refused_picture(f"toybox cannot draw {', '.join(reading.ignored)}"))
+            elif not reading.understood:
+                pictures.append(refused_picture("toybox understands nothing in it"))
+            else:
+                pictures.append(_picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
 
@@ -79,10 +83,3 @@ def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
 
 def _picture(scene: Scene) -> Picture:
     return Picture(render(scene), scene.to_json())
-
-
-def _explain_refusal(reading: PromptReading) -> str:
-    """Why a prompt is not drawn, "" if it is."""
-    if reading.ignored:
-        return f"toybox cannot draw {', '.join(reading.ignored)}"
-    return "" if reading.understood else "toybox understands nothing in it"

@@ -37,10 +37,11 @@ class ToyboxModel:
 
     def __init__(self, weights: Path, settings: LabSettings) -> None:
         self._settings = settings
-        self._weights = weights
         self._precision: torch.dtype = getattr(torch, settings.precision)
         self.revision = nets.fingerprint(weights)
-        self._slot = settings.model_cache.slot(f"{self.name} {self.revision}", self._load)
+        self._slot = settings.model_cache.slot(
+            f"{self.name} {self.revision}", lambda: nets.load_net(weights).to(settings.device, self._precision)
+        )
         with self._slot as network:
             self.classes = network.vocabulary.classes
         """Names of the units of the layer "logits"."""
@@ -75,9 +76,6 @@ class ToyboxModel:
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
         shares = probabilities(found["logits"].flatten(1), SCALE)[:, unit]
         return shares.numpy(force=True), maps.numpy(force=True)
-
-    def _load(self) -> nets.ToyboxNet:
-        return nets.load_net(self._weights).to(self._settings.device, self._precision)
 
     def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         pixels = nets.preprocess(images).to(self._settings.device, self._precision)

@@ -16,10 +16,11 @@ import torch
 from PIL import Image
 
 from workers import hub
-from workers.errors import MachineryError, UnknownName
+from workers.errors import UnknownName
 from workers.model_cache import Slot, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo
 from workers.vision_models.centre_crop import CentreCrop
+from workers.weights import check_finite
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 
@@ -104,11 +105,7 @@ class SingleFileModel(ABC, Generic[Network]):
             found = self._maps(network, ready)
             maps = {layer: found[layer].float() for layer in layers}
         for layer, each in maps.items():
-            if not torch.isfinite(each.sum()):
-                raise MachineryError(
-                    f"{layer} of {self.name} gives values that are no finite numbers. Its weights are damaged, or too "
-                    "large for half precision: fetch them again, or set MAIA_PRECISION=float32."
-                )
+            check_finite(each, layer, self.name)
         return maps
 
     def _path(self) -> Path:

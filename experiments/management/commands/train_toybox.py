@@ -7,6 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from workers import registry
+
 
 class Command(BaseCommand):
     help = "Train the built-in networks again, with the committed recipe; Ctrl+C stops it, the same command goes on."
@@ -19,8 +21,6 @@ class Command(BaseCommand):
         parser.add_argument("--threads", help="processor cores to use (default: 2)")
 
     def handle(self, **options: Any) -> None:
-        from workers.jobs.training import train_toybox
-
         names = ("only", "into", "scenes", "epochs", "threads")
         given = [part for name in names if options[name] is not None for part in (f"--{name}", options[name])]
-        train_toybox(given, settings.STATE)
+        registry.load(registry.TRAINERS, "toybox")([*given, "--state", str(settings.STATE)])

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from PIL.Image import Image
 
 from workers.backbones.openai import pricing
-from workers.backbones.openai.images import EncodedImage, encode_image
-from workers.backbones.openai.messages import image_keys
+from workers.backbones.openai.messages import EncodedImage, encode_image, image_keys
 from workers.backbones.openai.request import ReplyRequest
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName

@@ -10,6 +10,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -102,13 +103,11 @@ def _load_certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+@dataclass(frozen=True)
 class _End:
     """What comes after the last chunk."""
 
-    __match_args__ = ("error",)
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
+    error: Exception | None = None
 
 
 async def _next(arrived: asyncio.Queue[Any]) -> Any:

@@ -29,13 +29,3 @@ def price_usage(prices: Mapping[str, tuple[float, float]], model: str, prompt: i
     if found is None:
         return Usage(prompt, completion, priced=False)
     return Usage(prompt, completion, (prompt * found[0] + completion * found[1]) / _MILLION)
-
-
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """The sum."""
-    return Usage(
-        one.prompt_tokens + other.prompt_tokens,
-        one.completion_tokens + other.completion_tokens,
-        one.cost + other.cost,
-        one.priced and other.priced,
-    )

@@ -8,8 +8,7 @@ from typing import Any
 
 from workers.backbones.openai import pricing
 from workers.backbones.openai.connection import Connection
-from workers.backbones.openai.images import EncodedImage, count_text_tokens
-from workers.backbones.openai.messages import build_messages, replace_system_role
+from workers.backbones.openai.messages import EncodedImage, build_messages, count_text_tokens, replace_system_role
 from workers.backbones.openai.provider_errors import (
     SYSTEM_MESSAGE,
     ContextTooLong,
@@ -112,9 +111,7 @@ class ReplyRequest:
             if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
                 prompt = heard.prompt_tokens or self.said.tokens
                 completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
-                self.spent = pricing.add_usage(
-                    self.spent, pricing.price_usage(self.provider.prices, self.model, prompt, completion)
-                )
+                self.spent += pricing.price_usage(self.provider.prices, self.model, prompt, completion)
         return ReplyRepeated() if heard.reply.strip() == self._final_answer() and not self.insisted else None
 
     def _final_answer(self) -> str:

@@ -6,7 +6,7 @@ the rounding of the hardware's kernels. One lock is held for one batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -103,9 +103,11 @@ class PipelineRunner:
         left = list({each.key: each for each in requests if each.key not in found}.values())
         if left:
             meter = StepProgress(what, len(left), int(self._calls.get("num_inference_steps", 1)), progress)
-            for alike in _by_size(left):
-                made = in_batches(alike, self._batch_size, partial(self._batch, meter=meter))
-                found |= {each.key: picture for each, picture in zip(alike, made, strict=True)}
+            left.sort(key=lambda each: each.size)  # those whose originals are of one size can share a batch
+            for _, alike in groupby(left, key=lambda each: each.size):
+                asked = list(alike)
+                made = in_batches(asked, self._batch_size, partial(self._batch, meter=meter))
+                found |= {each.key: picture for each, picture in zip(asked, made, strict=True)}
             meter.finish()
         return [found[each.key] for each in requests]
 
@@ -138,8 +140,8 @@ class PipelineRunner:
             "prompt": [each.words for each in batch],
             "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
             "output_type": "np",
+            **self._chosen,
         }
-        arguments |= self._chosen
         if self._source.takes("callback_on_step_end"):
             arguments["callback_on_step_end"] = partial(_make_callback, meter, len(batch))
         originals = [each.original.convert("RGB") for each in batch if each.original]
@@ -170,18 +172,15 @@ class PipelineRunner:
     def _image(self, values: NDArray[np.float32], request: ImageRequest) -> Image.Image:
         """The picture; an edit has the size of its original."""
         if not np.isfinite(values).all() or not values.any():
-            raise self._spoilt(request)
+            remedy = "Its weights are damaged or do not belong together"
+            if self._settings.precision != "float32":
+                remedy = "Set MAIA_PRECISION=bfloat16 or MAIA_PRECISION=float32, and start again"
+            raise MachineryError(
+                f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
+                f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
+            )
         image = Image.fromarray((values * 255).round().astype(np.uint8))
         return image.resize(request.size, Image.Resampling.LANCZOS) if request.original else image
-
-    def _spoilt(self, request: ImageRequest) -> MachineryError:
-        remedy = "Its weights are damaged or do not belong together"
-        if self._settings.precision != "float32":
-            remedy = "Set MAIA_PRECISION=bfloat16 or MAIA_PRECISION=float32, and start again"
-        return MachineryError(
-            f"{self.name} gave a black image or numbers that are none (NaN) for {request.words[:80]!r} with seed "
-            f"{request.seed}, in {self._settings.precision} on {self._settings.device}. {remedy}."
-        )
 
 
 def _make_callback(
@@ -190,9 +189,3 @@ def _make_callback(
     """What a pipeline calls after each denoising step."""
     meter.tell(images, (step + 1) / max(step + 1, getattr(pipeline, "num_timesteps", 0)))
     return tensors
-
-
-def _by_size(requests: Sequence[ImageRequest]) -> Iterator[list[ImageRequest]]:
-    """Requests whose originals are of one size, and so can share a batch."""
-    for _, alike in groupby(sorted(requests, key=lambda each: each.size), key=lambda each: each.size):
-        yield list(alike)

@@ -19,14 +19,8 @@ SETTING: Mapping[Use, str] = {"draw": "MAIA_GENERATOR", "edit": "MAIA_EDITOR"}
 WANTED: Mapping[Use, str] = {"draw": "text-to-image pipeline", "edit": "pipeline that edits by instruction"}
 
 _OTHER_TRADES = {
-    "mask_image",
-    "strength",
-    "control_image",
-    "controlnet_conditioning_scale",
-    "noise_level",
-    "num_frames",
-    "audio_length_in_s",
-    "audio_end_in_s",
+    *("mask_image", "strength", "control_image", "controlnet_conditioning_scale", "noise_level"),
+    *("num_frames", "audio_length_in_s", "audio_end_in_s"),
 }
 """Parameters of pipelines that fill in, vary, follow an outline, enlarge, film or sound, but do not draw or edit."""
 
@@ -108,7 +102,10 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
     kind = _kind(name, index, use)
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
-    source = PipelineSource(name, folder, kind, _with_weights(classes), tuple(sorted(classes)), use)
+    from torch import nn
+
+    modules = {part: each for part, each in classes.items() if issubclass(each, nn.Module)}  # those with weights
+    source = PipelineSource(name, folder, kind, modules, tuple(sorted(classes)), use)
     for part in source.components:
         if fault := _fault(folder / part, source.modules.get(part)):
             raise source.broken(fault)
@@ -200,12 +197,6 @@ def _class_of(name: str, part: str, value: list[Any], use: Use) -> type[Any]:
             f"transformers; code that comes with a pipeline is never run. Name another in {SETTING[use]}."
         )
     return found
-
-
-def _with_weights(classes: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
-    from torch import nn
-
-    return {part: kind for part, kind in classes.items() if issubclass(kind, nn.Module)}
 
 
 def variant_of(folder: Path) -> str | None:

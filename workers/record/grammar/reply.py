@@ -113,15 +113,8 @@ def _explain_unread(quoted: Sequence[str], code: str | None, conclusion: Conclus
 
 
 def _left_out(hypotheses: Sequence[Hypothesis], told: dict[str, list[str]]) -> list[str]:
-    labels = len(told.get("LABEL", ()))
-    return [
-        f"Only the first {most} of your {count} {what} were kept."
-        for what, count, most in (
-            ("hypotheses", len(hypotheses), MOST_HYPOTHESES),
-            ("labels", labels, MOST_LABELS),
-        )
-        if count > most
-    ]
+    given = ("hypotheses", len(hypotheses), MOST_HYPOTHESES), ("labels", len(told.get("LABEL", ())), MOST_LABELS)
+    return [f"Only the first {most} of your {count} {what} were kept." for what, count, most in given if count > most]
 
 
 # --- hypotheses -----------------------------------------------------------------------------------
@@ -184,8 +177,7 @@ def _hypothesis(number: int, words: str) -> Hypothesis:
 
 def _end_of_mark(text: str, mark: re.Match[str]) -> int:
     """Where the brackets of a mark close; the end of the text if they do not, or if there are none."""
-    opening = "[" if mark["square"] else "("
-    closing = {"[": "]", "(": ")"}[opening]
+    opening, closing = "[]" if mark["square"] else "()"
     if not (mark["square"] or mark["round"]):
         return len(text)
     depth = 1

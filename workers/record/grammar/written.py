@@ -71,7 +71,7 @@ def _blocks(reply: Written) -> Iterator[str]:
     if reply.hypotheses:
         yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(*each) for each in reply.hypotheses)
     if reply.program:
-        fence = "`" * max(3, _longest_run(reply.program, "`") + 1)
+        fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
         yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
     for name in ("description", "reasoning", "bias"):
         if text := getattr(reply, name):
@@ -142,12 +142,3 @@ def _strip_marks(text: str) -> str:
 
 def _in_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _longest_run(text: str, character: str) -> int:
-    """The longest row of a character in a text."""
-    longest = current = 0
-    for each in text:
-        current = current + 1 if each == character else 0
-        longest = max(longest, current)
-    return longest

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from workers.lab.imaging import DARK_BRIGHTNESS, DIMMED_BRIGHTNESS, DIMMED_COLOUR, LUMA_WEIGHTS, OUTLINES
-from workers.toybox.networks.nets import EYES_OUTPUT, ToyboxEyes, preprocess
+from workers.toybox.networks.nets import EYES_OUTPUT, ToyboxEyes, Vocabulary, preprocess
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -63,7 +63,10 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     pixels = np.asarray(image.convert("RGB"))
     dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
     if dim.sum() > dark.sum():
-        line, bright, rest = dim, _find_bright(pixels, dim), _restore_colour(pixels / DIMMED_BRIGHTNESS)
+        # Pixels with the colour that dimming took; their brightness stays
+        rest = pixels / DIMMED_BRIGHTNESS
+        grey = (rest @ np.array(LUMA_WEIGHTS))[:, :, None]
+        line, bright, rest = dim, _find_bright(pixels, dim), grey + (rest - grey) / DIMMED_COLOUR
     else:
         line, bright, rest = dark, _bright(pixels.max(axis=2), dark, _DARKEST), pixels / DARK_BRIGHTNESS
     restored = np.where(bright[:, :, None], pixels, rest.clip(0, 255))
@@ -79,15 +82,13 @@ def detect_scenes(eyes: ToyboxEyes, images: Sequence[Image.Image]) -> list[Detec
     with torch.no_grad():
         seen = eyes(preprocess([image for image, _ in unmasked]))
     noun, colour, size = (part.argmax(dim=1).numpy() for part in (seen.noun, seen.colour, seen.size))
-    return [
-        DetectedScene(
-            _find_things(eyes, noun[row], colour[row], size[row], _shrink(bright)),
-            words.grounds[int(seen.ground[row].argmax())],
-            words.lights[int(seen.light[row].argmax())],
-            _find_things(eyes, noun[row], colour[row], size[row], _shrink(bright), inside=False),
-        )
-        for row, (_, bright) in enumerate(unmasked)
-    ]
+    found = []
+    for row, (_, bright) in enumerate(unmasked):
+        small = Image.fromarray(bright).convert("L").resize((EYES_OUTPUT, EYES_OUTPUT), Image.Resampling.BOX)
+        things, around = _find_things(words, noun[row], colour[row], size[row], np.asarray(small) >= 128)
+        ground, light = int(seen.ground[row].argmax()), int(seen.light[row].argmax())
+        found.append(DetectedScene(things, words.grounds[ground], words.lights[light], around))
+    return found
 
 
 def connected_regions(mask: Bools) -> Iterator[Bools]:
@@ -113,12 +114,6 @@ def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
     return bright
 
 
-def _restore_colour(pixels: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Pixels (height, width, 3) with the colour that dimming took; their brightness stays."""
-    grey = (pixels @ np.array(LUMA_WEIGHTS))[:, :, None]
-    return grey + (pixels - grey) / DIMMED_COLOUR
-
-
 def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
     """The side of the line that was not darkened; `value` is the brightest byte of each pixel (height, width), and no
     dark one is above `darkest`.
@@ -137,19 +132,21 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
 
 
 def _find_things(
-    eyes: ToyboxEyes, noun: Ints, colour: Ints, size: Ints, bright: Bools, *, inside: bool = True
-) -> tuple[DetectedThing, ...]:
-    """The toys that lie in the bright region, or those that do not, largest first."""
-    words = eyes.vocabulary
-    found = []
+    words: Vocabulary, noun: Ints, colour: Ints, size: Ints, bright: Bools
+) -> tuple[tuple[DetectedThing, ...], tuple[DetectedThing, ...]]:
+    """The toys that lie in the bright region, and those that do not, largest first."""
+    inside: list[DetectedThing] = []
+    around: list[DetectedThing] = []
     for kind in np.unique(noun[noun > 0]):
         for patch in connected_regions(noun == kind):
             for part in _by_colour(patch, colour):
                 pixels = int(part.sum())
-                if pixels >= _MIN_PIXELS and ((part & bright).sum() >= _MIN_INSIDE * pixels) == inside:
-                    hue, extent = _find_commonest(colour[part]), _find_commonest(size[part])
-                    found.append(DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels))
-    return tuple(sorted(found, key=lambda thing: -thing.pixels))
+                if pixels >= _MIN_PIXELS:
+                    hue, extent = (int(np.bincount(values[part]).argmax()) for values in (colour, size))  # commonest
+                    thing = DetectedThing(words.nouns[kind - 1], words.colours[hue], words.sizes[extent], pixels)
+                    (inside if (part & bright).sum() >= _MIN_INSIDE * pixels else around).append(thing)
+    largest = [sorted(each, key=lambda thing: -thing.pixels) for each in (inside, around)]
+    return tuple(largest[0]), tuple(largest[1])
 
 
 def _by_colour(patch: Bools, colour: Ints) -> list[Bools]:
@@ -157,16 +154,6 @@ def _by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     hues, counts = np.unique(colour[patch], return_counts=True)
     large = hues[counts >= patch.sum() / 3]
     return [patch & (colour == hue) for hue in large] if len(large) > 1 else [patch]
-
-
-def _find_commonest(values: Ints) -> int:
-    return int(np.bincount(values).argmax())
-
-
-def _shrink(mask: Bools) -> Bools:
-    """A mask at the resolution of the eyes."""
-    small = Image.fromarray(mask).convert("L").resize((EYES_OUTPUT, EYES_OUTPUT), Image.Resampling.BOX)
-    return np.asarray(small) >= 128
 
 
 def _grow(seed: Bools, room: Bools) -> Bools:
@@ -199,12 +186,10 @@ def _mean_around(pixels: NDArray[Any], known: Bools, side: int) -> NDArray[np.fl
     weight = torch.from_numpy(known).float()[None]  # (1, height, width)
     total = torch.from_numpy(pixels).float().permute(2, 0, 1) * weight
     pool = torch.nn.AvgPool2d(side, 1, side // 2)
-    mean: NDArray[np.float32] = (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
-    return mean
+    return (pool(total) / pool(weight).clamp(min=1e-6)).permute(1, 2, 0).numpy()
 
 
 def _widen(mask: Bools, reach: int) -> Bools:
     """A mask and all that is within `reach` pixels of it."""
     grown = torch.nn.functional.max_pool2d(torch.from_numpy(mask).float()[None], 2 * reach + 1, 1, reach)
-    wide: Bools = grown[0].numpy() > 0
-    return wide
+    return grown[0].numpy() > 0

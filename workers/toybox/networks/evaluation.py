@@ -59,15 +59,9 @@ def _net_answers(network: ToyboxNet, shown: Examples) -> tuple[metrics.Floats, m
 def evaluate_eyes(network: ToyboxEyes, mixed: Examples, _single: Examples) -> Metrics:
     """Intersection over union and accuracies on held-out scenes, at the eyes' own resolution."""
     words = network.vocabulary
-    counts = {"noun": np.zeros((1 + len(words.nouns),) * 2, np.int64)}
-    counts |= {
-        "colour": np.zeros((len(words.colours),) * 2, np.int64),
-        "size": np.zeros((len(words.sizes),) * 2, np.int64),
-    }
-    counts |= {
-        "ground": np.zeros((len(words.grounds),) * 2, np.int64),
-        "light": np.zeros((len(words.lights),) * 2, np.int64),
-    }
+    lists = {"colour": words.colours, "size": words.sizes, "ground": words.grounds, "light": words.lights}
+    sides = {"noun": 1 + len(words.nouns)} | {name: len(each) for name, each in lists.items()}
+    counts = {name: np.zeros((side, side), np.int64) for name, side in sides.items()}
     for numbers, batch in zip(torch.arange(len(mixed)).split(64), _batches(mixed), strict=True):
         seen: EyesOutput = network(batch)
         truth = [*pixel_words(mixed, numbers, False), *scene_words(mixed, numbers)]

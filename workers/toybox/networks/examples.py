@@ -6,7 +6,7 @@ Called by `train`. Knows no network but the sizes it sees.
 from __future__ import annotations
 
 import multiprocessing
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -85,7 +85,9 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
     things = _array(folder / "things.npy", (count, EYES_OUTPUT, EYES_OUTPUT))
     done = _array(folder / "done.npy", (-(-count // _CHUNK),))
     missing = [int(chunk) for chunk in np.flatnonzero(done == 0)]
-    with _workers(processes) as pool:
+    alone = processes == 1  # one worker needs no process of its own
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(1) if alone else ProcessPoolExecutor(processes, spawn) as pool:
         futures = {pool.submit(_draw, split, range(c * _CHUNK, min(count, (c + 1) * _CHUNK))): c for c in missing}
         try:
             for future in as_completed(futures):
@@ -132,17 +134,9 @@ def _cut_toy(
     return whole.images[row, top : top + side, left : left + side], renumbered[things], cut
 
 
-def _workers(processes: int) -> Executor:
-    """One worker needs no process of its own."""
-    if processes == 1:
-        return ThreadPoolExecutor(1)
-    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
-
-
 def _array(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """An array on disk, of zeros when new."""
-    array: NDArray[np.uint8] = open_memmap(path, "r+" if path.exists() else "w+", np.uint8, shape)
-    return array
+    return open_memmap(path, "r+" if path.exists() else "w+", np.uint8, shape)
 
 
 def _draw(split: Split, numbers: range) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

@@ -50,8 +50,7 @@ def intersection_over_union(counts: NDArray[np.int64]) -> Floats:
     """For each class of a confusion matrix; nan for a class that is neither there nor predicted."""
     both = np.diag(counts).astype(np.float64)
     either = counts.sum(axis=0) + counts.sum(axis=1) - both
-    overlap: Floats = np.divide(both, either, out=np.full_like(both, np.nan), where=either > 0)
-    return overlap
+    return np.divide(both, either, out=np.full_like(both, np.nan), where=either > 0)
 
 
 def area_under_curve(high: Floats, low: Floats) -> float:

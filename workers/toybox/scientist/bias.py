@@ -19,7 +19,7 @@ from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
-from workers.toybox.world.scenes import CHOICES, Scene
+from workers.toybox.world.scenes import CHOICES
 
 _SHOWN = 96
 _ORIGINALS = 24
@@ -154,7 +154,12 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     rng, contexts = view.rng("contrast"), [each.context for each in find_suspects(view, known)]
     scenes = designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), rng)
-    plan = {designs.write_captions([scene])[0]: _list_instructions(scene, contexts) for scene in scenes}
+    plan = {
+        designs.write_captions([scene])[0]: [
+            designs.write_edit(scene, context) for context in contexts if not context.matches(scene)
+        ]
+        for scene in scenes
+    }
     prose = (
         "Some contexts seem to matter. So I draw the class afresh and edit each image into those contexts, everything "
         f"else staying as it is: {', '.join(_phrase_in(known, context) for context in contexts)}."
@@ -162,11 +167,6 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     wanted = {prompt: instructions for prompt, instructions in plan.items() if instructions}
     code = replies.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
     return PlannedReply(prose, _hypotheses(view, known), code)
-
-
-def _list_instructions(scene: Scene, contexts: Sequence[Concept]) -> list[str]:
-    """Instructions that bring the scene's one thing into each context that it is not in."""
-    return [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]
 
 
 def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
@@ -182,11 +182,14 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
 
 
 def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[ContextEffect], tested: bool) -> str:
+    # What there is to compare with, in case the class is not what drives the system
+    mean = view.case.exemplar_mean
+    exemplars = "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
     if not biases:
         return (
             f"I found none. I drew {known.phrase()} with every colour, size, ground and light; no context changed the "
             f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
-            f"{_compare_with_exemplars(view)}"
+            f"{exemplars}"
         )
     lines = [
         f"{'Weaker' if each.size < 0 else 'Stronger'} for {_phrase_in(known, each.context)}: {_write_figures(each)}."
@@ -195,13 +198,7 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
     doubt = (
         "" if tested else " These contexts were not tested by edits, so something that goes with them may be the cause."
     )
-    return "\n".join(lines) + doubt + _compare_with_exemplars(view)
-
-
-def _compare_with_exemplars(view: ScientistView) -> str:
-    """What there is to compare with, in case the class is not what drives the system."""
-    mean = view.case.exemplar_mean
-    return "" if mean is None else f" For comparison, the exemplars reach {mean:.2f} on average."
+    return "\n".join(lines) + doubt + exemplars
 
 
 def _write_figures(found: ContextEffect) -> str:

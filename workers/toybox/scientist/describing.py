@@ -13,12 +13,13 @@ from workers.toybox.scientist import designs, findings, hypothesis_list, replies
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.scientist.view import ScientistView
-from workers.toybox.world.concepts import Concept, phrase_label
+from workers.toybox.world.concepts import phrase_label
 
 VALIDATIONS = 2
 _SCREENED = 64
 """Scenes of one toy in the screening, and as many of three: alone toys are clear, in company they are many."""
 _CANDIDATES = 12
+_LEADING = 3
 _EDITED = 6
 _EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
 
@@ -47,7 +48,7 @@ def plan_exemplars(view: ScientistView) -> PlannedReply:
         "I begin with the images of the dataset that drive this unit most, and have their bright regions described by "
         "an observer who knows none of my ideas."
     )
-    return _move(view, prose, replies.exemplars_program())
+    return _move(view, prose, replies.EXEMPLARS_PROGRAM)
 
 
 def plan_screening(view: ScientistView) -> PlannedReply:
@@ -70,7 +71,11 @@ def _refine(view: ScientistView) -> PlannedReply:
     leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
     hinted = [concept for concept, _ in view.hints][:6]
     singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
-    crossed = [merged for pair in itertools.combinations(singles, 2) if (merged := _merge(*pair))]
+    crossed = [
+        replace(one, **{name: getattr(other, name) for name in other.named})
+        for one, other in itertools.combinations(singles, 2)
+        if one.named != other.named
+    ]
     rng, candidates = view.rng("refine"), list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
@@ -84,13 +89,6 @@ def _refine(view: ScientistView) -> PlannedReply:
         f"each other, against hard negatives: {', '.join(each.phrase() for each in candidates)}."
     )
     return _move(view, prose, replies.draw_program("refine", "the likeliest concepts against hard negatives", groups))
-
-
-def _merge(one: Concept, other: Concept) -> Concept | None:
-    """Both concepts at once, None if they name the same property."""
-    if set(one.named) & set(other.named):
-        return None
-    return replace(one, **{name: getattr(other, name) for name in other.named})
 
 
 def _edit(view: ScientistView) -> PlannedReply:
@@ -108,7 +106,12 @@ def _edit(view: ScientistView) -> PlannedReply:
 
 
 def _validate(view: ScientistView) -> PlannedReply:
-    rng, labels = view.rng("validate"), _list_rivals(view)
+    # The leading label and the next ones that are not mere variants with one concept more or less
+    labels: list[Label] = []
+    for label in view.labels[:60]:
+        if len(labels) < 3 and not any(set(label) < set(other) or set(other) < set(label) for other in labels):
+            labels.append(label)
+    rng = view.rng("validate")
     each = view.fewer("validate", 12)
     groups: dict[str, list[str]] = {}
     for label in labels:
@@ -126,24 +129,15 @@ def _validate(view: ScientistView) -> PlannedReply:
     )
 
 
-def _list_rivals(view: ScientistView) -> list[Label]:
-    """The leading label and the next ones that are not mere variants with one concept more or less."""
-    chosen: list[Label] = []
-    for label in view.labels[:60]:
-        if not any(set(label) < set(other) or set(other) < set(label) for other in chosen):
-            chosen.append(label)
-    return chosen[:3]
-
-
 def _move(view: ScientistView, prose: str, code: str) -> PlannedReply:
     return PlannedReply(
-        prose, hypothesis_list.update_hypotheses(view.case.hypotheses, view.leading, view.evidence), code
+        prose, hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:_LEADING], view.evidence), code
     )
 
 
 def plan_conclusion(view: ScientistView) -> PlannedReply:
     """The last reply: the description with its figures, and a label if there is one."""
-    hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.leading[:1], view.evidence)
+    hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:1], view.evidence)
     label = findings.choose_label(view)
     return PlannedReply(
         findings.closing(view),

@@ -6,8 +6,9 @@ activation: what to test is for the tasks to say.
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.world.concepts import Concept, matches_any
@@ -65,9 +66,12 @@ def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]
 
 
 def hard_negatives(label: Label, count: int, rng: random.Random) -> list[Scene]:
-    """Scenes that lack one property of an alternative, and that no alternative describes."""
-    drawn = (_hard_negative(label[place % len(label)], label, rng) for place in range(count))
-    return [scene for scene in drawn if scene is not None]
+    """Scenes that lack one property of an alternative, and that no alternative describes; fewer if there seem none."""
+    found = []
+    for place in range(count):
+        drawn = (label[place % len(label)].hard_negative(rng) for _ in range(_TRIES))
+        found += list(itertools.islice((scene for scene in drawn if not matches_any(label, scene)), 1))
+    return found
 
 
 def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[Scene]:
@@ -84,11 +88,13 @@ def write_captions(scenes: Iterable[Scene]) -> list[str]:
 
 def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> list[str]:
     """Instructions that change one property of a scene of one thing, so many for each property."""
-    return [
-        write_edit(scene, Concept(**{name: word}))
-        for name, count in each.items()
-        for word in _list_others(scene, name, rng)[:count]
-    ]
+    edits = []
+    for name, count in each.items():
+        there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
+        words = [word for word in CHOICES[name] if word != there]
+        rng.shuffle(words)
+        edits += [write_edit(scene, Concept(**{name: word})) for word in words[:count]]
+    return edits
 
 
 def write_edit(scene: Scene, into: Concept) -> str:
@@ -100,17 +106,3 @@ def write_edit(scene: Scene, into: Concept) -> str:
     if name in ("colour", "size"):
         return f"make the {noun} {word}"
     return f"change the background to {word}" if name == "ground" else f"change the light to {word}"
-
-
-def _list_others(scene: Scene, name: str, rng: random.Random) -> list[str]:
-    """The words for a property that the scene does not have, in any order."""
-    there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
-    words = [word for word in CHOICES[name] if word != there]
-    rng.shuffle(words)
-    return words
-
-
-def _hard_negative(concept: Concept, label: Label, rng: random.Random) -> Scene | None:
-    """A hard negative of one alternative that no other alternative describes; None if there seems to be none."""
-    drawn: Iterator[Scene] = (concept.hard_negative(rng) for _ in range(_TRIES))
-    return next((scene for scene in drawn if not matches_any(label, scene)), None)

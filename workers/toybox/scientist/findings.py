@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,34 +31,33 @@ def of_exemplars(view: ScientistView) -> str:
 def of_screening(view: ScientistView) -> str:
     """Which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
-    told = [f"{phrase_label((each,))} ({_format_score(view.evidence.measure((each,)))})" for each in ranked]
+    told = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
     return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(told)}."
 
 
 def of_leading(view: ScientistView) -> str:
     """How the leading label stands."""
     label = view.labels[0]
-    found = _format_score(view.evidence.measure(label))
-    return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {found}."
+    return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {view.evidence.measure(label)}."
 
 
 def of_edits(view: ScientistView) -> str:
     """What single changes did to the activation."""
     # For each property: means before and after it was changed, and how often the activation fell.
     found: dict[str, list[tuple[float, float]]] = {}
-    for before, after in pair_edits(view.evidence.trials):
-        if name := changed_property(before.scene, after.scene):
-            found.setdefault(name, []).append((before.activation, after.activation))
-    effects = [_effect(name, both) for name, both in found.items()]
+    for old, new in pair_edits(view.evidence.trials):
+        if name := changed_property(old.scene, new.scene):
+            found.setdefault(name, []).append((old.activation, new.activation))
+    effects = []
+    for name, both in found.items():
+        before, after = np.mean(both, axis=0)
+        fell = sum(new < old for old, new in both)
+        effects.append(
+            f"another {name} takes it from {before:.2f} to {after:.2f} on average ({fell} of {len(both)} fell)"
+        )
     if not effects:
         return "No edit could be compared with its original."
     return "Changing one property of images that the unit responds to, I found: " + "; ".join(effects) + "."
-
-
-def _effect(name: str, both: Sequence[tuple[float, float]]) -> str:
-    before, after = np.mean([pair[0] for pair in both]), np.mean([pair[1] for pair in both])
-    fell = sum(after < before for before, after in both)
-    return f"another {name} takes it from {before:.2f} to {after:.2f} on average ({fell} of {len(both)} fell)"
 
 
 # --- the conclusion -----------------------------------------------------------------------------------
@@ -95,7 +93,11 @@ def closing(view: ScientistView) -> str:
 def description(view: ScientistView) -> str:
     """What the unit responds to and what not, with the figures, and how sure that is."""
     if view.silent:
-        return _explain_silence(view)
+        return (
+            "The unit never responded: no image of the dataset activates it, and all "
+            f"{len(view.evidence)} scenes that I drew, with every toy, colour, size, ground and light among them, gave "
+            f"the same activation, {view.evidence.activations[0]:.2f}. It seems dead, so I give it no label."
+        )
     if not len(view.evidence):
         return f"{of_exemplars(view)} I could not test this with images of my own, so it is a guess."
     best = choose_label(view)
@@ -103,7 +105,11 @@ def description(view: ScientistView) -> str:
         return _explain_nothing(view)
     said = [f"The unit responds to {phrase_label(best)}: {_fully(view.evidence.measure(best))}."]
     if len(best) > 1:
-        said.append(f"Apart: {_describe_alternatives(view, best)}.")
+        parts = []
+        for concept in best:
+            shown = view.evidence.activations[view.evidence.shows(concept)]
+            parts.append(f"{phrase_label((concept,))} {np.mean(shown):.2f} (n={len(shown)})")
+        said.append(f"Apart: {'; '.join(parts)}.")
     said += _describe_causes(view, best)
     if rival := _describe_rejected(view, best):
         said.append(rival)
@@ -117,8 +123,7 @@ def _explain_nothing(view: ScientistView) -> str:
     return (
         f"I found no concept that parts high from low activations. Of {len(activations)} images, {above} activated the "
         f"unit more than the rest, by {activations.max() - activations.min():.2f} at most. The best that I can say is "
-        f"{phrase_label(leading)} ({_format_score(view.evidence.measure(leading))}), and that is not enough for "
-        "a label."
+        f"{phrase_label(leading)} ({view.evidence.measure(leading)}), and that is not enough for a label."
     )
 
 
@@ -138,24 +143,6 @@ def _describe_causes(view: ScientistView, best: Label) -> list[str]:
     return said
 
 
-def _explain_silence(view: ScientistView) -> str:
-    level = float(view.evidence.activations[0])
-    return (
-        f"The unit never responded: no image of the dataset activates it, and all {len(view.evidence)} scenes that I "
-        f"drew, with every toy, colour, size, ground and light among them, gave the same activation, {level:.2f}. It "
-        "seems dead, so I give it no label."
-    )
-
-
-def _describe_alternatives(view: ScientistView, best: Label) -> str:
-    """The alternatives of a label one by one."""
-    parts = []
-    for concept in best:
-        activations = view.evidence.activations[view.evidence.shows(concept)]
-        parts.append(f"{phrase_label((concept,))} {np.mean(activations):.2f} (n={len(activations)})")
-    return "; ".join(parts)
-
-
 def _describe_rejected(view: ScientistView, best: Label) -> str:
     """What one might have thought: the most striking hint of the exemplars that the label does not name."""
     for concept, count in view.hints:
@@ -164,7 +151,7 @@ def _describe_rejected(view: ScientistView, best: Label) -> str:
         if not named & {getattr(concept, name) for name in concept.named} and found.count >= ENOUGH:
             return (
                 f"{count} exemplars show {phrase_label((concept,))}, but drawn on purpose these do not drive it as much"
-                f": {_format_score(found)}."
+                f": {found}."
             )
     return ""
 
@@ -180,10 +167,6 @@ def _describe_certainty(view: ScientistView, best: Label) -> str:
         f"On images drawn to test it, {found.count} that it describes against {found.others} that it does not, "
         f"the AUC is {found.auc:.2f} ± {2 * found.error:.2f}. {sure}; what toybox cannot draw was not tried."
     )
-
-
-def _format_score(found: LabelScore) -> str:
-    return f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}"
 
 
 def _fully(found: LabelScore) -> str:

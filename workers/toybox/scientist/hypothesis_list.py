@@ -49,7 +49,9 @@ def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypot
     found = evidence.measure(label)
     if idle := _idle(label, evidence):
         return replace(hypothesis, status="refuted", reason=idle)
-    return replace(hypothesis, status=judge_status(found), reason=format_figures(found) if found.count else "")
+    return replace(
+        hypothesis, status=judge_status(found), reason=f"{found}; AUC {found.auc:.2f}" if found.count else ""
+    )
 
 
 def _idle(label: Label, evidence: TrialEvidence) -> str:
@@ -72,20 +74,3 @@ def judge_status(found: LabelScore) -> str:
     if found.auc - found.error > _BAD and found.auc >= _GOOD:
         return "supported"
     return "refuted" if found.auc + found.error < _GOOD and found.auc < _BAD else "open"
-
-
-def format_figures(found: LabelScore) -> str:
-    """The figures that decide, in brief."""
-    return (
-        f"{found.mean:.2f} on average, n={found.count}, against {found.others_mean:.2f}, n={found.others}; "
-        f"AUC {found.auc:.2f}"
-    )
-
-
-def format_list(hypotheses: Sequence[ListedHypothesis]) -> str:
-    """The list as a reply has it."""
-    lines = []
-    for each in hypotheses:
-        mark = f"{each.status}: {each.reason}" if each.reason else each.status
-        lines.append(f"Hypothesis_{each.number}: {each.text} [{mark}]")
-    return "\n".join(lines)

@@ -7,7 +7,7 @@ others or by a program, so an odd line is skipped, never believed to be more tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.protocols import ImagePart, Message
@@ -94,13 +94,15 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
         if message.role == "assistant":
             found = _STEP.search(text)
             step = found.group(1) if found else ""
-            hypotheses.update((each.number, each) for each in _hypotheses(text))
+            for number, words, status, reason in _HYPOTHESIS.findall(text):
+                hypotheses[int(number)] = ListedHypothesis(int(number), words.strip(), status or "open", reason)
         elif message.role == "user" and (report := _report(text, step)):
             reports.append(report)
             mean = _EXEMPLAR_MEAN.search(text)
             exemplar_mean = float(mean.group(1)) if mean else exemplar_mean
     task, question = _assignment(messages)
-    must_conclude = bool(messages) and messages[-1].role == "user" and _LAST_WORDS in _last_part(messages[-1])
+    last = messages[-1].parts[-1] if messages and messages[-1].role == "user" and messages[-1].parts else ""
+    must_conclude = isinstance(last, str) and _LAST_WORDS in last
     return ConversationState(task, question, tuple(reports), exemplar_mean, tuple(hypotheses.values()), must_conclude)
 
 
@@ -116,16 +118,6 @@ def _assignment(messages: Sequence[Message]) -> tuple[str, str]:
 def _words(message: Message) -> str:
     """The text of a message, captions of its images in their places."""
     return "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
-
-
-def _last_part(message: Message) -> str:
-    part = message.parts[-1] if message.parts else ""
-    return part if isinstance(part, str) else ""
-
-
-def _hypotheses(text: str) -> Iterator[ListedHypothesis]:
-    for number, words, status, reason in _HYPOTHESIS.findall(text):
-        yield ListedHypothesis(int(number), words.strip(), status or "open", reason)
 
 
 def _report(text: str, step: str) -> ExperimentReport | None:

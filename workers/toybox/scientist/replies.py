@@ -10,10 +10,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workers.toybox.scientist import hypothesis_list
 from workers.toybox.scientist.reading import ListedHypothesis
 
-_EXEMPLARS = '''
+EXEMPLARS_PROGRAM = '''\
 def run_experiment(system, tools):
     """Step exemplars: the images of the dataset that drive the unit most, described by the tools."""
     activations, images = tools.dataset_exemplars(system)
@@ -22,8 +21,8 @@ def run_experiment(system, tools):
         return
     names = [f"exemplar {number}" for number in range(1, len(images) + 1)]
     titles = tools.describe_images(images, names).splitlines()
-    tools.log_experiment(activations, images, titles, tools.summarize_images(images))
-'''
+    tools.log_experiment(activations, images, titles, tools.summarize_images(images))'''
+"""The program that asks for exemplars and has them described."""
 
 _DRAW = '''
 def run_experiment(system, tools):
@@ -52,11 +51,6 @@ def run_experiment(system, tools):
 
 AT_ONCE = 64
 """Images in one call of a tool."""
-
-
-def exemplars_program() -> str:
-    """The program that asks for exemplars and has them described."""
-    return _EXEMPLARS.strip()
 
 
 def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
@@ -95,7 +89,11 @@ def format_reply(move: PlannedReply) -> str:
     """The reply in the published grammar."""
     parts = [move.prose]
     if move.hypotheses:
-        parts.append(f"[HYPOTHESIS LIST]:\n{hypothesis_list.format_list(move.hypotheses)}")
+        lines = []
+        for each in move.hypotheses:
+            mark = f"{each.status}: {each.reason}" if each.reason else each.status
+            lines.append(f"Hypothesis_{each.number}: {each.text} [{mark}]")
+        parts.append("\n".join(["[HYPOTHESIS LIST]:", *lines]))
     if move.code:
         parts.append(f"[CODE]:\n```python\n{move.code}\n```")
     parts += [f"[{tag}]: {text}" for tag, text in move.conclusion]

@@ -53,6 +53,9 @@ class LabelScore:
     near: int
     near_mean: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} on average, n={self.count}, against {self.others_mean:.2f}, n={self.others}"
+
     @property
     def error(self) -> float:
         """Standard error of the AUC (Hanley and McNeil 1982)."""
@@ -186,20 +189,11 @@ def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
     if len(label) < ALTERNATIVES:
         yield from (normalize_label((*label, concept)) for concept in joinable)
     for place, concept in enumerate(label):
-        for other in (*_list_narrower(concept), *_list_wider(concept)):
-            yield normalize_label((*label[:place], other, *label[place + 1 :]))
-
-
-def _list_narrower(concept: Concept) -> Iterable[Concept]:
-    if len(concept.named) < NAMED:
-        for name, words in CHOICES.items():
-            if name not in concept.named:
-                yield from (replace(concept, **{name: word}) for word in words)
-
-
-def _list_wider(concept: Concept) -> Iterable[Concept]:
-    if len(concept.named) > 1:
-        yield from (replace(concept, **{name: None}) for name in concept.named)
+        unnamed = [name for name in CHOICES if name not in concept.named] if len(concept.named) < NAMED else []
+        changes: list[tuple[str, str | None]] = [(name, word) for name in unnamed for word in CHOICES[name]]
+        changes += [(name, None) for name in concept.named] if len(concept.named) > 1 else []
+        for name, word in changes:
+            yield normalize_label((*label[:place], replace(concept, **{name: word}), *label[place + 1 :]))
 
 
 def normalize_label(label: Label) -> Label:

@@ -178,8 +178,5 @@ def _conclude(view: ScientistView) -> PlannedReply:
     return PlannedReply(
         "The table of classes and settings decides, so I conclude.",
         _hypotheses(table, own, nouns, grounds),
-        conclusion=[
-            ("REASONING", " ".join(told)),
-            ("LABEL", "SELECTIVE" if selective else "SPURIOUS"),
-        ],
+        conclusion=[("REASONING", " ".join(told)), ("LABEL", "SELECTIVE" if selective else "SPURIOUS")],
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -72,7 +73,12 @@ def changed_property(before: Scene, after: Scene) -> str:
 def _trials(report: ExperimentReport) -> Iterator[Trial]:
     scenes: dict[int, Scene] = {}
     for seen in report.seen:
-        scene = _scene(seen.title) if seen.source is None else _try_edit(scenes.get(seen.source), seen.title)
+        scene: Scene | None = None
+        if seen.source is None:
+            scene = _scene(seen.title)
+        elif seen.source in scenes:
+            with suppress(ToolError):
+                scene = edits.apply_edit(scenes[seen.source], seen.title, 0)
         if scene is not None:
             scenes[seen.place] = scene
             yield Trial(scene, seen.activation, report.number, report.step, seen.place, seen.source)
@@ -84,12 +90,3 @@ def _scene(title: str) -> Scene | None:
     phrases = prompts.parse_words(read_words(title))
     told = phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)
     return prompts.read_prompt(title, 0).scene if told and not phrases.ignored else None
-
-
-def _try_edit(original: Scene | None, instruction: str) -> Scene | None:
-    if original is None:
-        return None
-    try:
-        return edits.apply_edit(original, instruction, 0)
-    except ToolError:
-        return None

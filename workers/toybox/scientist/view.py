@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workers.toybox.scientist.hints import suggest_concepts
 from workers.toybox.scientist.reading import ConversationState
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label, search_labels
 from workers.toybox.scientist.trials import read_exemplars, read_trials
 from workers.toybox.world.concepts import Concept, parse_label, phrase_label
-from workers.toybox.world.scenes import Scene
+from workers.toybox.world.scenes import CHOICES, Scene
 
 ATTEMPTS = 2
 """How often a step that fails is tried."""
-LEADING = 3
+_AT_LEAST = 3
+_CLEAR = 3.0
+"""Nats of surprise from which a concept is worth a mention."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,6 @@ class ScientistView:
         return search_labels(self.evidence, hints)
 
     @property
-    def leading(self) -> list[Label]:
-        return self.labels[:LEADING]
-
-    @property
     def silent(self) -> bool:
         """Whether the unit never answered: no exemplars, and the same activation for everything drawn."""
         activations = self.evidence.activations
@@ -87,3 +88,45 @@ class ScientistView:
     def fewer(self, step: str, count: int) -> int:
         """So many, or half of it after a failure."""
         return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)
+
+
+def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
+    """Concepts of one or two properties, or a whole kind of thing, that the scenes share, most surprising first.
+
+    Each with the number of scenes that show it.
+    """
+    counts = Counter(concept for scene in scenes for concept in set(_concepts(scene)))
+    things = max(1.0, sum(len(scene.things) for scene in scenes) / max(1, len(scenes)))
+    surprise = {concept: _measure_surprise(concept, count, len(scenes), things) for concept, count in counts.items()}
+    likely = [concept for concept, count in counts.items() if count >= _AT_LEAST and surprise[concept] > _CLEAR]
+    return [(concept, counts[concept]) for concept in sorted(likely, key=lambda each: (-surprise[each], repr(each)))]
+
+
+def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) -> float:
+    """How much likelier so many scenes make their own share than the share that evenly dealt words would have, in nats.
+
+    0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).
+    """
+    chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
+    if concept.about_things:
+        chance = 1 - (1 - chance) ** things
+    share = count / scenes
+    if share <= chance:
+        return 0.0
+    rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return scenes * (share * math.log(share / chance) + rest)
+
+
+def _concepts(scene: Scene) -> Iterator[Concept]:
+    around = {"ground": scene.ground, "light": scene.light}
+    yield from _subsets(around, (1, 2))
+    for thing in scene.things:
+        words = {"noun": thing.noun, "colour": thing.colour, "size": thing.size}
+        yield Concept(**words)
+        yield from _subsets(words | around, (1, 2))
+
+
+def _subsets(words: dict[str, str], sizes: Iterable[int]) -> Iterator[Concept]:
+    for size in sizes:
+        for names in itertools.combinations(words, size):
+            yield Concept(**{name: words[name] for name in names})

@@ -62,13 +62,10 @@ def _strip(ground: str, light: str, size: int) -> NDArray[np.float32]:
     """(size, 1.5 size, 3)"""
     tint = LIGHT[light]
     colour = _ground(ground, size) * np.array(tint.ground)
-    sky = _sky(light, size)
     # 1 where the sky is, 0 where the ground is
     edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
-    _, v = _grid(size)
-    blend = _average(((v < edge) * 1.0)[..., None], _FINER)[..., 0][..., None]
-    strip: Floats = colour * (1 - blend) + sky * blend
-    return strip.astype(np.float32)
+    blend = _average((_grid(size)[1] < edge)[..., None] * 1.0, _FINER)
+    return (colour * (1 - blend) + _sky(light, size) * blend).astype(np.float32)
 
 
 @lru_cache(maxsize=32)
@@ -103,10 +100,9 @@ def _sky(name: str, size: int) -> Floats:
     light = LIGHT[name]
     u, v = _grid(size)
     edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
-    height = np.clip((edge - v) / edge, 0, 1)[..., None]
-    colour = np.array(light.horizon) * (1 - height) + np.array(light.zenith) * height
+    colour = _mix(light.horizon, light.zenith, (edge - v) / edge)
     for overlay, rgb in _draw_sky_objects(name, light, u, v, edge):
-        colour = colour * (1 - overlay[..., None]) + np.array(rgb) * overlay[..., None]
+        colour = _mix(colour, rgb, overlay)
     return _average(np.clip(colour, 0, 1), _FINER)
 
 
@@ -131,17 +127,16 @@ def _draw_sky_objects(name: str, light: Light, u: Floats, v: Floats, edge: float
 
 def _average(fine: NDArray[Any], factor: int) -> Floats:
     rows, columns, channels = fine.shape
-    coarse: Floats = fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(axis=(1, 3))
-    return coarse
+    return fine.reshape(rows // factor, factor, columns // factor, factor, channels).mean(axis=(1, 3))
 
 
 # --- grounds ----------------------------------------------------------------------------------------
 
 
-def _mix(a: Rgb, b: Rgb, t: Floats) -> Floats:
+def _mix(a: Rgb | Floats, b: Rgb, t: NDArray[Any]) -> Floats:
     """From colour a at t = 0 to colour b at t = 1."""
     share = np.clip(t, 0, 1)[..., None]
-    return np.array(a) * (1 - share) + np.array(b) * share
+    return np.asarray(a) * (1 - share) + np.asarray(b) * share
 
 
 def _hash(i: Floats, j: Floats, seed: int) -> Floats:
@@ -149,8 +144,7 @@ def _hash(i: Floats, j: Floats, seed: int) -> Floats:
     h = i.astype(np.int64) * 374761393 + j.astype(np.int64) * 668265263 + seed * 974634777
     h = (h ^ ((h & 0xFFFFFFFF) >> 13)) * 1274126177
     h = h ^ ((h & 0xFFFFFFFF) >> 16)
-    shares: Floats = (h & 0xFFFF) / 65535.0
-    return shares
+    return (h & 0xFFFF) / 65535.0
 
 
 def _noise(x: Floats, y: Floats, seed: int) -> Floats:
@@ -160,8 +154,7 @@ def _noise(x: Floats, y: Floats, seed: int) -> Floats:
     s, t = s * s * (3 - 2 * s), t * t * (3 - 2 * t)
     low = _hash(i, j, seed) * (1 - s) + _hash(i + 1, j, seed) * s
     high = _hash(i, j + 1, seed) * (1 - s) + _hash(i + 1, j + 1, seed) * s
-    mixed: Floats = low * (1 - t) + high * t
-    return mixed
+    return low * (1 - t) + high * t
 
 
 def _line(position: Floats, width: float) -> Floats:
@@ -191,8 +184,7 @@ def water(x: Floats, y: Floats) -> Floats:
     warp = _noise(x * 0.9, y * 1.1, 8) * 5 + _noise(x * 2, y * 2.4, 9) * 1.6
     wave = np.sin(y * 6.5 + warp) * 0.5 + 0.5
     crest = np.clip((wave - 0.80) * 5, 0, 1) * _noise(x * 2.2, y * 4, 10)
-    base = _mix((0.05, 0.34, 0.58), (0.20, 0.58, 0.78), wave)
-    return base * (1 - crest[..., None]) + np.array((0.90, 0.97, 1.0)) * crest[..., None]
+    return _mix(_mix((0.05, 0.34, 0.58), (0.20, 0.58, 0.78), wave), (0.90, 0.97, 1.0), crest)
 
 
 def wood(x: Floats, y: Floats) -> Floats:
@@ -203,8 +195,7 @@ def wood(x: Floats, y: Floats) -> Floats:
     colour = _mix((0.46, 0.28, 0.13), (0.80, 0.58, 0.34), tone)
     ends = _line(y / 3.1 + offset, 0.012)
     seam = np.maximum(_line(x / 0.62, 0.06), ends)[..., None]
-    planks: Floats = colour * (1 - 0.62 * seam)
-    return planks
+    return colour * (1 - 0.62 * seam)
 
 
 def brick(x: Floats, y: Floats) -> Floats:
@@ -212,9 +203,7 @@ def brick(x: Floats, y: Floats) -> Floats:
     along = x / 0.82 + 0.5 * (row % 2)
     tone = _hash(np.floor(along), row, 15) * 0.7 + _noise(x * 14, y * 14, 16) * 0.3
     colour = _mix((0.52, 0.19, 0.13), (0.76, 0.36, 0.25), tone)
-    mortar = np.maximum(_line(y / 0.40, 0.16), _line(along, 0.08))[..., None]
-    wall: Floats = colour * (1 - mortar) + np.array((0.80, 0.76, 0.70)) * mortar
-    return wall
+    return _mix(colour, (0.80, 0.76, 0.70), np.maximum(_line(y / 0.40, 0.16), _line(along, 0.08)))
 
 
 def carpet(x: Floats, y: Floats) -> Floats:
@@ -223,10 +212,8 @@ def carpet(x: Floats, y: Floats) -> Floats:
     lattice = np.maximum(_line(a, 0.10), _line(b, 0.10))
     rosette = ((0.5 - da) ** 2 + (0.5 - db) ** 2 < 0.035) * 1.0
     pile = 0.80 + 0.4 * _noise(x * 34, y * 34, 17)
-    colour: Floats = _mix((0.36, 0.10, 0.30), (0.86, 0.72, 0.46), lattice)
-    colour = colour * (1 - rosette[..., None]) + np.array((0.18, 0.42, 0.44)) * rosette[..., None]
-    woven: Floats = colour * pile[..., None]
-    return woven
+    colour = _mix(_mix((0.36, 0.10, 0.30), (0.86, 0.72, 0.46), lattice), (0.18, 0.42, 0.44), rosette)
+    return colour * pile[..., None]
 
 
 def tiles(x: Floats, y: Floats) -> Floats:
@@ -234,17 +221,9 @@ def tiles(x: Floats, y: Floats) -> Floats:
     odd = (i + j) % 2
     colour = _mix((0.90, 0.91, 0.90), (0.50, 0.57, 0.63), odd) + (_hash(i, j, 18)[..., None] - 0.5) * 0.05
     grout = np.maximum(_line(x / 0.80, 0.035), _line(y / 0.80, 0.035))[..., None]
-    tiled: Floats = colour * (1 - 0.3 * grout)
-    return tiled
+    return colour * (1 - 0.3 * grout)
 
 
 GROUND: Mapping[str, Callable[[Floats, Floats], Floats]] = {
-    "grass": grass,
-    "sand": sand,
-    "snow": snow,
-    "water": water,
-    "wood": wood,
-    "brick": brick,
-    "carpet": carpet,
-    "tiles": tiles,
+    each.__name__: each for each in (grass, sand, snow, water, wood, brick, carpet, tiles)
 }

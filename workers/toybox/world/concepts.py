@@ -10,18 +10,8 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from workers.toybox.world.scenes import (
-    CHOICES,
-    COLOURS,
-    NOUNS,
-    SIZES,
-    WHEN,
-    Scene,
-    Thing,
-    compose,
-    random_scene,
-)
-from workers.toybox.world.words import Word, plural, read_words
+from workers.toybox.world.scenes import CHOICES, COLOURS, NOUNS, SIZES, WHEN, Scene, Thing, compose, random_scene
+from workers.toybox.world.words import Word, plural, read_words, split_words
 
 _TRIES = 100
 
@@ -54,13 +44,16 @@ class Concept:
         around = self.ground in (None, scene.ground) and self.light in (None, scene.light)
         return around and (not self.about_things or any(self.fits(thing) for thing in scene.things))
 
+    def phrase_one(self) -> str:
+        """One thing of it, such as "large red ball"; ground and light are left out."""
+        return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
+
     def phrase(self) -> str:
         """In words: "red balls on snow at night", "red things", "night scenes". `parse` reads it back."""
         ground = f" on {self.ground}" if self.ground else ""
         if not self.about_things:
             return f"{self.light + ' ' if self.light else ''}scenes{ground}"
-        head = [word for word in (self.size, self.colour) if word]
-        return " ".join([*head, plural(self.noun or "thing")]) + ground + (f" {WHEN[self.light]}" if self.light else "")
+        return plural(self.phrase_one()) + ground + (f" {WHEN[self.light]}" if self.light else "")
 
     def sample(self, rng: random.Random) -> Scene:
         """A scene that it describes; everything else is random, and usually there are other things too."""
@@ -80,7 +73,9 @@ class Concept:
         if name in ("ground", "light"):
             return self.sample(rng).under(**{name: other})
         nearly = replace(self, **{name: other})
-        return self._scene(rng, [nearly._kind(rng), *self._strangers(rng, self._company(rng))])
+        others = _kinds(rng, self._company(rng))
+        strangers = [kind for kind in others if not self.fits(Thing(*kind, 0, 0))]
+        return self._scene(rng, [nearly._kind(rng), *strangers])
 
     def negative(self, rng: random.Random) -> Scene:
         """A random scene that it does not describe. Raises ValueError for a concept that names nothing."""
@@ -98,10 +93,6 @@ class Concept:
         """A (noun, colour, size) that fits."""
         return self.noun or rng.choice(NOUNS), self.colour or rng.choice(COLOURS), self.size or rng.choice(SIZES)
 
-    def _strangers(self, rng: random.Random, count: int) -> list[tuple[str, str, str]]:
-        """Kinds of which none fits: at most `count`."""
-        return [kind for kind in _kinds(rng, count) if not self.fits(Thing(*kind, 0, 0))]
-
     @staticmethod
     def _company(rng: random.Random) -> int:
         """How many other things a scene has."""
@@ -115,10 +106,10 @@ def parse_label(text: str) -> tuple[Concept, ...]:
     """
     concepts: list[Concept] = []
     noun: str | None = None
-    for words in reversed(_alternatives(read_words(text))):
+    for words in reversed(split_words(read_words(text), lambda word: word.kind == "or" or word.text == ",")):
         if any(word.kind == "not" for word in words):
             continue
-        concept = _concept(words)
+        concept = read_concept(words)
         if concept.noun is None and {word.kind for word in words} <= {"colour", "size", "stop", "count"}:
             concept = replace(concept, noun=noun)
         if concept.named and concept.about_things:
@@ -138,23 +129,9 @@ def phrase_label(concepts: Sequence[Concept]) -> str:
     return " OR ".join(concept.phrase() for concept in concepts)
 
 
-def _concept(words: Sequence[Word]) -> Concept:
+def read_concept(words: Sequence[Word]) -> Concept:
     """What the first word of each kind says."""
-    said: dict[str, str] = {}
-    for word in words:
-        if word.kind in CHOICES:
-            said.setdefault(word.kind, word.value)
-    return Concept(**said)
-
-
-def _alternatives(words: Sequence[Word]) -> list[list[Word]]:
-    parts: list[list[Word]] = [[]]
-    for word in words:
-        if word.kind == "or" or word.text == ",":
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
+    return Concept(**{word.kind: word.value for word in reversed(words) if word.kind in CHOICES})
 
 
 def _kinds(rng: random.Random, count: int) -> list[tuple[str, str, str]]:

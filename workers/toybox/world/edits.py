@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from workers.errors import ToolMisuse
+from workers.toybox.world.concepts import Concept, read_concept
 from workers.toybox.world.prompts import Phrases, caption, parse_words, unknown_words
 from workers.toybox.world.scenes import CHOICES, COLOURS, GROUNDS, LIGHTS, MAX_THINGS, SHAPES, Scene, Thing, joined_by
-from workers.toybox.world.words import Word, join_words, plural, read_words
+from workers.toybox.world.words import Word, join_words, plural, read_words, split_words
 
 _ADD = {"add", "put", "place", "insert", "include"}
 _REMOVE = {"remove", "delete", "erase", "take", "drop"}
@@ -38,23 +39,6 @@ ABILITIES = (
     f"({join_words(GROUNDS)}) and the light ({join_words(LIGHTS)})."
 )
 """Which changes there are, in a sentence: a refusal says what is wrong with an instruction alone."""
-
-
-@dataclass(frozen=True)
-class ThingFilter:
-    """Which things are meant, or what they shall be; None where it is not said."""
-
-    noun: str | None = None
-    colour: str | None = None
-    size: str | None = None
-
-    def fits(self, thing: Thing) -> bool:
-        return (
-            self.noun in (None, thing.noun) and self.colour in (None, thing.colour) and self.size in (None, thing.size)
-        )
-
-    def __str__(self) -> str:
-        return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
 
 
 def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
@@ -114,7 +98,7 @@ def _add(scene: Scene, instruction: str, phrases: Phrases, seed: int) -> Scene:
 def _find_place(scene: Scene, phrases: Phrases, side: int) -> tuple[int | None, tuple[float, float]]:
     """Where new things shall stand: on a thing that is there, or between two places from left to right."""
     for relation, _, low in phrases.relations:
-        there = _find_matching(scene, ThingFilter(low.noun, next(iter(low.colours), None), low.size))
+        there = _find_matching(scene, Concept(low.noun, next(iter(low.colours), None), low.size))
         if relation == "on":
             return there[0], _ANYWHERE
         places = [scene.things[k].x for k in there]
@@ -126,7 +110,7 @@ def _refuse_ground(scene: Scene, instruction: str, words: Sequence[Word]) -> Sce
     """What is there, on another ground: the ground is the whole scene's. It cannot be moved otherwise."""
     phrases = parse_words(words)
     for group in phrases.groups:
-        _find_matching(scene, ThingFilter(group.noun, next(iter(group.colours), None), group.size))
+        _find_matching(scene, Concept(group.noun, next(iter(group.colours), None), group.size))
     if phrases.relations or any(group.side for group in phrases.groups):
         raise _refuse_move(scene)
     if not phrases.groups or phrases.ignored or bool(phrases.ground) == bool(phrases.light):
@@ -153,18 +137,17 @@ def _change(scene: Scene, words: Sequence[Word], instruction: str) -> Scene:
     said = [word.kind for word in after if word.kind in CHOICES]
     around = _value(after, "ground") or _value(after, "light")
     counted = any(word.kind == "count" and word.value != "1" for word in after)
-    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or _has_relation(words) or counted:
+    related = any(word.kind in ("relation", "side") for word in words)
+    if not said or len(said) > len(set(said)) or (around and len(said) > 1) or related or counted:
         raise _not_understood(scene, instruction)
     if around:
-        _check_there(scene, _value(before, said[0]), scene.ground if said[0] == "ground" else scene.light)
+        old = _value(before, said[0])
+        if old not in (None, getattr(scene, said[0])):
+            raise _refuse_missing(scene, old)
         return scene.under(ground=_value(after, "ground"), light=_value(after, "light"))
-    return _change_things(
-        scene, _find_meant(scene, before, instruction), lambda thing: _change_thing(thing, _kind(after))
-    )
-
-
-def _has_relation(words: Sequence[Word]) -> bool:
-    return any(word.kind in ("relation", "side") for word in words)
+    meant, into = _find_meant(scene, before, instruction), read_concept(after)
+    things = (_change_thing(thing, into) if k in meant else thing for k, thing in enumerate(scene.things))
+    return replace(scene, things=tuple(things))
 
 
 def _split_sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
@@ -179,7 +162,7 @@ def _split_sides(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     return [], list(words)
 
 
-def _change_thing(thing: Thing, into: ThingFilter) -> Thing:
+def _change_thing(thing: Thing, into: Concept) -> Thing:
     """The thing with another noun, colour or size; it keeps its place and how far it is turned from its best side."""
     noun = into.noun or thing.noun
     old, new = SHAPES[thing.noun], SHAPES[noun]
@@ -189,17 +172,13 @@ def _change_thing(thing: Thing, into: ThingFilter) -> Thing:
     return replace(thing, noun=noun, colour=into.colour or thing.colour, size=into.size or thing.size, turn=turn)
 
 
-def _change_things(scene: Scene, which: set[int], change: Callable[[Thing], Thing]) -> Scene:
-    return replace(scene, things=tuple(change(t) if k in which else t for k, t in enumerate(scene.things)))
-
-
 # --- what is meant ----------------------------------------------------------------------------------
 
 
 def _find_meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[int]:
     """The things that the words name, such as "the red ball and the cube"; "it" is the only thing there is."""
     meant: set[int] = set()
-    for part in _split_at_and(words):
+    for part in split_words(words, lambda word: word.kind == "and"):
         if any(word.kind in ("noun", "thing") for word in part):
             meant |= set(_find_counted(scene, part))
         elif any(word.text == "it" for word in part) and len(scene.things) == 1:
@@ -209,50 +188,35 @@ def _find_meant(scene: Scene, words: Sequence[Word], instruction: str) -> set[in
     return meant
 
 
-def _split_at_and(words: Sequence[Word]) -> list[list[Word]]:
-    """The words between one "and" and the next."""
-    parts: list[list[Word]] = [[]]
-    for word in words:
-        if word.kind == "and":
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def _kind(words: Sequence[Word]) -> ThingFilter:
-    return ThingFilter(_value(words, "noun"), _value(words, "colour"), _value(words, "size"))
-
-
 def _value(words: Sequence[Word], kind: str) -> str | None:
     return next((word.value for word in words if word.kind == kind), None)
 
 
-def _find_matching(scene: Scene, kind: ThingFilter) -> list[int]:
+def _find_matching(scene: Scene, kind: Concept) -> list[int]:
     found = [k for k, thing in enumerate(scene.things) if kind.fits(thing)]
     if not found:
-        raise ToolMisuse(f"There is no {kind} in this image, which shows {caption(scene)}. {_example(scene)}")
+        raise _refuse_missing(scene, kind.phrase_one())
     return found
 
 
 def _find_counted(scene: Scene, words: Sequence[Word]) -> list[int]:
     """The things that the words name: as many as they say, one if they speak of one."""
-    found = _find_matching(scene, _kind(words))
+    kind = read_concept(words)
+    found = _find_matching(scene, kind)
     counts = [int(word.value) for word in words if word.kind == "count" and word.value.isdecimal()]
     several = any(word.plural for word in words if word.kind in ("noun", "thing"))
     wanted = counts[0] if counts else None if several else 1
     if wanted not in (None, len(found)):
-        kind = _kind(words)
+        one = kind.phrase_one()
         raise ToolMisuse(
-            f"There are {len(found)} of {kind} in this image, which shows {caption(scene)}. Name one by its colour or "
-            f'size, or say "the {plural(str(kind))}" for all of them.'
+            f"There are {len(found)} of {one} in this image, which shows {caption(scene)}. Name one by its colour or "
+            f'size, or say "the {plural(one)}" for all of them.'
         )
     return found
 
 
-def _check_there(scene: Scene, said: str | None, there: str) -> None:
-    if said not in (None, there):
-        raise ToolMisuse(f"There is no {said} in this image, which shows {caption(scene)}. {_example(scene)}")
+def _refuse_missing(scene: Scene, what: str | None) -> ToolMisuse:
+    return ToolMisuse(f"There is no {what} in this image, which shows {caption(scene)}. {_example(scene)}")
 
 
 def _refuse_move(scene: Scene) -> ToolMisuse:

@@ -76,20 +76,12 @@ def read_prompt(prompt: str, seed: int) -> PromptReading:
     rng = random.Random(f"toybox {seed}")
     kinds = _kinds(phrases, rng)
     on, left_of, sides = _find_relations(phrases)
-    scene = compose(
-        kinds,
-        rng,
-        ground=phrases.ground,
-        light=phrases.light,
-        on=on,
-        left_of=left_of,
-        sides=sides,
-    )
+    scene = compose(kinds, rng, ground=phrases.ground, light=phrases.light, on=on, left_of=left_of, sides=sides)
     return PromptReading(scene, _limit_report(phrases.ignored))
 
 
 def caption(scene: Scene) -> str:
-    """The scene in words, such that `read` gives a scene of equal `facts`."""
+    """The scene in words, such that `read_prompt` gives a scene of which the same can be said."""
     supporters = {thing.on for thing in scene.things} - {None}
     alone: Counter[str] = Counter()
     stacks: dict[int, list[int]] = {}
@@ -101,18 +93,13 @@ def caption(scene: Scene) -> str:
             alone[_adjectives(thing)] += 1
         else:
             tops.append(index)
-    parts = [_write_count(name, count) for name, total in alone.items() for count in _split_in_threes(total)]
+    parts = [  # counts go to three
+        _write_count(name, min(3, total - done)) for name, total in alone.items() for done in range(0, total, 3)
+    ]
     whole = (
         join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
     )
     return f"{whole} on {scene.ground} {WHEN[scene.light]}"
-
-
-def facts(scene: Scene) -> tuple[object, ...]:
-    """All that words can say of a scene, to compare: kinds with their counts, what stands on what, ground, light."""
-    kinds = [(thing.noun, thing.colour, thing.size) for thing in scene.things]
-    stacked = Counter((kinds[k], kinds[thing.on]) for k, thing in enumerate(scene.things) if thing.on is not None)
-    return frozenset(Counter(kinds).items()), frozenset(stacked.items()), scene.ground, scene.light
 
 
 def unknown_words(text: str) -> tuple[str, ...]:
@@ -149,7 +136,8 @@ class _Parser:
         elif word.kind == "size":
             group.size = word.value
         elif word.kind == "count":
-            self._count(word)
+            self.phrases.ignored += [word.text] if word.value == "many" else []
+            group.counts.append(3 if word.value == "many" else int(word.value))
         elif word.kind == "not":
             group.unwanted = True
         elif word.kind in ("relation", "side"):
@@ -178,13 +166,6 @@ class _Parser:
             phrases.light, self._waiting = phrases.light or word.value, None
         elif word.kind in ("unknown", "ground", "or"):
             phrases.ignored.append(word.text)
-
-    def _count(self, word: Word) -> None:
-        if word.value == "many":
-            self.phrases.ignored.append(word.text)
-            self._next.counts.append(3)
-        else:
-            self._next.counts.append(int(word.value))
 
     def _relate(self, word: Word) -> None:
         self._drop_adjectives()
@@ -278,10 +259,6 @@ def _adjectives(thing: Thing) -> str:
 def _write_count(name: str, count: int) -> str:
     head, _, noun = name.rpartition(" ")
     return f"{_NUMBERS[count]} {head} {noun if count == 1 else plural(noun)}"
-
-
-def _split_in_threes(total: int) -> list[int]:
-    return [3] * (total // 3) + ([total % 3] if total % 3 else [])
 
 
 def _stack(scene: Scene, tops: Sequence[int]) -> str:

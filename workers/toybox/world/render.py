@@ -82,14 +82,12 @@ class Renderer:
     """The engine's buffers for one picture size. Not thread-safe: use `render` and `render_masks`."""
 
     def __init__(self, size: int = IMAGE_SIZE) -> None:
-        from panda3d.core import BitMask32, NodePath
+        from panda3d.core import BitMask32, Material, NodePath
 
         self.size = size
         self._root = NodePath("root")
         self._things = self._root.attach_new_node("things")
         # Light falls on the vertex colours once; without a material the software pipe multiplies them in twice
-        from panda3d.core import Material
-
         material = Material()
         material.set_ambient((1, 1, 1, 1))
         material.set_diffuse((1, 1, 1, 1))
@@ -110,19 +108,17 @@ class Renderer:
         ground = backdrop(scene.ground, scene.light, scene.backdrop, self.size)
         if not scene.things:
             return _to_image(ground)
-        self._fill(scene)
-        lamps = LAMPS[scene.light]
         from panda3d.core import LMatrix4f
 
+        self._fill(scene)
+        lamps = LAMPS[scene.light]
         self._things.clear_light()
         for lamp in self._lamps[scene.light]:
             self._things.set_light(lamp)
         x, y, z = lamps.shines
-        flatten = LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1)
-        self._shadows.set_mat(flatten)
+        self._shadows.set_mat(LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1))  # flat
         _draw(self._colour, self._shade)
-        mask = self._shade.reds()
-        blurred = Image.fromarray(mask).filter(ImageFilter.GaussianBlur(self.size / 100))
+        blurred = Image.fromarray(self._shade.reds()).filter(ImageFilter.GaussianBlur(self.size / 100))
         shadow = np.asarray(blurred, np.float32) / np.float32(255)
         toys = np.asarray(self._colour.picture().reduce(_FINER), np.float32) / 255
         shaded = ground * (1 - lamps.shadow * shadow[..., None])
@@ -140,11 +136,9 @@ class Renderer:
         for parent in (self._things, self._shadows):
             parent.node().remove_all_children()
             for index, thing in enumerate(scene.things):
-                foot = scene.foot(index)
-                tag = index + 1
                 path = parent.attach_new_node("thing")
-                path.set_tag("id", str(tag))
-                path.set_pos(thing.x, thing.y, foot)
+                path.set_tag("id", str(index + 1))
+                path.set_pos(thing.x, thing.y, scene.foot(index))
                 path.set_h(thing.turn)
                 path.set_scale(SCALES[thing.size])
                 path.attach_new_node(toy_node(thing.noun, thing.colour))
@@ -171,7 +165,9 @@ class _View:
             for index in range(1, 9):
                 camera.set_tag_state(str(index), _flat_state(((index + 0.5) / 255, 0, 0)))
         path = root.attach_new_node(camera)
-        path.set_pos(*_place_camera())
+        x, y, z = stage.TARGET
+        up, away = math.sin(stage.PITCH), math.cos(stage.PITCH)
+        path.set_pos(x, y - stage.DISTANCE * away, z + stage.DISTANCE * up)
         path.look_at(*stage.TARGET)
         self.buffer.make_display_region().set_camera(path)
 
@@ -183,11 +179,6 @@ class _View:
     def reds(self) -> NDArray[np.uint8]:
         """The red channel of the last frame: (size, size)."""
         return np.asarray(self.picture())[..., 0]
-
-
-def _place_camera() -> tuple[float, float, float]:
-    x, y, z = stage.TARGET
-    return x, y - stage.DISTANCE * math.cos(stage.PITCH), z + stage.DISTANCE * math.sin(stage.PITCH)
 
 
 @cache

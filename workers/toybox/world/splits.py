@@ -24,13 +24,9 @@ MAKERS = ("splits", "scenes", "stage", "solids", "toys", "meshes", "backdrops", 
 def scene(split: Split, number: int) -> Scene:
     """The scene behind an example."""
     rng = random.Random(f"toybox {split} {number}")
-    if split == "single":
-        return random_scene(rng, 1)
-    return _training_scene(rng) if split == "train" else random_scene(rng)
-
-
-def _training_scene(rng: random.Random) -> Scene:
-    """Mostly random scenes, and enough of what is rare among them: one toy, no toy, one toy on another."""
+    if split != "train":
+        return random_scene(rng, 1 if split == "single" else None)
+    # Mostly random scenes, and enough of what is rare among them: one toy, no toy, one toy on another
     kind = rng.choices(("random", "one", "none", "stack"), (75, 12, 3, 10))[0]
     if kind == "stack":
         kinds = [(rng.choice(NOUNS), rng.choice(COLOURS), rng.choice(SIZES)) for _ in range(rng.randint(2, 3))]

@@ -51,30 +51,6 @@ class Part:
 Toy = tuple[Part, ...]
 
 
-def toy_ball() -> Toy:
-    return (Part(ball(0.58, 24, 36).at(z=0.58)),)
-
-
-def toy_cube() -> Toy:
-    return (Part(box(0.96, 0.96, 0.96, bevel=0.05)),)
-
-
-def toy_cone() -> Toy:
-    return (Part(cone(0.60, 1.30)),)
-
-
-def toy_cylinder() -> Toy:
-    return (Part(cylinder(0.50, 1.15, bevel=0.04)),)
-
-
-def toy_ring() -> Toy:
-    return (Part(torus(0.43, 0.19).turned("x", 90).at(z=0.62)),)
-
-
-def toy_pyramid() -> Toy:
-    return (Part(pyramid(1.15, 1.10)),)
-
-
 def toy_star() -> Toy:
     corners = [(0.69 if k % 2 == 0 else 0.30, math.radians(90 + 36 * k)) for k in range(10)]
     outline = [(r * math.cos(a), r * math.sin(a) + 0.56) for r, a in corners]
@@ -175,13 +151,8 @@ def toy_mushroom() -> Toy:
     stem = lathe([(0, 0), (0.24, 0)], [(0.24, 0.0), (0.20, 0.2), (0.17, 0.56)])
     spots = []
     for turn, tilt, size in (
-        (-90, 42, 0.13),
-        (-30, 30, 0.11),
-        (-150, 28, 0.11),
-        (30, 48, 0.12),
-        (100, 35, 0.13),
-        (170, 52, 0.1),
-        (-60, 72, 0.1),
+        *((-90, 42, 0.13), (-30, 30, 0.11), (-150, 28, 0.11), (30, 48, 0.12)),
+        *((100, 35, 0.13), (170, 52, 0.1), (-60, 72, 0.1)),
     ):
         spot = ball(size, 8, 14).scaled(1, 1, 0.35).at(z=0.57).turned("x", 90 - tilt).scaled(1.04, 1.04, 0.98)
         spots.append(spot.turned("z", turn + 90).at(z=0.52))
@@ -261,12 +232,12 @@ def toy_robot() -> Toy:
 
 
 TOYS: Mapping[str, Callable[[], Toy]] = {
-    "ball": toy_ball,
-    "cube": toy_cube,
-    "cone": toy_cone,
-    "cylinder": toy_cylinder,
-    "ring": toy_ring,
-    "pyramid": toy_pyramid,
+    "ball": lambda: (Part(ball(0.58, 24, 36).at(z=0.58)),),
+    "cube": lambda: (Part(box(0.96, 0.96, 0.96, bevel=0.05)),),
+    "cone": lambda: (Part(cone(0.60, 1.30)),),
+    "cylinder": lambda: (Part(cylinder(0.50, 1.15, bevel=0.04)),),
+    "ring": lambda: (Part(torus(0.43, 0.19).turned("x", 90).at(z=0.62)),),
+    "pyramid": lambda: (Part(pyramid(1.15, 1.10)),),
     "star": toy_star,
     "car": toy_car,
     "train": toy_train,

@@ -6,28 +6,14 @@ Takes any text, in linear time. Called by `prompts`, `edits` and `concepts`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
+from workers.toybox.world.scenes import CHOICES, COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
 
-Kind = Literal[
-    "noun",
-    "thing",
-    "colour",
-    "size",
-    "ground",
-    "light",
-    "count",
-    "relation",
-    "side",
-    "and",
-    "or",
-    "not",
-    "stop",
-    "unknown",
-]
+Property = Literal["noun", "colour", "size", "ground", "light"]
+Kind = Property | Literal["thing", "count", "relation", "side", "and", "or", "not", "stop", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -101,8 +87,6 @@ _COUNTS = {
 }
 _MANY = "four, five, six, seven, eight, nine, ten, eleven, twelve, twenty, hundred, dozen"
 _THINGS = "thing, object, toy, item, something, everything, all"
-_PLURAL_THINGS = {"everything", "all"}
-_SIDES = "left, right"
 _STOP = """
 the this that these those is are was be being been there here it its of in at by to with into onto from for over i
 s t we you me my us he she they them show shows showing shown draw render make create generate give want please let
@@ -125,9 +109,20 @@ def read_words(text: str) -> tuple[Word, ...]:
     return tuple(words)
 
 
+def split_words(words: Iterable[Word], parts: Callable[[Word], bool]) -> list[list[Word]]:
+    """The words between one that parts them and the next."""
+    found: list[list[Word]] = [[]]
+    for word in words:
+        if parts(word):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
 def plural(noun: str) -> str:
     """More than one of a noun."""
-    if noun == "snowman" or noun.endswith(" man"):
+    if noun.endswith(("snowman", " man")):
         return noun[:-2] + "en"
     return noun + ("es" if noun.endswith(("s", "x", "sh", "ch")) else "s")
 
@@ -163,35 +158,23 @@ def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _vocabulary() -> dict[str, Word]:
+def _lexicon() -> dict[str, Word]:
+    """Phrase -> what it means."""
     lexicon = {word: Word("stop", word, word) for word in _STOP.split()}
-    lists: tuple[tuple[Kind, tuple[str, ...]], ...] = (
-        ("noun", NOUNS),
-        ("colour", COLOURS),
-        ("size", SIZES),
-        ("ground", GROUNDS),
-        ("light", LIGHTS),
-    )
-    for kind, values in lists:
-        for value in values:
+    for kind in get_args(Property):
+        for value in CHOICES[kind]:
             for name in [value, *_split(SYNONYMS[value])]:
                 lexicon[name] = Word(kind, value, name)
                 if kind == "noun":
                     lexicon[plural(name)] = Word(kind, value, plural(name), plural=True)
-    return lexicon
-
-
-def _lexicon() -> dict[str, Word]:
-    """Phrase -> what it means."""
-    lexicon = _vocabulary()
     for number, names in _COUNTS.items():
         lexicon |= {name: Word("count", number, name, plural=number != "1") for name in _split(names)}
     lexicon |= {name: Word("count", "many", name, plural=True) for name in _split(_MANY)}
     for name in _split(_THINGS):
-        lexicon[name] = Word("thing", "thing", name, plural=name in _PLURAL_THINGS)
+        lexicon[name] = Word("thing", "thing", name, plural=name in {"everything", "all"})
         lexicon[plural(name)] = Word("thing", "thing", plural(name), plural=True)
     lexicon |= {name: Word("relation", "on", name) for name in ("on", "upon", "atop", "on top of", "onto")}
-    for side in _split(_SIDES):
+    for side in ("left", "right"):
         places = [f"{way} the {side}{end}" for way in ("to", "on", "at") for end in ("", " side")]
         lexicon |= {name: Word("side", side, name) for name in places}
         lexicon |= {f"{name} of": Word("relation", side, f"{name} of") for name in [side, *places]}

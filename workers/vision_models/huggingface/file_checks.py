@@ -39,7 +39,13 @@ def find_mismatch(name: str) -> str:
         )
     prepared = any((place / file).is_file() for file in hub.CHECKPOINT[1])
     kind = config.get("model_type")
-    if not prepared and kind and not _can_prepare(str(kind)):
+    if prepared or not kind:
+        return ""
+    # Whether transformers knows a way to prepare images for this type of model
+    from transformers.models.auto import image_processing_auto
+
+    known: Any = image_processing_auto
+    if str(kind) not in known.IMAGE_PROCESSOR_MAPPING_NAMES:
         return f"{name} is no image model: its config says {kind!r}. Choose one that takes images."
     return ""
 
@@ -50,14 +56,6 @@ def find_damage(place: Path) -> str:
         if fault := _fault(path):
             return f"{path} {fault}. Fetch or save the checkpoint again, or choose another."
     return ""
-
-
-def _can_prepare(kind: str) -> bool:
-    """Whether transformers knows a way to prepare images for this type of model."""
-    from transformers.models.auto import image_processing_auto
-
-    known: Any = image_processing_auto
-    return kind in known.IMAGE_PROCESSOR_MAPPING_NAMES
 
 
 def _fault(path: Path) -> str:

@@ -7,14 +7,15 @@ of; any other lists every module that gives a map. Knows tensors alone; `reading
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from workers.errors import UnknownName
 from workers.protocols import LayerInfo, Scale
@@ -108,13 +109,15 @@ def find_layers(network: Any, size: Size) -> NetworkLayers:
     patch = _patch(_vision(network))
     modules = dict(network.named_modules())
     found: dict[str, LayerTap] = {}
+    wide: dict[str, LayerTap] = {}
     for path, output in outputs.items():
         tensor = tensor_in(output)
         form = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, patch)
         if tensor is not None and form:
             info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, form))
             found[path] = LayerTap(info, form)
-    wide = {path: tap for path, tap in found.items() if _area(outputs[path], tap, size, patch) > 1}
+            if to_maps(tensor, form, size, patch)[0, 0].numel() > 1:
+                wide[path] = found[path]
     taps = _name_layers(found, network) or {
         path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
     }
@@ -150,23 +153,16 @@ def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
     pixels = torch.zeros(BLANKS, 3, *size, dtype=weight.dtype, device=weight.device)
-    paths = [(path, module) for path, module in network.named_modules() if path]
-    with torch.no_grad(), _listening(paths, outputs):
-        result = network(**forward_arguments(network, pixels))
-    return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
 
-
-@contextmanager
-def _listening(paths: Sequence[tuple[str, nn.Module]], outputs: dict[str, list[Any]]) -> Iterator[None]:
-    def listen(path: str, module: nn.Module) -> Any:
+    def listen(path: str, module: nn.Module) -> RemovableHandle:
         return module.register_forward_hook(lambda _, __, output: outputs.setdefault(path, []).append(output))
 
-    handles = [listen(path, module) for path, module in paths]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    with torch.no_grad(), ExitStack() as hooks:
+        for path, module in network.named_modules():
+            if path:
+                hooks.enter_context(listen(path, module))
+        result = network(**forward_arguments(network, pixels))
+    return {path: each[0] for path, each in outputs.items() if len(each) == 1}, result
 
 
 def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
@@ -218,11 +214,6 @@ def _evidence(wide: dict[str, LayerTap], outputs: Mapping[str, Any], size: Size,
     if tensor is None or not count_extra_tokens(tensor.shape[1], size, patch):
         return last
     return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
-
-
-def _area(output: Any, tap: LayerTap, size: Size, patch: int) -> int:
-    tensor = tensor_in(output)
-    return 0 if tensor is None else to_maps(tensor, tap.form, size, patch)[0, 0].numel()
 
 
 def _patch(config: Any) -> int:

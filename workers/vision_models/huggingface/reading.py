@@ -5,8 +5,8 @@ Whoever calls holds the network's lock. Raises MachineryError where a network gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from workers.errors import MachineryError
 from workers.protocols import probabilities
 from workers.vision_models.huggingface.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
 from workers.vision_models.huggingface.tensors import tensor_in, to_maps
+from workers.weights import check_finite
 
 
 def read_layers(
@@ -31,12 +32,13 @@ def read_layers(
 
         return copy_output
 
-    with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in _list_taps(layout, layers)]):
+    taps = [(name, layout.taps[name]) for name in layers if name != LOGITS]
+    with torch.no_grad(), _hook(network, [(tap, keep(name, tap)) for name, tap in taps]):
         result = network(**forward_arguments(network, pixels))
     if LOGITS in layers:
         found[LOGITS] = result.logits.float()[:, :, None, None]
     for name in layers:
-        _check(found[name], name, model)
+        check_finite(found[name], name, model)
     return {name: found[name] for name in layers}
 
 
@@ -63,18 +65,16 @@ def grad_cam(
     activations, slopes = (to_maps(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient))
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
-    _check(shares, LOGITS, model)
-    _check(maps, tap.info.name, model)
+    check_finite(shares, LOGITS, model)
+    check_finite(maps, tap.info.name, model)
     return shares, maps
 
 
-def _list_taps(layout: NetworkLayers, layers: Sequence[str]) -> Iterator[tuple[str, LayerTap]]:
-    return ((name, layout.taps[name]) for name in layers if name != LOGITS)
+def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> ExitStack:
+    """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place.
 
-
-@contextmanager
-def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor], Any]]]) -> Iterator[None]:
-    """Call each function with the tensor its layer gives; what it returns, unless None, takes the tensor's place."""
+    Until the end of the `with` block that takes the hooks.
+    """
 
     def hook(call: Callable[[torch.Tensor], Any]) -> Callable[..., Any]:
         def called(_: Any, __: Any, output: Any) -> Any:
@@ -84,17 +84,7 @@ def _hook(network: Any, hooks: Sequence[tuple[LayerTap, Callable[[torch.Tensor],
 
         return called
 
-    handles = [network.get_submodule(tap.info.path).register_forward_hook(hook(call)) for tap, call in hooks]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _check(values: torch.Tensor, layer: str, model: str) -> None:
-    if not torch.isfinite(values.sum()):
-        raise MachineryError(
-            f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "
-            "half precision: fetch them again, or set MAIA_PRECISION=float32."
-        )
+    hooked = ExitStack()
+    for tap, call in hooks:
+        hooked.enter_context(network.get_submodule(tap.info.path).register_forward_hook(hook(call)))
+    return hooked

@@ -19,8 +19,14 @@ from PIL.Image import Image
 from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import Detection, Detector, LabSettings, LayerInfo
-from workers.vision_models.synthetic.neuron import ConceptMask, Neuron, NeuronTable, build_table
-from workers.vision_models.synthetic.tables import RELEASED_NEURONS, TABLE_A4
+from workers.vision_models.synthetic.neuron import (
+    RELEASED_NEURONS,
+    TABLE_A4,
+    ConceptMask,
+    Neuron,
+    NeuronTable,
+    build_table,
+)
 
 PAPER = "grounding-dino:paper"
 """The detectors of the published code, with its thresholds; the masks are dilated as there."""
@@ -104,8 +110,7 @@ def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     cells = [torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(mask).float()[None], GRID) for mask in masks]
     together = torch.stack(cells).amax(0)  # (1, 56, 56)
     wide = torch.nn.functional.max_pool2d(together, 2 * REACH + 1, stride=1, padding=REACH)
-    dilated: NDArray[np.bool_] = wide[0].numpy() > 0
-    return dilated
+    return wide[0].numpy() > 0
 
 
 def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -115,8 +120,7 @@ def _dilated_as_published(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool
     wide = torch.cat(scaled).amax(0)
     for _ in range(PUBLISHED_STEPS):  # the ellipse: three rows of 5 pixels, and one pixel above and below
         wide = torch.maximum(pool(wide, (3, 5), 1, (1, 2)), pool(wide, (5, 1), 1, (2, 0)))
-    dilated: NDArray[np.bool_] = torch.nn.functional.adaptive_max_pool2d(wide, GRID)[0].numpy() > 0
-    return dilated
+    return torch.nn.functional.adaptive_max_pool2d(wide, GRID)[0].numpy() > 0
 
 
 def _maps(neurons: Sequence[Neuron], images: Sequence[Mapping[str, ConceptMask]]) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """A synthetic neuron and its arithmetic (paper, appendix C2). Knows concepts that were seen, not how they were.
 
-Called by `vision_models.synthetic`; the tables beside this file are made of it.
+At the end the tables of neurons: those that the paper prints, and those of its published code.
 """
 
 from __future__ import annotations
@@ -62,8 +62,53 @@ NeuronTable = Mapping[str, tuple[Neuron, ...]]
 def build_table(*, mono: str, either: str, conditional: str) -> NeuronTable:
     """A table from the names of its neurons, separated by commas."""
     lists: tuple[tuple[Kind, str], ...] = (("mono", mono), ("or", either), ("conditional", conditional))
-    return {kind: tuple(_neuron(kind, name.strip()) for name in names.split(",")) for kind, names in lists}
+    return {
+        kind: tuple(Neuron(kind, tuple(name.strip().split(_BETWEEN[kind] or ","))) for name in names.split(","))
+        for kind, names in lists
+    }
 
 
-def _neuron(kind: Kind, name: str) -> Neuron:
-    return Neuron(kind, tuple(name.split(_BETWEEN[kind])) if _BETWEEN[kind] else (name,))
+TABLE_A4 = build_table(
+    mono="""
+        arch, bird, blue, boat, brick, bridge, bug, building, button, car window, circle, dog, eyes, feathers, flame,
+        frog, grass, hair, hands, handle, hat, jeans, jigsaw, legs, light, neck, orange, paws, pencil, pizza, roof,
+        shirt, shoes, sky, snake, spiral, stripes, sunglasses, tail, text, tires, tractor, vehicle, wing, yarn
+    """,
+    either="""
+        animal or door, animal or ship, baby or dog, bird or dog, blue or yellow, bookshelf or building, cup or road,
+        dog or car, dog or horse, dog or instrument, fire or fur, firework or whisker, hand or ear, necklace or flower,
+        people or building, people or wood, red or purple, shoe or boat, sink or pool, skirt or water,
+        stairs or fruit, temple or playground, truck or train, window or wheel
+    """,
+    conditional="""
+        ball | hand, beach | people, bird | tree, bridge | sky, building | sky, cup | handle, dog | leash,
+        fence | animal, fish | water, grass | dog, horse | grass, instrument | hand, skyline | water, sky | bird,
+        snow | road, suit | tie, tent | mountain, water | blue, wheel | racecar
+    """,
+)
+"""The paper's Table A4, row by row. Its text speaks of 85 neurons; the table prints these 88: 45, 24 and 19."""
+
+_TABLE = build_table(
+    mono="""
+        stripes, bridge, jigsaw, handle, sunglasses, bird, arch, boat, feathers, tail, bug, text, pink, blue, dog,
+        hands, tractor, frog, shirt, hat, roof, wing, hair, shoulders, circle, grass, orange, neck, flame, pizza,
+        button, tires, building, eyes, paws, brick, legs, shoes, car window, pencil, light, snake, yarn, vehicle,
+        jeans, sky, spiral
+    """,
+    either="""
+        people or building, shoe or boat, window or wheel, truck or train, hand or ear, temple or playground,
+        baby or dog, necklace or flower, dog or horse, dog or car, cup or road, blue or yellow, fire or fur,
+        sink or pool, dog or bird, train or instrument, red or purple, people or wood
+    """,
+    conditional="""
+        building | sky, cup | handle, horse | grass, grass | dog, red | orange, water | blue, dog | leash,
+        snow | road, fish | water, sky | bird, beach | people, fence | animal, instrument | hand, skyline | water,
+        tent | mountain, bird | tree, ball | hand, bridge | sky, suit | tie, wheel | racecar
+    """,
+)
+RELEASED_NEURONS: NeuronTable = {"mono": _TABLE["mono"], "or": _TABLE["or"], "and": _TABLE["conditional"]}
+"""The neurons of MAIA's published code, under its numbers: 47, 18 and 20, where the paper's text counts 85.
+
+They are those of its folder of labels, in that order, which published exemplars and transcripts go by. The paper's own
+Table A4 prints others and sorts them. What the code calls "and" is the paper's conditional neuron.
+"""
