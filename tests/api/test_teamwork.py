@@ -91,9 +91,9 @@ def test_runs_are_compared_as_on_the_page(script: Script, world: World, owner: U
     assert lines["Question"]["same"]
     assert [cell["text"] for cell in lines["Seed"]["cells"]] == ["0", "5"]
     assert lines["Images"]["cells"][0] == {"run": world.run.pk, "text": "3", "difference": "same"}
-    (turn,) = {tuple(each["hypotheses"]) for each in found["rounds"][0]["turns"]}
-    assert turn == ("It likes red.",)
-    assert {image["image"] for image in found["rounds"][0]["turns"][0]["images"]} == {KEY}
+    (hypotheses,) = {tuple(each["hypotheses"]) for each in found["rounds"][0]["runs"]}
+    assert hypotheses == ("It likes red.",)
+    assert {image["image"] for image in found["rounds"][0]["runs"][0]["images"]} == {KEY}
 
 
 @pytest.mark.parametrize(

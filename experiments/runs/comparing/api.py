@@ -59,7 +59,7 @@ class ComparedRoundOut(Schema):
 class RoundOut(Schema):
     number: int
     same: list[str] = Field(description="what all runs have alike")
-    turns: list[ComparedRoundOut]
+    runs: list[ComparedRoundOut]
 
 
 class ComparisonOut(Schema):
@@ -112,18 +112,20 @@ def in_words(value: object) -> str:
 
 
 def round_out(found: comparison.Round) -> RoundOut:
-    turns = found.parts[0].turns
+    rounds = found.parts[0].rounds
     return RoundOut(
-        number=found.number, same=[part.name for part in found.parts if part.same], turns=[turn_out(t) for t in turns]
+        number=found.number,
+        same=[part.name for part in found.parts if part.same],
+        runs=[of_run_out(each) for each in rounds],
     )
 
 
-def turn_out(turn: comparison.ComparedRound) -> ComparedRoundOut:
+def of_run_out(one: comparison.ComparedRound) -> ComparedRoundOut:
     return ComparedRoundOut(
-        run=turn.run.pk,
-        headline=turn.headline,
-        hypotheses=[each.text for each in turn.hypotheses],
-        programs=[code for code, _ in turn.programs],
-        images=[ComparedImageOut(image=image, activation=activation) for image, activation in turn.images],
-        logged=turn.logged,
+        run=one.run.pk,
+        headline=one.headline,
+        hypotheses=[each.text for each in one.hypotheses],
+        programs=[code for code, _ in one.programs],
+        images=[ComparedImageOut(image=image, activation=activation) for image, activation in one.images],
+        logged=one.logged,
     )

@@ -179,11 +179,11 @@ class Part:
 
     name: str
     kind: str
-    turns: Sequence[ComparedRound]
+    rounds: Sequence[ComparedRound]
 
     @property
     def values(self) -> list[Any]:
-        return [getattr(turn, self.kind) for turn in self.turns]
+        return [getattr(one, self.kind) for one in self.rounds]
 
     @property
     def same(self) -> bool:
@@ -209,11 +209,11 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
     scales = {run.pk: Scale(scale.low, scale.high, run.threshold) for run in runs}
     found = []
     for number in range(first, last + 1):
-        turns = [
+        of_runs = [
             ComparedRound(run, number, scales[run.pk], replies.get((run.pk, number)), ran.get((run.pk, number), []))
             for run in runs
         ]
-        parts = [Part(name, kind, turns) for kind, name in PARTS.items()]
+        parts = [Part(name, kind, of_runs) for kind, name in PARTS.items()]
         shown = [part for part in parts if any(part.values) and not (only_differences and part.same)]
         if shown:
             found.append(Round(number, shown))
