@@ -27,13 +27,13 @@ from experiments.core import notify
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
     unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}}, enqueued="{enqueued}")
-notify.watch(run.pk, {watched})
+notify.mark_watched(run.pk, {watched})
 print(run.pk)
 """
 
 
 def ask(site: Installation, unit: int = 12, watched: int = 1, rounds: int = 3) -> int:
-    """Queue a run as the page does, but without the message to Redis: the sweeper has to find it.
+    """Queue a run as the page does, but without the message to Redis: recovery has to find it.
 
     It is watched for so many seconds: its words are slow enough for a person, or a process, to come in between.
     """
