@@ -119,6 +119,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known["trials"] = world.trial.pk
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
+    known |= {"observations": world.run.observations.latest("pk").pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)
