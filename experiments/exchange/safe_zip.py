@@ -80,11 +80,11 @@ class Archive:
         self.hashes = hashes
 
     def folders(self) -> list[str]:
-        """Where runs lie: "" or "run-12/", as many as there are. Raises ExchangeError if there is none."""
-        found = sorted(name.removesuffix("run.json") for name in self.members if f"/{name}".endswith("/run.json"))
+        """Where runs lie: "" or "run-12/", as many as there are, by number. Raises ExchangeError if there is none."""
+        found = [name.removesuffix("run.json") for name in self.members if f"/{name}".endswith("/run.json")]
         if not found:
             raise ExchangeError("The archive has no run.json: there is no run in it.")
-        return found
+        return sorted(found, key=lambda name: (len(name), name))
 
     def chunks(self, name: str, most: int = UNPACKED) -> Iterator[bytes]:
         """The bytes of a member, within bounds. Raises ExchangeError, also if they are not what the manifest says."""
