@@ -255,13 +255,17 @@ def test_it_writes_at_once_where_nobody_reads_along():
         def __call__(self, piece):
             self.append(piece)
 
-        def watched(self):
+        asked = 0
+
+        def is_watched(self):
+            self.asked += 1
             return False
 
     reader, unread = Reader(), []
     for emit in (reader, unread.append):
         ScriptedScientist(words_per_second=1e-9).reply([Message("user", ("Task",))], no_image, emit, 0)
     assert len(reader) > 20
+    assert reader.asked == len(reader)
     assert list(reader) == unread
 
 

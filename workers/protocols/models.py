@@ -81,8 +81,8 @@ class CroppingModel(VisionModel, Protocol):
 
 def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
     """The part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it crops."""
-    seen: Callable[[tuple[int, int]], Box] | None = getattr(model, "seen", None)
-    return seen(size) if seen else WHOLE_IMAGE
+    find: Callable[[tuple[int, int]], Box] | None = getattr(model, "find_visible", None)
+    return find(size) if find else WHOLE_IMAGE
 
 
 class Classifier(VisionModel, Protocol):

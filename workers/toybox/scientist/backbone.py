@@ -49,7 +49,7 @@ class ScriptedScientist:
         text = format_reply(_PLANS.get(case.task, describing.plan_reply)(ScientistView(case, seed)))
         # Word by word: at the set speed while somebody reads along, else at once
         rest = 0.0
-        watched: Callable[[], bool] = getattr(emit, "watched", lambda: False)
+        watched: Callable[[], bool] = getattr(emit, "is_watched", lambda: False)
         for word in re.findall(r"\s*\S+", text):
             emit(word)
             rest += 1 / self._words_per_second if self._words_per_second > 0 and watched() else 0.0
