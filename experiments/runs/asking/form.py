@@ -1,6 +1,6 @@
 """The New query form: what a person asks, checked against what workers have found.
 
-Also the question suggested for each task, and the command line that asks the same. Called by `views.query`.
+Also the question suggested for each task, and the command line that asks the same. Called by `pages`.
 """
 
 from __future__ import annotations
