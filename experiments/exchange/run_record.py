@@ -1,6 +1,6 @@
 """A run as plain JSON and back: what of its row travels, and how it is recognised wherever it is.
 
-Images and events travel beside it, see `bundle`. What a worker holds of a run while it works stays behind.
+Images and events travel beside it, see `export_bundle`. What a worker holds of a run while it works stays behind.
 """
 
 from __future__ import annotations

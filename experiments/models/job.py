@@ -60,5 +60,5 @@ class Job(models.Model):
 
     @property
     def topic(self) -> str:
-        """Where `live` keeps how far it is."""
+        """Where `notify` keeps how far it is."""
         return f"job:{self.pk}"
