@@ -86,9 +86,9 @@ def addresses(numbers: dict[str, int], world: World) -> Iterator[Address]:
     for route, pattern in ALL:
         if pattern.name in OPEN and "<" not in route:
             yield Address(f"/{route}", True, True)
-    for path, operation in operations():
-        own = operation.view_func.__name__ in OWN_OPERATIONS
-        yield Address(f"/api/v1{path.format_map(known)}", False, own)
+    own = {path for path, operation in operations() if operation.view_func.__name__ in OWN_OPERATIONS}
+    for path, _ in operations():
+        yield Address(f"/api/v1{path.format_map(known)}", False, path in own)
     yield from (
         Address(path, True, True) for path in ("/api/v1/openapi.json", "/api/v1/docs", "/api/v1/%ff", "/\x00", "//")
     )
