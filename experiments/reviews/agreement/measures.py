@@ -163,7 +163,7 @@ def ratio(observed: Numbers, expected: Numbers) -> Numbers:
 
 def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = True) -> Figure:
     """The statistic of all items, and its percentile interval over resampled ones."""
-    value = float(statistic(np.arange(n)))
+    value = round(float(statistic(np.arange(n))), 12) + 0.0  # 1 - 1 is 0, not 1.1e-16 or -0
     if value == UNDEFINED:
         return Figure(n, why=ONE_VALUE, raters=raters)
     low, high = interval(n, statistic) if with_interval and n >= LEAST else (None, None)
