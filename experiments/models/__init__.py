@@ -1,21 +1,18 @@
 """What people see and keep: one module per noun."""
 
 from experiments.models.api_token import ApiToken
-from experiments.models.attempts import SignInAttempts
 from experiments.models.audit import AuditEntry
-from experiments.models.catalogue import Layer, Unit, VisionModelRow
+from experiments.models.catalogue import Label, Layer, Unit, VisionModelRow
 from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile
 from experiments.models.event import Event
 from experiments.models.exchange import Export, Import, ImportedOpinions, ImportedRun
-from experiments.models.experiment import Experiment, Observation
+from experiments.models.experiment import Experiment, Hypothesis, Observation
 from experiments.models.human_reply import HumanReply
-from experiments.models.hypothesis import Hypothesis
 from experiments.models.idempotency_key import IdempotencyKey
 from experiments.models.image import Image
 from experiments.models.invitation import Invitation
 from experiments.models.job import Job
-from experiments.models.label import Label
 from experiments.models.login_link import LoginLink
 from experiments.models.member import Member
 from experiments.models.notification import Notification
@@ -25,56 +22,6 @@ from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQu
 from experiments.models.run import Run
 from experiments.models.saved_view import SavedView
 from experiments.models.search_text import RunSummary, SearchText
-from experiments.models.session import Session
+from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share
 from experiments.models.tag import Tag
-
-__all__ = [
-    "Adjudication",
-    "ApiToken",
-    "AuditEntry",
-    "Backbone",
-    "Comment",
-    "Dataset",
-    "Event",
-    "Exemplar",
-    "Experiment",
-    "Export",
-    "HumanReply",
-    "Hypothesis",
-    "IdempotencyKey",
-    "Image",
-    "Import",
-    "ImportedOpinions",
-    "ImportedRun",
-    "Invitation",
-    "Job",
-    "Judge",
-    "Label",
-    "Layer",
-    "LayerIndex",
-    "LoginLink",
-    "Member",
-    "Notification",
-    "Observation",
-    "Pair",
-    "PairwiseTrial",
-    "Review",
-    "ReviewItem",
-    "ReviewQueue",
-    "Run",
-    "RunSummary",
-    "SavedView",
-    "SearchText",
-    "Session",
-    "Share",
-    "SignInAttempts",
-    "Tag",
-    "Thread",
-    "Toolset",
-    "Unit",
-    "UnitProfile",
-    "VisionModelRow",
-    "Vote",
-    "Wording",
-]

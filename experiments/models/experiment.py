@@ -1,4 +1,4 @@
-"""Experiments (programs that ran) and observations (images they logged). Kept in step with events."""
+"""Experiments (programs that ran), observations (images they logged) and hypotheses. Kept in step with events."""
 
 from __future__ import annotations
 
@@ -91,3 +91,22 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title or 'untitled'}: {figure(self.activation)}"
+
+
+class Hypothesis(models.Model):
+    """One line of the agent's list in one round, with what the agent says of it."""
+
+    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="hypotheses")
+    round = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    status = models.CharField(max_length=10, default="open")
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["run", "round", "number"]
+        verbose_name_plural = "hypotheses"
+        constraints = [models.UniqueConstraint(fields=["run", "round", "number"], name="one_hypothesis_per_number")]
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} round {self.round} H{self.number}: {self.text[:60]}"

@@ -105,19 +105,15 @@ class ShapedJSONField(models.JSONField):
 def keep_shape(value: Any, shape: Any) -> Any:
     """`value` without the keys and items that are not of this shape; empty if it is none at all."""
     if is_typeddict(shape):
-        return fit_object(value if isinstance(value, dict) else {}, shape)
+        hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}
+        fitting = {key: each for key, each in known.items() if key not in hints or has(each, hints[key])}
+        return fitting if fitting.keys() >= shape.__required_keys__ else {}
     if get_origin(shape) is tuple:
         return value if has(value, shape) else []
     (*_, inside) = get_args(shape) or (Any,)
     if (get_origin(shape) or shape) is dict:
         return {key: each for key, each in value.items() if has(each, inside)} if isinstance(value, dict) else {}
     return [each for each in value if has(each, inside)] if isinstance(value, list) else []
-
-
-def fit_object(value: dict[str, Any], shape: Any) -> dict[str, Any]:
-    hints = get_type_hints(shape, include_extras=True)
-    fitting = {key: each for key, each in value.items() if key not in hints or has(each, hints[key])}
-    return fitting if fitting.keys() >= shape.__required_keys__ else {}
 
 
 def has(value: Any, shape: Any) -> bool:
