@@ -6,7 +6,6 @@ Nothing typed is ever lost: whatever stands in the way of submitting, the draft 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -51,51 +50,33 @@ class NotSubmitted(StateConflict):
         self.reason = reason
 
 
-@dataclass(frozen=True)
-class QueuePlan:
-    """How a queue is to be: `reviewers` may be empty for everybody who may review; `filters` is what chose the runs."""
-
-    name: str
-    note: str = ""
-    filters: str = ""
-    reviewers_per_item: int = 1
-    blind: bool = True
-    reviewers: Sequence[User] = ()
-
-
 # --- queues ---------------------------------------------------------------------------------------------------
 
 
 @transaction.atomic
-def make_queue(by: Actor, runs: QuerySet[Run], plan: QueuePlan) -> ReviewQueue:
-    """A queue of these runs, in their order, as they are now; those who are to review it are told."""
+def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Sequence[User] = ()) -> ReviewQueue:
+    """Save a queue of these runs, in their order, as they are now; those who are to review it are told. `reviewers` may
+    be empty for everybody who may review."""
     if not (count := runs.count()):
         raise InvalidInput("No run is chosen: a queue needs at least one.")
     if count > MOST:
         words = f"{count:,} runs are chosen, and a queue holds at most {MOST:,}. Narrow the list down first."
         raise InvalidInput(words)
-    if plan.reviewers and len(plan.reviewers) < plan.reviewers_per_item:
-        words = f"Name at least {plan.reviewers_per_item}, or nobody: so many opinions of each run are wanted."
+    if reviewers and len(reviewers) < queue.reviewers_per_item:
+        words = f"Name at least {queue.reviewers_per_item}, or nobody: so many opinions of each run are wanted."
         raise InvalidInput(words, "reviewers")
-    queue = ReviewQueue.objects.create(
-        owner=by.person,
-        name=plan.name,
-        note=plan.note,
-        filters=plan.filters,
-        reviewers_per_item=plan.reviewers_per_item,
-        blind=plan.blind,
-    )
-    queue.reviewers.set(plan.reviewers)
+    queue.owner = by.person
+    queue.save()
+    queue.reviewers.set(reviewers)
     rows = runs.values_list("pk", "last_seq")
     ReviewItem.objects.bulk_create(
         (ReviewItem(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
         batch_size=BATCH,
     )
-    told = {"filters": plan.filters} if plan.filters else {}
+    told = {"filters": queue.filters} if queue.filters else {}
     audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **told)
-    _tell_reviewers(
-        queue, by, f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
-    )
+    words = f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
+    _tell_reviewers(queue, by, words)
     _publish(queue.pk)
     return queue
 
@@ -315,11 +296,9 @@ def undoable(queue: ReviewQueue, user: User) -> Review | None:
 
 def _last_submission(queue: ReviewQueue, user: User) -> Review | None:
     """This person's newest of the queue, while it is new enough to be taken back."""
-    rows = Review.objects.filter(
-        reviewer=user, state=ReviewState.SUBMITTED, item__queue=queue, item__queue__closed=None
-    )
-    rows = rows.filter(submitted__gt=timezone.now() - UNDO).order_by("-submitted", "-pk")
-    return rows.select_related("item__queue", "item__run").first()
+    here = Review.objects.filter(reviewer=user, item__queue=queue, item__queue__closed=None)
+    rows = here.filter(state=ReviewState.SUBMITTED, submitted__gt=timezone.now() - UNDO)
+    return rows.select_related("item__queue", "item__run").order_by("-submitted", "-pk").first()
 
 
 def _why_it_stands(review: Review) -> str:

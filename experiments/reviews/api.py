@@ -4,11 +4,13 @@ verdict, and how far reviewers agree."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
-from ninja import Field, Query, Router, Status
+from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
@@ -25,6 +27,7 @@ from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 from experiments.reviews import actions, lists, rubric
+from experiments.reviews.agreement import lists as agreement
 from experiments.runs import lists as run_lists
 
 router = Router(tags=["Review"])
@@ -143,6 +146,27 @@ class FinalOut(RowOut):
     created: datetime
 
 
+class MeasureOut(RowOut):
+    """A measure on one line of the rubric, of all reviewers or of two, with its 95 % interval; `why` there is none."""
+
+    line: str
+    measure: str
+    one: str
+    other: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+class AgreementOut(Schema):
+    """`left_out`: opinions that are not counted, since you may still review what they are of."""
+
+    measures: list[MeasureOut]
+    left_out: int
+
+
 def queue_read(pk: int) -> QueueOut:
     return QueueOut.from_orm(find(lists.with_items(ReviewQueue.objects.all()), pk=pk))
 
@@ -164,34 +188,31 @@ def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOu
 @router.post("/queues", response={201: QueueOut}, summary="Make a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
-    user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
-    return Status(
-        201, answer_once(request, response, user, lambda: create_queue_row(Actor.behind(request, user), plan))
-    )
+    by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
+
+    def make() -> tuple[QueueOut, str]:
+        runs = choose_runs(by, plan)
+        people = list(lists.reviewers().filter(username__in=plan.reviewers))
+        if unknown := set(plan.reviewers) - {each.username for each in people}:
+            raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
+        known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
+        queue = actions.make_queue(by, runs, ReviewQueue(**known, filters=plan.query), people)
+        return queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
+
+    return Status(201, answer_once(request, response, by.person, make))
 
 
-def create_queue_row(by: Actor, plan: QueueIn) -> tuple[QueueOut, str]:
+def choose_runs(by: Actor, plan: QueueIn) -> QuerySet[Run]:
+    """As on the page, but that a filter which makes no sense is refused, and so are names of runs that cannot be
+    queued."""
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
-    people = list(lists.reviewers().filter(username__in=plan.reviewers))
-    if unknown := set(plan.reviewers) - {each.username for each in people}:
-        raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
-    known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
-    wanted = actions.QueuePlan(**known, filters=plan.query, reviewers=people)
-    queue = actions.make_queue(by, named_runs(by, plan) if plan.runs else chosen_runs(by, plan), wanted)
-    return queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
-
-
-def named_runs(by: Actor, plan: QueueIn) -> Any:
-    rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), by.person))
-    if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
-        words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
-        raise InvalidInput(words, "runs")
-    return rows.order_by("pk")
-
-
-def chosen_runs(by: Actor, plan: QueueIn) -> Any:
-    """As on the page, but that a filter which makes no sense is refused."""
+    if plan.runs:
+        rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), by.person))
+        if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
+            words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
+            raise InvalidInput(words, "runs")
+        return rows.order_by("pk")
     found = run_lists.runs_from(QueryDict(plan.query).dict(), by.person)
     for name, problem in found.problems.items():
         raise InvalidInput(f"{name}: {problem}", "query")
@@ -268,7 +289,8 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = check_review(request, item_at(pk, number), user.pk)
+    review = find_review(item_at(pk, number), user.pk)
+    must_match(request, ReviewOut.from_orm(review))
     fields = rubric.opinion_from(opinion.model_dump())
     saved = ReviewOut.from_orm(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
     response["ETag"] = tag_of(request, saved)
@@ -279,12 +301,11 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """The draft as it is saved. Needs its ETag in If-Match."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = check_review(request, item_at(pk, number), user.pk)
-    by, fields = Actor.behind(request, user), rubric.opinion_of(review)
-    additional = submission.additional
-    return ReviewOut.from_orm(
-        actions.submit(by, review.item_id, review.version, fields, submission.run_seq, additional=additional)
-    )
+    review = find_review(item_at(pk, number), user.pk)
+    must_match(request, ReviewOut.from_orm(review))
+    by, fields, seq = Actor.behind(request, user), rubric.opinion_of(review), submission.run_seq
+    row = actions.submit(by, review.item_id, review.version, fields, seq, additional=submission.additional)
+    return ReviewOut.from_orm(row)
 
 
 @router.post("/queues/{pk}/items/{number}/review/decline", response=ReviewOut, summary="Decline an item")
@@ -299,13 +320,6 @@ def find_review(item: ReviewItem, user: int) -> Review:
     if row is None:
         raise Refusal("missing", "You have not taken this item.")
     return row
-
-
-def check_review(request: HttpRequest, item: ReviewItem, user: int) -> Review:
-    """The same, as its writer knows it; the action refuses what was changed since."""
-    review = find_review(item, user)
-    must_match(request, ReviewOut.from_orm(review))
-    return review
 
 
 # --- what others say ---
@@ -339,6 +353,21 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
     opinions nor asked for the run. A later one stands in its place."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), item_at(pk, number)
-    return Status(
-        201, FinalOut.from_orm(actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason))
-    )
+    row = actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)
+    return Status(201, FinalOut.from_orm(row))
+
+
+# --- agreement ---
+
+
+@router.get("/queues/{pk}/agreement", response=AgreementOut, summary="Read how far the reviewers of a queue agree")
+def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
+    """Alpha and Fleiss' kappa of each line, Cohen's kappa of each two reviewers. Of a blind queue that is open: once
+    you have submitted all of yours."""
+    user = allow(request)
+    queue = find(ReviewQueue.objects.all(), pk=pk)
+    if not blindness.may_see_agreement(user, queue):
+        raise PermissionDenied("This queue is blind: figures would tell what others think. Submit your reviews first.")
+    blindness.note_shown(user, queue.items.values_list("pk", flat=True))
+    rows = [MeasureOut.from_orm(row) for row in agreement.measures_of(queue, user)]
+    return AgreementOut(measures=rows, left_out=agreement.left_out(user, queue))

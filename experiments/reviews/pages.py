@@ -72,10 +72,6 @@ class QueueForm(forms.Form):
         field.queryset = lists.reviewers()
         self.choices = [(str(user.pk), person(user)) for user in lists.reviewers()]
 
-    def plan(self, filters: str) -> actions.QueuePlan:
-        known = {name: value for name, value in self.cleaned_data.items() if name != "only_ended"}
-        return actions.QueuePlan(**known, filters=filters)
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
@@ -88,9 +84,12 @@ def new(request: HttpRequest) -> HttpResponse:
     form = QueueForm(request.POST) if sent else QueueForm(initial={"name": _proposed_name(found)})
     theirs = actions.own_runs(found.runs, user)
     if sent and form.is_valid():
-        runs = actions.ended_runs(theirs) if form.cleaned_data["only_ended"] else theirs
+        given = form.cleaned_data
+        runs = actions.ended_runs(theirs) if given.pop("only_ended") else theirs
+        reviewers = given.pop("reviewers")
+        queue = ReviewQueue(**given, filters=query.urlencode())
         try:
-            return redirect(actions.make_queue(Actor.behind(request, user), runs, form.plan(query.urlencode())))
+            return redirect(actions.make_queue(Actor.behind(request, user), runs, queue, reviewers))
         except InvalidInput as error:
             form.add_error(error.field or None, str(error))
     counts = {"all": theirs.count(), "ended": actions.ended_runs(theirs).count()}

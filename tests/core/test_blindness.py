@@ -9,9 +9,8 @@ import pytest
 from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.display import verdicts
-from experiments.models import Run
+from experiments.models import ReviewQueue, Run
 from experiments.reviews import actions
-from experiments.reviews.actions import QueuePlan
 from tests.display.test_verdicts import admin, first, give, reviewed, run_of, second
 from tests.reviews.test_pages import signed_in
 from tests.reviews.test_writing import lapse, queue_of, submit, taken
@@ -44,7 +43,7 @@ def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, 
     done = reviewed(owner, (first, "reject"), (admin, "accept"), reviewers=[])
     if over:
         actions.close_queue(Actor(done.owner), done)
-    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
+    again = actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"), [second])
     assert blindness.visible(first).count() == 2
     assert not blindness.visible(second).exists()
     client, item = signed_in(second), f"/review/{done.pk}/items/1/"
@@ -60,7 +59,7 @@ def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, 
 def test_why_others_declined_waits_too(owner, first, second):
     queue = queue_of(owner, runs=1, blind=False)
     actions.decline(Actor(first), taken(queue, first).item_id, "I know this unit.")
-    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
+    again = actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"), [second])
     assert "I know this unit." not in signed_in(second).get(f"/review/{queue.pk}/").content.decode()
     submit(taken(again, second), second)
     assert "I know this unit." in signed_in(second).get(f"/review/{queue.pk}/").content.decode()

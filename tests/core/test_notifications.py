@@ -11,7 +11,7 @@ from django.test import Client
 from experiments.core import notifications, transcript
 from experiments.core.actors import Actor
 from experiments.display import prose
-from experiments.models import Notification, Run
+from experiments.models import Notification, ReviewQueue, Run
 from experiments.reviews import actions
 from tests.support.builders import make_run, replied, started
 from workers.record.events import Blocked, Ended, WaitingForPerson
@@ -162,8 +162,7 @@ def test_what_people_say_is_paragraphs_links_code_and_names(text: str, html: str
 
 
 def test_who_is_asked_to_review_is_told(run: Run, owner: User, teammate: User) -> None:
-    plan = actions.QueuePlan("pass one", "", "", 1, True, [teammate, owner])
-    queue = actions.make_queue(Actor(owner), Run.objects.all(), plan)
+    queue = actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="pass one"), [teammate, owner])
     assert words(teammate) == ["owner asks you to review 1 run in “pass one”."]
     assert notifications.list_notifications(teammate).get().url == f"/review/{queue.pk}/"
     assert words(owner) == []

@@ -34,7 +34,6 @@ from experiments.models import (
 )
 from experiments.models.exchange import ExportSubject, Format
 from experiments.reviews import actions, reservation
-from experiments.reviews.actions import QueuePlan
 from tests.api.test_access import READING, call
 from tests.conftest import member
 from tests.house.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, ids
@@ -97,10 +96,8 @@ def as_json_spec() -> dict[str, Any]:
 
 
 def queued(run: Run, *people: User, **fields: Any) -> ReviewQueue:
-    known = {"name": "q", "note": "", "filters": f"layer={LAYER}", "reviewers_per_item": 1, "blind": True}
-    return actions.make_queue(
-        Actor(run.owner), Run.objects.filter(pk=run.pk), QueuePlan(**(known | fields), reviewers=people)
-    )
+    queue = ReviewQueue(**({"name": "q", "filters": f"layer={LAYER}"} | fields))
+    return actions.make_queue(Actor(run.owner), Run.objects.filter(pk=run.pk), queue, people)
 
 
 def judge(queue: ReviewQueue, user: User) -> Review:

@@ -16,7 +16,6 @@ from experiments.exchange import tables
 from experiments.models import Adjudication, AuditEntry, Layer, Notification, Review, ReviewQueue, Run, VisionModelRow
 from experiments.models.review import ReviewState
 from experiments.reviews import actions
-from experiments.reviews.actions import QueuePlan
 from experiments.runs import lists
 from tests.conftest import member
 from tests.reviews.test_pages import send, signed_in
@@ -92,7 +91,7 @@ def test_closing_a_queue_has_what_there_is_count(owner, first):
 def test_of_a_reviewer_who_judged_a_run_twice_the_newest_counts(owner, first):
     queue = reviewed(owner, (first, "accept"))
     run = run_of(queue)
-    again = actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again"))
+    again = actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"))
     review = taken(again, first)
     submit(review, first, verdict="reject")
     run.refresh_from_db()
@@ -120,7 +119,7 @@ def test_the_author_is_told_that_there_is_a_verdict_but_not_which(owner, first):
 
 def test_a_verdict_is_hidden_from_who_is_still_to_review_the_run(owner, first, second, teammate, admin):
     run = run_of(reviewed(owner, (first, "reject")))
-    actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
+    actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"), [second])
     assert [bool(verdicts.find_verdicts([run], user)) for user in (owner, teammate, first, admin, second)] == [
         True
     ] * 4 + [False]
@@ -366,7 +365,7 @@ def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin
 
 def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, first, second):
     run = run_of(reviewed(owner, (first, "reject")))
-    actions.make_queue(Actor(owner), Run.objects.all(), QueuePlan("again", reviewers=[second]))
+    actions.make_queue(Actor(owner), Run.objects.all(), ReviewQueue(name="again"), [second])
     script = Script(second)
     assert script.get(f"/runs/{run.pk}").json()["verdict"] is None
     assert script.get("/runs?verdict=reviewed").json()["items"] == []
@@ -376,8 +375,8 @@ def test_the_api_hides_a_verdict_from_who_is_to_review_the_run_unseen(owner, fir
 def test_a_file_of_runs_has_verdicts_that_everybody_may_see(owner, first, second):
     run = run_of(reviewed(owner, (first, "reject")))
     hidden = run_of(reviewed(owner, (first, "accept")))
-    blind = QueuePlan("again", reviewers=[second])
-    actions.make_queue(Actor(owner), Run.objects.filter(pk=hidden.pk), blind)
+    blind = ReviewQueue(name="again")
+    actions.make_queue(Actor(owner), Run.objects.filter(pk=hidden.pk), blind, [second])
     rows = next(tables.RUNS.batches(Run.objects.order_by("pk"), lambda *_: None))
     assert [(row["run"], row["verdict"], row["opinions"]) for row in rows] == [
         (run.pk, "reject", 1),

@@ -93,9 +93,9 @@ def test_weighted_kappa_is_what_its_definition_says() -> None:
 
 
 def test_the_interval_is_the_same_each_time_and_holds_the_value() -> None:
-    measures.of_alpha.cache_clear()
+    krippendorff_alpha.cache_clear()
     one = krippendorff_alpha(rated(OBSERVERS, "ordinal"))
-    measures.of_alpha.cache_clear()
+    krippendorff_alpha.cache_clear()
     other = krippendorff_alpha(rated(OBSERVERS, "ordinal"))
     assert one == other
     assert one.low < one.value < one.high <= 1

@@ -28,7 +28,7 @@ def queue() -> ReviewQueue:
     owner = member("asker", "RESEARCHER")
     for number in range(1, 4):
         make_run(owner, status="concluded", question=f"Question {number}?")
-    return actions.make_queue(Actor(owner), Run.objects.order_by("pk"), actions.QueuePlan("Pass", "", "", 1, True, []))
+    return actions.make_queue(Actor(owner), Run.objects.order_by("pk"), ReviewQueue(name="Pass"))
 
 
 def test_a_reviewer_needs_no_mouse_and_loses_nothing(live_server, client: Client) -> None:

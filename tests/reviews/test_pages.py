@@ -48,9 +48,9 @@ def signed_in(user: User) -> Client:
 
 def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     keys = [make_run(owner, status="concluded", question=f"Run number {n}?").pk for n in range(runs)]
-    known = {"name": "Pass one", "note": "Look at <i>confounds</i>.", "filters": "", "reviewers_per_item": 1}
-    plan = actions.QueuePlan(**(known | {"blind": True, "reviewers": []} | fields))
-    return actions.make_queue(Actor(owner), Run.objects.filter(pk__in=keys).order_by("pk"), plan)
+    reviewers = fields.pop("reviewers", [])
+    queue = ReviewQueue(**({"name": "Pass one", "note": "Look at <i>confounds</i>."} | fields))
+    return actions.make_queue(Actor(owner), Run.objects.filter(pk__in=keys).order_by("pk"), queue, reviewers)
 
 
 def said(response: Any) -> list[str]:
@@ -199,7 +199,7 @@ def test_what_was_typed_in_a_second_tab_is_shown_again_beside_what_is_kept(first
 
 def test_a_run_that_went_on_is_told_with_what_is_new(first, owner):
     run = fill(owner).run
-    queue = actions.make_queue(Actor(owner), Run.objects.filter(pk=run.pk), actions.QueuePlan("q", "", "", 1, True, []))
+    queue = actions.make_queue(Actor(owner), Run.objects.filter(pk=run.pk), ReviewQueue(name="q"))
     client = signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
     seen = run.last_seq

@@ -17,7 +17,6 @@ from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
 from experiments.models.review import ReviewState
 from experiments.reviews import actions, lists, reservation, rubric
-from experiments.reviews.actions import QueuePlan
 from tests.conftest import member
 from tests.support.builders import make_run
 from tests.support.seeding.__main__ import main as seeding
@@ -41,10 +40,9 @@ def second(db: None) -> User:
 
 def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
     made = [make_run(owner, status="concluded").pk for _ in range(runs)]
-    known = {"name": "q", "note": "", "filters": "", "reviewers_per_item": 1, "blind": True, "reviewers": []}
-    return actions.make_queue(
-        Actor(owner), Run.objects.filter(pk__in=made).order_by("pk"), QueuePlan(**(known | fields))
-    )
+    reviewers = fields.pop("reviewers", [])
+    queue = ReviewQueue(**({"name": "q"} | fields))
+    return actions.make_queue(Actor(owner), Run.objects.filter(pk__in=made).order_by("pk"), queue, reviewers)
 
 
 def taken(queue: ReviewQueue, user: User) -> Review:

@@ -6,18 +6,25 @@ review there sees the figures of the reviews that are open to them, as anybody e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from operator import or_
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
 
 from experiments.core import blindness, review_rights
 from experiments.core.access import role_of
 from experiments.core.display_name import person
-from experiments.models import Review, ReviewQueue
+from experiments.models import Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
-from experiments.models.review import ReviewState
+from experiments.models.review import ReviewState, ReviewVerdict
+from experiments.reviews import rubric
+from experiments.reviews.lists import ItemRow
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
@@ -58,10 +65,42 @@ def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
     rated = ratings(reviews(viewer, queue))
     people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
     for name, line in rated.items():
-        found = [("krippendorff_alpha", "", "", measures.krippendorff_alpha(line))]
-        found.append(("fleiss_kappa", "", "", measures.fleiss_kappa(line)))
-        for one, other in line.pairs():
+        found = [
+            ("krippendorff_alpha", "", "", measures.krippendorff_alpha(line)),
+            ("fleiss_kappa", "", "", measures.fleiss_kappa(line)),
+        ]
+        for one, other in combinations(line.reviewers, 2):
             kappa = measures.cohen_kappa(line, one, other)
             found.append(("cohen_kappa", person(people[one]), person(people[other]), kappa))
         for measure, one_name, other_name, of in found:
             yield AgreementRow(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)
+
+
+# --- disagreements --------------------------------------------------------------------------------------------
+
+APART = 2
+"""Scores that differ so much disagree."""
+
+
+def disagreements(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
+    """Ids of the items with two opinions or more that differ by the verdict, or on a line by `APART`; most first: by
+    the verdict, then by the lines of the rubric together."""
+    places = [When(verdict=value, then=Value(place)) for place, value in enumerate(ReviewVerdict.values)]
+    verdict = Case(*places, output_field=IntegerField())
+    ranges = {f"range_{name}": Max(name) - Min(name) for name in rubric.NAMES}
+    grouped = reviews.order_by().values("item_id").annotate(opinions=Count("pk"), **ranges)
+    grouped = grouped.annotate(apart=Max(verdict) - Min(verdict)).filter(opinions__gte=2)
+    total = sum((F(f"range_{name}") for name in rubric.NAMES), Value(0))
+    differs = reduce(or_, (Q(**{f"range_{name}__gte": APART}) for name in rubric.NAMES), Q(apart__gt=0))
+    return grouped.annotate(total=total).filter(differs).order_by("-apart", "-total", "item_id").values("item_id")
+
+
+def list_rows(ids: Sequence[int], reviews: QuerySet[Review]) -> list[ItemRow]:
+    """These items as the queue's table has them, with all opinions on each side by side, and without who declined; two
+    queries."""
+    rows = {item.pk: item for item in ReviewItem.objects.filter(pk__in=ids).select_related("run", "queue")}
+    of_item: dict[int, list[Review]] = defaultdict(list)
+    for review in reviews.filter(item__in=ids).select_related("reviewer").order_by("slot", "pk"):
+        of_item[review.item_id].append(review)
+    found = [(rows[pk], of_item[pk]) for pk in ids if pk in rows]
+    return [ItemRow(item, opinions, opinions, mine=None, hears=False) for item, opinions in found]

@@ -1,8 +1,8 @@
 """Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, each with n and a bootstrap interval over items.
 
 Alpha comes from the library `krippendorff`, intervals from SciPy; the kappas are one formula each, which all resamples
-take at once. Where a measure is undefined, it says why instead of giving a number. The libraries are loaded on first
-use: pages that show no agreement start without them.
+take at once. What was computed once is kept. Where a measure is undefined, it says why instead of giving a number. The
+libraries are loaded on first use: pages that show no agreement start without them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.reviews.agreement.ratings import Level, Numbers, Ratings
+from experiments.display.plots import Axis, Interval
+from experiments.reviews.agreement.ratings import Numbers, Ratings
 
 FEW = 30
 """Items below which a page warns that an estimate can be far off."""
@@ -34,6 +35,8 @@ UNEVEN = "No two items have the same number of opinions, as Fleiss' kappa needs.
 UNDEFINED = 2.0
 """Stands for the value of a resample that has none: no measure exceeds 1."""
 BATCH = 100
+AXIS = Axis(-0.5, 1.0, 0, 1000)
+"""What the plots show; what lies below is drawn at their left end."""
 
 Statistic = Callable[..., Numbers]
 """From samples of items, ... x n positions, to a value for each sample. The axis, which is the last, may be named."""
@@ -54,39 +57,74 @@ class Figure:
     def few(self) -> bool:
         return self.value is not None and self.n < FEW
 
+    @property
+    def interval(self) -> Interval | None:
+        """The value with its interval on the axis of the plots; None where there is no value."""
+        return None if self.value is None else Interval.on(AXIS, self.value, self.low, self.high)
 
+
+@lru_cache(maxsize=1024)
 def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
     """Of all reviewers, any number of opinions on an item; ordinal for scores, nominal for the verdict."""
-    counts = ratings.counts
-    why = explain_undefined(counts, len(ratings.reviewers))
-    if why:
+    counts, line = ratings.counts, ratings.line
+    if why := explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
-    return of_alpha(counts.tobytes(), counts.shape, ratings.line.values, ratings.line.level, with_interval)
+
+    def alpha_of(items: NDArray[np.intp]) -> float:
+        import krippendorff
+
+        some = counts[items]
+        if (some.sum(axis=0) > 0).sum() < 2:
+            return UNDEFINED
+        return float(
+            krippendorff.alpha(value_counts=some, value_domain=list(line.values), level_of_measurement=line.level)
+        )
+
+    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
+        return np.apply_along_axis(alpha_of, axis, items)
+
+    return figure(len(counts), statistic, with_interval=with_interval)
 
 
+@lru_cache(maxsize=1024)
 def fleiss_kappa(ratings: Ratings) -> Figure:
-    """Of items with equally many opinions, the number that most items have; values are nominal."""
+    """(P - Pe) / (1 - Pe) of Fleiss (1971), P the share of agreeing pairs. Of items with equally many opinions, the
+    number that most items have; values are nominal."""
     counts = ratings.counts
-    why = explain_undefined(counts, len(ratings.reviewers))
-    if why:
+    if why := explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
     opinions = counts.sum(axis=1)
-    usual = int(np.bincount(opinions).argmax())
-    even = counts[opinions == usual]
+    raters = int(np.bincount(opinions).argmax())
+    even = counts[opinions == raters]
     if len(even) < 2:
         return Figure(len(even), why=UNEVEN)
-    if why := explain_undefined(even, usual):
-        return Figure(len(even), why=why, raters=usual)
-    return of_fleiss(even.tobytes(), even.shape, usual)
+    agreeing = ((even**2).sum(axis=1) - raters) / (raters * (raters - 1))
+
+    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
+        observed = np.mean(agreeing[items], axis)
+        expected = sum(np.mean(column[items] / raters, axis) ** 2 for column in even.T)
+        return ratio(1 - observed, 1 - np.asarray(expected))
+
+    return figure(len(even), statistic, raters)
 
 
+@lru_cache(maxsize=1024)
 def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
-    """Of two reviewers: plain for the verdict, with quadratic weights for scores."""
-    x, y = ratings.pair(one, other)
-    why = NO_ITEM if not len(x) else ONE_ITEM if len(x) == 1 else ""
-    if not why and np.unique(np.concatenate([x, y])).size == 1:
-        why = ONE_VALUE
-    return Figure(len(x), why=why) if why else of_pairs(x.tobytes(), y.tobytes(), ratings.line.level)
+    """Of two reviewers, 1 - observed / expected disagreement: plain for the verdict (Cohen 1960), with quadratic
+    weights for scores (1968)."""
+    first, second = ratings.pair(one, other)
+    if len(first) < 2:
+        return Figure(len(first), why=ONE_ITEM if len(first) else NO_ITEM)
+
+    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
+        x, y = first[items], second[items]
+        if ratings.line.level == "nominal":
+            chance = sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
+            return ratio(np.mean(x != y, axis), 1 - chance)
+        expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
+        return ratio(np.mean((x - y) ** 2, axis), expected)
+
+    return figure(len(first), statistic)
 
 
 def explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
@@ -96,63 +134,6 @@ def explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
     if len(counts) < 2:
         return NO_ITEM if not len(counts) else ONE_ITEM
     return ONE_VALUE if (counts.sum(axis=0) > 0).sum() < 2 else ""
-
-
-# --- the measures as functions of resampled items; what was computed once is kept ---
-
-
-@lru_cache(maxsize=1024)
-def of_alpha(data: bytes, shape: tuple[int, ...], values: tuple[int, ...], level: Level, with_interval: bool) -> Figure:
-    counts = np.frombuffer(data, dtype=np.int64).reshape(shape)
-
-    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
-        return np.apply_along_axis(lambda chosen: alpha_of(counts[chosen], values, level), axis, items)
-
-    return figure(len(counts), statistic, with_interval=with_interval)
-
-
-@lru_cache(maxsize=1024)
-def of_fleiss(data: bytes, shape: tuple[int, ...], raters: int) -> Figure:
-    counts = np.frombuffer(data, dtype=np.int64).reshape(shape)
-    return figure(len(counts), lambda items, axis=-1: fleiss_of(counts, items, raters, axis), raters)
-
-
-@lru_cache(maxsize=1024)
-def of_pairs(first: bytes, second: bytes, level: Level) -> Figure:
-    x, y = np.frombuffer(first), np.frombuffer(second)
-
-    def statistic(items: NDArray[np.intp], axis: int = -1) -> Numbers:
-        return cohen_of(x[items], y[items], level, axis)
-
-    return figure(len(x), statistic)
-
-
-def alpha_of(counts: NDArray[np.int64], values: tuple[int, ...], level: Level) -> float:
-    """Krippendorff's alpha of items x values; `UNDEFINED` if all are of one value."""
-    import krippendorff
-
-    if (counts.sum(axis=0) > 0).sum() < 2:
-        return UNDEFINED
-    return float(krippendorff.alpha(value_counts=counts, value_domain=list(values), level_of_measurement=level))
-
-
-def fleiss_of(counts: NDArray[np.int64], items: NDArray[np.intp], raters: int, axis: int = -1) -> Numbers:
-    """(P - Pe) / (1 - Pe) of Fleiss (1971), P the share of agreeing pairs; `UNDEFINED` if all are of one value."""
-    agreeing = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    observed = np.mean(agreeing[items], axis)
-    expected = sum(np.mean(column[items] / raters, axis) ** 2 for column in counts.T)
-    return ratio(1 - observed, 1 - np.asarray(expected))
-
-
-def cohen_of(x: Numbers, y: Numbers, level: Level, axis: int = -1) -> Numbers:
-    """1 - observed / expected disagreement (Cohen 1960; with squared distances 1968), or `UNDEFINED`."""
-    if level == "nominal":
-        observed = np.mean(x != y, axis)
-        expected = 1 - sum(np.mean(x == value, axis) * np.mean(y == value, axis) for value in np.unique(x))
-    else:
-        observed = np.mean((x - y) ** 2, axis)
-        expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
-    return ratio(observed, expected)
 
 
 def ratio(observed: Numbers, expected: Numbers) -> Numbers:

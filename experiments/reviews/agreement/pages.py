@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -18,7 +17,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.blindness import may_see_agreement
 from experiments.core.paging import Page
 from experiments.models import ReviewQueue
-from experiments.reviews.agreement import disagreements, lists
+from experiments.reviews.agreement import lists
 
 PER_PAGE = 20
 FIGURES = "figures"
@@ -36,32 +35,15 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
         return render(request, "reviews/agreement/hidden.html", context)
     blindness.note_shown(user, queue.items.values_list("pk", flat=True))
     context["left_out"] = lists.left_out(user, queue)
-    if request.htmx.target == FIGURES:
-        return render(
-            request, "reviews/agreement/figures.html", context | build_context(user, queue, request.GET.get("line", ""))
-        )
-    if request.GET.get("figures") == "now":
+    part = request.htmx.target == FIGURES
+    if part or request.GET.get("figures") == "now":
+        from experiments.reviews.agreement.summary import build_context
+
         context |= build_context(user, queue, request.GET.get("line", ""))
+    if part:
+        return render(request, "reviews/agreement/figures.html", context)
     reviews = lists.reviews(user, queue)
-    found = disagreements.items(reviews)
+    found = lists.disagreements(reviews)
     shown = Page.of(request.GET, found.count(), PER_PAGE)
-    rows = disagreements.laid_out([row["item_id"] for row in found[shown.start : shown.end]], reviews)
+    rows = lists.list_rows([row["item_id"] for row in found[shown.start : shown.end]], reviews)
     return render(request, "reviews/agreement/page.html", context | {"page": shown, "rows": rows})
-
-
-def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
-    from experiments.reviews.agreement import measures, summary
-    from experiments.reviews.agreement.ratings import LINES, ratings
-
-    rated = ratings(lists.reviews(user, queue))
-    people = User.objects.in_bulk(next(iter(rated.values())).reviewers)
-    found = summary.summary(rated, people, summary.line_named(line))
-    items = max(row.alpha.figure.n for row in found.lines)
-    return {
-        "summary": found,
-        "lines": LINES,
-        "ticks": summary.TICKS,
-        "resamples": measures.resamples(max(items, 1)),
-        "least": measures.LEAST,
-        "few": measures.FEW,
-    }

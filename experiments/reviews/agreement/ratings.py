@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from experiments.reviews import rubric
 Level = Literal["nominal", "ordinal"]
 Numbers = NDArray[np.float64]
 VERDICT = "verdict"
-VERDICTS = [ReviewVerdict.ACCEPT, ReviewVerdict.REVISE, ReviewVerdict.REJECT]
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,24 @@ LINES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ratings:
     """One line: `table` holds items x reviewers, NaN where somebody has not rated an item."""
 
     line: RatedLine
     table: Numbers
     reviewers: tuple[int, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ratings) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        """What measures are kept by."""
+        return self.line, self.reviewers, self.table.shape, self.table.tobytes()
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -63,9 +73,6 @@ class Ratings:
         rest = tuple(each for each in self.reviewers if each != reviewer)
         return Ratings(self.line, np.delete(self.table, place, axis=1), rest)
 
-    def pairs(self) -> Sequence[tuple[int, int]]:
-        return list(combinations(self.reviewers, 2))
-
 
 def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     """Every line; one query."""
@@ -77,12 +84,7 @@ def ratings(reviews: QuerySet[Review]) -> Mapping[str, Ratings]:
     tables = {name: np.full((len(items), len(people)), np.nan) for name in names}
     for item, person, *given in rows:
         for name, value in zip(names, given, strict=True):
-            tables[name][items[item], places[person]] = number(name, value)
+            if value not in (None, ""):
+                rating = ReviewVerdict.values.index(value) if name == VERDICT else value
+                tables[name][items[item], places[person]] = rating
     return {line.name: Ratings(line, tables[line.name], people) for line in LINES}
-
-
-def number(name: str, value: str | int | None) -> float:
-    """A rating as a number; NaN for none."""
-    if name == VERDICT:
-        return float(VERDICTS.index(ReviewVerdict(str(value)))) if value else float("nan")
-    return float("nan") if value is None else float(value)

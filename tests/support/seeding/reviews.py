@@ -82,7 +82,7 @@ def runs_for(count: int, owner: User) -> list[int]:
 
 
 def queue_of(runs: list[int], people: list[User], number: int) -> ReviewQueue:
-    plan = actions.QueuePlan(f"Made up, {number}", "For measurements.", reviewers_per_item=OPINIONS)
+    plan = ReviewQueue(name=f"Made up, {number}", note="For measurements.", reviewers_per_item=OPINIONS)
     return actions.make_queue(Actor(people[0]), Run.objects.filter(pk__in=runs).order_by("pk"), plan)
 
 
