@@ -1,4 +1,4 @@
-"""What an agent works with: dataset, toolset and backbone, and which of them go together.
+"""What a run is made with: dataset, toolset and backbone, and which of them go together.
 
 Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New query
 form and the command `investigate`.
@@ -40,12 +40,12 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
 
 
 def _warn_of_no_describer(model: str, toolset: str, backbone: str) -> str:
-    """Whether the tools leave images without words: toybox-eyes know toys alone, and only some agents see."""
+    """Whether the tools leave images without words: toybox-eyes know toys alone, and only some backbones see."""
     if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and toolset == TOYBOX):
         return ""
     return (
         "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a vision-language "
-        "model as the agent if images shall be put into words."
+        "model as the backbone if images shall be put into words."
     )
 
 

@@ -72,9 +72,9 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> N
     if edited:
         rows.mark_originals(edited)
     run.observation_count += len(logged)
-    if result.threshold is not None:
-        run.threshold = result.threshold
-    # Exemplars set the threshold; what the agent's own images reach is measured against it, logged or not.
+    if result.exemplar_mean is not None:
+        run.exemplar_mean = result.exemplar_mean
+    # Exemplars set the mark; what the agent's own images reach is measured against it, logged or not.
     reached = [each.activation for each in logged if each.origin != Origin.EXEMPLAR]
     known = [each for each in (run.best_activation, result.best) if each is not None]
     run.best_activation = max([*reached, *known], default=None)
@@ -131,7 +131,7 @@ def _keep_limits(run: Run, changed: record.LimitsChanged, _: RowWriter) -> None:
 def _keep_handover(run: Run, handover: record.HandedOver, _: RowWriter) -> None:
     run.backbone, run.backbone_model = handover.backbone, handover.backbone_model
     if run.versions:
-        run.versions = {**run.versions, "agent": handover.label or handover.backbone}
+        run.versions = {**run.versions, "backbone": handover.label or handover.backbone}
 
 
 def _keep_end(run: Run, end: record.Ended, rows: RowWriter) -> None:

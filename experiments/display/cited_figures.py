@@ -60,7 +60,7 @@ class _Record:
         self.images = max(len(rows), sum(each or 0 for each in measured))
         reached = [
             *(row[2] for row in rows),
-            *(each for each in (run.best_activation, run.threshold) if each is not None),
+            *(each for each in (run.best_activation, run.exemplar_mean) if each is not None),
         ]
         self.highest = max(reached, default=None)
 

@@ -29,7 +29,7 @@ from workers.record.decoding import encode
 from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Started
 from workers.record.statuses import ACTIVE, Status
 
-PARTS = ("agent", "model", "dataset", "toolset", "generator", "editor", "describer")
+PARTS = ("backbone", "model", "dataset", "toolset", "generator", "editor", "describer")
 """What a run is made with, in the order in which a page names it."""
 
 SHORTLY = 20
@@ -208,7 +208,7 @@ def side(run: Run, names: Names | None = None) -> SafeString:
         "hypotheses": run.hypotheses.filter(round=latest),
         "chart": chart_of(run),
         "names": names or Names(None),
-        "agent": run.versions.get("agent") or agent_of(run),
+        "backbone": run.versions.get("backbone") or backbone_of(run),
         "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
         "task": tasks.label(run.task),
         "scale": scale_of(run),
@@ -216,8 +216,8 @@ def side(run: Run, names: Names | None = None) -> SafeString:
     return render_to_string("runs/page/side.html", context)
 
 
-def agent_of(run: Run) -> str:
-    """The agent as it was asked for."""
+def backbone_of(run: Run) -> str:
+    """The backbone as it was asked for."""
     label = registry.label(registry.BACKBONES, run.backbone)
     return f"{label}, {run.backbone_model}" if run.backbone_model else label
 
@@ -226,10 +226,10 @@ def chart_of(run: Run) -> Plot | None:
     """The newest images, by round."""
     rows = image_cards.newest_logged(run, LATELY)
     values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
-    return activation_plot(values, Scale.of((value for _, value, _ in values), run.threshold)) if values else None
+    return activation_plot(values, Scale.of((value for _, value, _ in values), run.exemplar_mean)) if values else None
 
 
 def scale_of(run: Run) -> Scale:
     """What the bars of this run are measured on at this moment."""
     ends = run.observations.aggregate(low=Min("activation"), high=Max("activation"))
-    return Scale.of(ends.values(), run.threshold)
+    return Scale.of(ends.values(), run.exemplar_mean)

@@ -54,7 +54,7 @@ PAIR = (
     '<div class="pair">{before}<div class="change {direction}"><span aria-hidden="true">→</span><b>{change}</b></div>'
     "{after}</div>"
 )
-BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{threshold}>{full}{tick}</svg>'
+BAR = '<svg class="bar" viewBox="{window}" preserveAspectRatio="none" aria-hidden="true"{mean}>{full}{tick}</svg>'
 FULL = '<rect class="full" x="{}" y="0" width="{}" height="1"/>'
 TICK = '<line class="tick" x1="{0}" x2="{0}" y1="0" y2="1"/>'
 DIFFERS = (
@@ -247,12 +247,12 @@ def draw_claim(card: Claim) -> SafeString:
 
 
 def draw_bar(activation: float, scale: Scale) -> SafeString:
-    """An activation on the run's own scale, with a tick at the exemplar threshold."""
+    """An activation on the run's own scale, with a tick at the exemplar mean."""
     start, length = (activation, -activation) if activation < 0 else (0.0, activation)
-    full = tick = threshold = NOTHING
+    full = tick = mean = NOTHING
     if math.isfinite(activation):
         full = format_html(FULL, f"{start:g}", f"{length:g}")
-    if scale.threshold is not None:
-        threshold = format_html(' data-threshold="{}"', format_activation(scale.threshold))
-        tick = format_html(TICK, f"{scale.threshold:.6g}")
-    return format_html(BAR, window=scale.view_box, threshold=threshold, full=full, tick=tick)
+    if scale.exemplar_mean is not None:
+        mean = format_html(' data-exemplar-mean="{}"', format_activation(scale.exemplar_mean))
+        tick = format_html(TICK, f"{scale.exemplar_mean:.6g}")
+    return format_html(BAR, window=scale.view_box, mean=mean, full=full, tick=tick)

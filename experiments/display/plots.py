@@ -25,12 +25,12 @@ class Scale:
 
     low: float
     high: float
-    threshold: float | None
+    exemplar_mean: float | None
 
     @classmethod
-    def of(cls, values: Iterable[float | None], threshold: float | None) -> Scale:
-        known = [value for value in [*values, threshold] if value is not None and math.isfinite(value)]
-        return cls(min([0.0, *known]), max([0.0, *known]) or 1.0, threshold)
+    def of(cls, values: Iterable[float | None], exemplar_mean: float | None) -> Scale:
+        known = [value for value in [*values, exemplar_mean] if value is not None and math.isfinite(value)]
+        return cls(min([0.0, *known]), max([0.0, *known]) or 1.0, exemplar_mean)
 
     @property
     def view_box(self) -> str:
@@ -38,8 +38,8 @@ class Scale:
         return f"{self.low:g} 0 {self.high - self.low:g} 1"
 
     def strength(self, value: float) -> str:
-        """How warm a dot is: strong at the threshold or above, weak below a quarter of the scale."""
-        if value >= (self.threshold if self.threshold is not None else self.high * 0.75):
+        """How warm a dot is: strong at the exemplar mean or above, weak below a quarter of the scale."""
+        if value >= (self.exemplar_mean if self.exemplar_mean is not None else self.high * 0.75):
             return "strong"
         return "middle" if value > self.low + (self.high - self.low) / 4 else "weak"
 
@@ -199,8 +199,8 @@ class Plot:
         self.grid.append(self._across(value, "across"))
         self.texts.append(Text(self.shape.left - 6, self.y.at(value), words, "end"))
 
-    def add_threshold(self, value: float) -> None:
-        self.lines.append(self._across(value, "threshold"))
+    def add_level(self, value: float) -> None:
+        self.lines.append(self._across(value, "level"))
 
     def _across(self, value: float, kind: str) -> PlotLine:
         y = self.y.at(value)
@@ -257,10 +257,10 @@ def activation_plot(values: Sequence[tuple[int, float, str]], scale: Scale) -> P
     names = [f"round {number}" if len(rounds) < 5 else str(number) for number in rounds]
     label = f"Activations of {len(values)} image{'s' * (len(values) != 1)} by round"
     plot = Plot.of_columns(names, [scale.low, scale.high], label, SMALL)
-    if scale.threshold is not None:
-        words = f"exemplar mean {figure(scale.threshold)}"
+    if scale.exemplar_mean is not None:
+        words = f"exemplar mean {figure(scale.exemplar_mean)}"
         plot.label += f"; {words}"
-        plot.add_threshold(scale.threshold)
+        plot.add_level(scale.exemplar_mean)
         plot.texts.append(Text(SMALL.edge, 5, f"- - {words}", "end", "note"))
     for column, (number, group) in enumerate(groupby(values, key=itemgetter(0))):
         link = f"#round-{number}"

@@ -24,7 +24,7 @@ AT_ONCE = 100
 """Files that are brought together."""
 FIELDS: dict[ImportKind, tuple[str, ...]] = {
     ImportKind.BUNDLE: ("owner",),
-    ImportKind.HISTORY: ("model", "layer", "unit", "question", "agent", "owner"),
+    ImportKind.HISTORY: ("model", "layer", "unit", "question", "backbone_model", "owner"),
     ImportKind.LABELS: ("model", "source", "layer", "units_from"),
 }
 NEEDED: dict[ImportKind, tuple[str, ...]] = {

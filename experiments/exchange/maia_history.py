@@ -41,7 +41,7 @@ LARGEST = 256 << 20
 """Bytes of a transcript: it is read in one piece."""
 MESSAGES = 2_000
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
-AGENT = "published"
+BACKBONE = "published"
 Json = Mapping[str, Any]
 
 
@@ -178,9 +178,9 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
             "system_kind": (registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"),
             "options": {},
             "limits": {},
-            "toolset": AGENT,
-            "backbone": AGENT,
-            "backbone_model": str(options.get("agent") or "")[:200],
+            "toolset": BACKBONE,
+            "backbone": BACKBONE,
+            "backbone_model": str(options.get("backbone_model") or "")[:200],
             "seed": 0,
         }
     )
@@ -199,9 +199,9 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
         return ImportedEvent(kind, decode(kind, payload), now)
 
     yield step("started", **make_start(turns[:first], run))
-    for by_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
+    for of_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
         group = list(some)
-        for turn in group if by_agent else ():
+        for turn in group if of_agent else ():
             replies += 1
             said = laboratory.parse(turn.text)
             author = run.backbone_model or "Agent of the published transcript"
@@ -210,10 +210,10 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
             if open_program:
                 number += 1
                 yield step("experiment", round=replies, number=number, code=said["code"])
-        if not by_agent and open_program:
+        if not of_agent and open_program:
             yield step("result", **result(group, replies, number))
             open_program = False
-        elif not by_agent:
+        elif not of_agent:
             for turn in group:
                 if turn.text:
                     yield step("reminder", round=replies, reason="continue", text=turn.text)

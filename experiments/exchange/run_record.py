@@ -32,7 +32,7 @@ ASKED = (
 """The query."""
 TOLD = (
     *("status", "reason", "rounds", "experiment_count", "observation_count", "prompt_tokens", "completion_tokens"),
-    *("cost", "seconds", "threshold", "best_activation", "versions", "conclusion"),
+    *("cost", "seconds", "exemplar_mean", "best_activation", "versions", "conclusion"),
 )
 """What the events tell too; of this an import believes only the seconds."""
 TIMES = ("created", "started", "ended")

@@ -78,7 +78,7 @@ def path(dotted: str) -> Get:
 
 
 def columns(kind: Kind, *names: str) -> list[TableColumn]:
-    """Columns of one kind; "agent=backbone" is called otherwise than what it shows."""
+    """Columns of one kind; "cost=known_cost" is called otherwise than what it shows."""
     parts = [name.partition("=") for name in names]
     return [TableColumn(name, kind, path(shown or name)) for name, _, shown in parts]
 
@@ -104,11 +104,11 @@ RUNS = Table(
         *columns("whole", "run=pk"),
         *columns("text", "question", "task"),
         *of_system(),
-        *columns("text", "status", "reason", "agent=backbone", "agent_model=backbone_model", "owner=owner.username"),
+        *columns("text", "status", "reason", "backbone", "backbone_model", "owner=owner.username"),
         *columns("time", "created", "started", "ended"),
         *columns("whole", "rounds", "experiments=experiment_count", "observations=observation_count"),
         *columns("whole", "prompt_tokens", "completion_tokens"),
-        *columns("figure", "cost=known_cost", "seconds", "threshold", "best_activation"),
+        *columns("figure", "cost=known_cost", "seconds", "exemplar_mean", "best_activation"),
         *columns("texts", "labels"),
         TableColumn("description", "text", lambda run: run.conclusion.get("description", "")),
         TableColumn("bias", "text", lambda run: run.conclusion.get("bias", "")),

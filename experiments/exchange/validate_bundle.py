@@ -26,6 +26,8 @@ from workers.record.origins import Origin
 
 KEY = re.compile("[0-9a-f]{64}")
 ORIGINS = frozenset(Origin)
+FORMER = {"threshold": "exemplar_mean"}
+"""Fields of payloads that earlier versions wrote -> what they are called now."""
 TEXT = 100_000
 EVENTS = 1 << 30
 """Bytes of the events of a run: what follows from them is kept in memory until it is saved."""
@@ -108,7 +110,7 @@ def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEve
 def step(told: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     kind = told.get("kind")
     try:
-        payload = decode_payload(str(kind), told.get("payload"))
+        payload = decode_payload(str(kind), rename_former(told.get("payload")))
         check_payload(str(kind), encode(payload))
         state = b64decode(told.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
@@ -118,6 +120,13 @@ def step(told: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     if unknown := [key for key in shown_in(payload) if key not in keys]:
         raise ExchangeError(f"{where} shows the image {shorten_value(unknown[0])}, and that is not in the bundle.")
     return ImportedEvent(str(kind), payload, check_time(told.get("time"), f"{where}: time"), state)
+
+
+def rename_former(payload: Any) -> Any:
+    """The payload of an earlier version with the names of today."""
+    if not isinstance(payload, dict):
+        return payload
+    return {FORMER.get(name, name): value for name, value in payload.items()}
 
 
 def shown_in(payload: Payload) -> list[str]:

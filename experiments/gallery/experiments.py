@@ -42,7 +42,7 @@ def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
 
 def scale_of(experiment: Experiment) -> Scale:
     run = experiment.run
-    return Scale.of([run.best_activation, experiment.best_activation], run.threshold)
+    return Scale.of([run.best_activation, experiment.best_activation], run.exemplar_mean)
 
 
 def find_neighbours(experiment: Experiment) -> dict[str, Experiment | None]:

@@ -44,7 +44,7 @@ SHOWN = (
     "run__model",
     "run__layer",
     "run__unit",
-    "run__threshold",
+    "run__exemplar_mean",
     "run__best_activation",
     "experiment__number",
     "experiment__seq",
@@ -164,4 +164,4 @@ def gallery_item(row: Observation, before: Observation | None) -> GalleryItem:
     if row.change is not None:
         card = ImageCard(**{**card.__dict__, "change": row.change})
     reached = [run.best_activation, row.activation, before.activation if before else None]
-    return GalleryItem(row, card, Scale.of(reached, run.threshold), first)
+    return GalleryItem(row, card, Scale.of(reached, run.exemplar_mean), first)

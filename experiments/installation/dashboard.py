@@ -54,7 +54,7 @@ class ConcludedRun:
 
     @property
     def scale(self) -> Scale:
-        return Scale.of([self.run.best_activation], self.run.threshold)
+        return Scale.of([self.run.best_activation], self.run.exemplar_mean)
 
 
 def read_dashboard() -> dict[str, Any]:

@@ -44,7 +44,7 @@ def read_evidence(run: Run) -> dict[str, Any]:
         "exemplars_of": dataset,
         "listed": experiments.list_experiments(list(rows)),
         "scale": events.scale_of(run),
-        "agent": run.versions.get("agent") or events.agent_of(run),
+        "backbone": run.versions.get("backbone") or events.backbone_of(run),
     }
 
 

@@ -88,7 +88,7 @@ class RunOut(Schema):
     completion_tokens: int
     cost: float | None = Field(description="US dollars; null where the price of something it took is not known")
     seconds: float
-    threshold: float | None
+    exemplar_mean: float | None
     best_activation: float | None
     conclusion: ConclusionOut
     recounted: list[CitedOut] = Field(
@@ -121,7 +121,7 @@ class RunFilters(Schema):
     model: Words | None = None
     layer: Words | None = None
     unit: UnitNumber | None = None
-    agent: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
+    backbone: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
     owner: Words | None = None
     label: Words | None = Field(None, description="words of its labels")
     tag: Words | None = None
@@ -137,7 +137,7 @@ class RunOrder(Schema):
 SAME = (
     *("id", "question", "task", "system_kind", "toolset", "backbone", "backbone_model"),
     *("seed", "created", "started", "ended", "status", "reason", "rounds", "last_seq", "prompt_tokens"),
-    *("completion_tokens", "seconds", "threshold", "best_activation"),
+    *("completion_tokens", "seconds", "exemplar_mean", "best_activation"),
 )
 
 

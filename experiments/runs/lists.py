@@ -40,7 +40,7 @@ SORTS: Mapping[str, str] = {
     "tokens": "tokens_used",
     "seconds": "seconds",
     "seed": "seed",
-    "agent": "backbone",
+    "backbone": "backbone",
     "verdict": "verdict_rank",
 }
 """Name in the address -> what is sorted by; a minus before the name turns the order round."""
@@ -138,7 +138,7 @@ def by_numbers(text: str) -> Q:
     return Q(pk__in=numbers)
 
 
-def by_agent(text: str) -> Q:
+def by_backbone(text: str) -> Q:
     """A backbone, or one with its model as `openai:gpt-4o`."""
     backbone, _, model = text.partition(":")
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
@@ -171,7 +171,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "model": lambda text: Q(model=text),
     "layer": lambda text: Q(layer=text),
     "unit": by_unit,
-    "agent": by_agent,
+    "backbone": by_backbone,
     "owner": lambda text: Q(owner__username=text),
     "label": by_label,
     "tag": lambda text: Q(tags__name=text),

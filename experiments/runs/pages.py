@@ -44,7 +44,7 @@ COLUMNS = (
     ListColumn("labels", "Labels"),
     ListColumn("verdict", "Verdict", "verdict"),
     ListColumn("tags", "Tags"),
-    ListColumn("agent", "Agent", "agent"),
+    ListColumn("backbone", "Backbone", "backbone"),
     ListColumn("seed", "Seed", "seed", numeric=True),
     ListColumn("fork", "Comes from"),
     ListColumn("rounds", "Rounds", "rounds", numeric=True),
@@ -55,7 +55,7 @@ COLUMNS = (
     ListColumn("asked", "Asked", "created"),
     ListColumn("time", "Time", "seconds", numeric=True),
 )
-USUAL = ("number", "status", "labels", "verdict", "agent", "rounds", "images", "asked", "time")
+USUAL = ("number", "status", "labels", "verdict", "backbone", "rounds", "images", "asked", "time")
 """Columns of a list that names none."""
 
 
@@ -109,14 +109,14 @@ def choices(found: lists.Filtered) -> dict[str, Any]:
         "tasks": tasks.choices(),
         "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": layers.values_list("name", flat=True),
-        "agents": agents(),
+        "backbones": backbones(),
         "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),
         "tags": Tag.objects.values_list("name", flat=True),
         "narrowed": set(found.values) - {"q", "status"},
     }
 
 
-def agents() -> list[tuple[str, str]]:
+def backbones() -> list[tuple[str, str]]:
     """Backbones, and each model of those that have several."""
     found = []
     for backbone in Backbone.objects.all():

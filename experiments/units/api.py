@@ -55,7 +55,7 @@ class ProfileOut(Schema):
     mean: float | None
     maximum: float | None
     active: float | None
-    threshold: float | None
+    exemplar_mean: float | None
     histogram: dict[str, Any]
     written: datetime | None
     problem: str
@@ -166,7 +166,7 @@ def profiles(unit: Unit) -> list[ProfileOut]:
     return [
         ProfileOut(
             dataset=row.dataset.key,
-            threshold=mean([each.activation for each in row.exemplars.all()]),
+            exemplar_mean=mean([each.activation for each in row.exemplars.all()]),
             **{name: getattr(row, name) for name in names},
         )
         for row in rows

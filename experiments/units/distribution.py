@@ -13,11 +13,11 @@ GAP = 0.07
 """Share of a bar's room that stays free."""
 
 
-def distribution(histogram: dict[str, Any], threshold: float | None, quantile: float | None) -> Plot | None:
+def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantile: float | None) -> Plot | None:
     """The histogram of a profile; None if nobody knows one. Heights are logarithmic: most images leave most units
     near 0."""
     counts, start, width = histogram.get("counts") or [], histogram.get("start", 0.0), histogram.get("width", 0.0)
-    known = [value for value in (threshold, quantile) if value is not None]
+    known = [value for value in (exemplar_mean, quantile) if value is not None]
     low, high = min([start, *known]), max([start + width * len(counts), *known])
     if not counts or not math.isfinite(high - low) or high <= low:
         return None
@@ -31,10 +31,10 @@ def distribution(histogram: dict[str, Any], threshold: float | None, quantile: f
     for place, count in enumerate(counts):
         if count:
             left, right = start + place * width, start + (place + 1) * width
-            kind = "strong" if threshold is not None and right > threshold else "weak"
+            kind = "strong" if exemplar_mean is not None and right > exemplar_mean else "weak"
             words = f"{count:,} image{'s' * (count != 1)} from {figure(left)} to {figure(right)}"
             plot.add_bar(left, right - GAP * width, 0, math.log10(1 + count), kind, words)
-    named = (("exemplar mean", threshold, "mean"), ("mask threshold", quantile, "quantile"))
+    named = (("exemplar mean", exemplar_mean, "mean"), ("mask threshold", quantile, "quantile"))
     for row, (words, at, kind) in enumerate(named):
         if at is not None:
             plot.label += f"; {words} {figure(at)}"

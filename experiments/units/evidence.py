@@ -77,7 +77,7 @@ class Evidence:
         return bool(self.holding or self.rest or self.raised or self.lowered)
 
 
-def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Evidence:
+def evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
     """The evidence of these runs; one query, and another where the label is understood."""
     everything = observations(runs)
     edits = edits_of(everything)
@@ -101,7 +101,7 @@ def evidence(runs: Sequence[Run], label: str, threshold: float | None) -> Eviden
         mean(holding),
         len(rest),
         mean(rest),
-        Scale.of([seen.card.activation for seen in everything], threshold),
+        Scale.of([seen.card.activation for seen in everything], exemplar_mean),
         len(everything) == LOOKED_AT,
         bool(shown_by),
         len(plain) - len(holding) - len(rest),

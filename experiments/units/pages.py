@@ -207,7 +207,9 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
     context |= read_measured(request, row, number, names)
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
-    return render(request, "units/unit.html", context | read_known(request, row, number, context["threshold"], names))
+    return render(
+        request, "units/unit.html", context | read_known(request, row, number, context["exemplar_mean"], names)
+    )
 
 
 def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
@@ -225,7 +227,7 @@ def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names)
         "dataset": dataset,
         "no_dataset": no_dataset,
         "raw": request.GET.get("shown") == "raw",
-        "threshold": None,
+        "exemplar_mean": None,
     }
     if dataset is None:
         return context
@@ -253,7 +255,7 @@ def build_profile(
     profile: UnitProfile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
 ) -> dict[str, Any]:
     """Exemplars, histogram and neighbours; None where they are not known yet."""
-    threshold = context["threshold"]
+    exemplar_mean = context["exemplar_mean"]
     if not profile.written:
         return {"waiting": not profile.problem}
     near = find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
@@ -264,15 +266,15 @@ def build_profile(
             )
             for each in exemplars
         ],
-        "scale": Scale.of([each.activation for each in exemplars], threshold),
-        "distribution": distribution(profile.histogram, threshold, profile.quantile),
+        "scale": Scale.of([each.activation for each in exemplars], exemplar_mean),
+        "distribution": distribution(profile.histogram, exemplar_mean, profile.quantile),
         "near": near,
         "waiting": near is None,
     }
 
 
 def read_known(
-    request: HttpRequest, layer: Layer, number: int, threshold: float | None, names: Names
+    request: HttpRequest, layer: Layer, number: int, exemplar_mean: float | None, names: Names
 ) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
@@ -282,8 +284,8 @@ def read_known(
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
     labels = read_labels(request, layer, number, without_runs=is_hidden)
-    if threshold is None:
-        threshold = next((run.threshold for run in runs if run.threshold is not None), None)
+    if exemplar_mean is None:
+        exemplar_mean = next((run.exemplar_mean for run in runs if run.exemplar_mean is not None), None)
     is_dead = number in dead([layer.pk]).get(layer.pk, set())
     label: Label | None = labels["label"]
     return labels | {
@@ -292,7 +294,7 @@ def read_known(
         "corrections": [] if is_hidden else verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
         "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
-        "evidence": evidence(runs, label.text if label else "", threshold),
+        "evidence": evidence(runs, label.text if label else "", exemplar_mean),
         "hypotheses": last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,

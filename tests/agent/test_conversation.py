@@ -52,7 +52,7 @@ WHOLE_IMAGE = story(
 
 
 def test_a_result_is_told_in_the_form_that_agents_rely_on():
-    told = result(LogEntry((RED, GREEN), "colour matters"), output="mean 20.3\n", threshold=28.9)
+    told = result(LogEntry((RED, GREEN), "colour matters"), output="mean 20.3\n", exemplar_mean=28.9)
     assert result_text(told) == (
         "Experiment 3: ok\n"
         "1. a red ball on grass — activation 38.41\n"
@@ -102,7 +102,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
     keys = ["a", "b", "b", "c", "d", "e"]
     entry = LogEntry(tuple(Observation(t, float(n), k) for n, (t, k) in enumerate(zip(titles, keys, strict=True))))
     told = result(
-        entry, threshold=28.9, ordinary=OrdinaryActivations(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25
+        entry, exemplar_mean=28.9, ordinary=OrdinaryActivations(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25
     )
     assert result_text(told).splitlines()[7:] == [
         "Activations by title:",
@@ -117,7 +117,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
 
 
 def test_where_nobody_knows_what_ordinary_images_get_it_says_so():
-    told = result_text(result(LogEntry((RED,)), threshold=28.9))
+    told = result_text(result(LogEntry((RED,)), exemplar_mean=28.9))
     assert "What ordinary images of the dataset get is not known.\nMean exemplar" in told
     assert "not known" not in result_text(result(LogEntry((RED,))))
 

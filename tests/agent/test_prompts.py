@@ -19,7 +19,7 @@ FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}
 VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "system": {"reference"},
-    "continue": {"best", "threshold"},
+    "continue": {"best", "exemplar_mean"},
     "format": {"rounds"},
     "conclude_again": {"number"},
     "incomplete": {"missing", "rounds"},

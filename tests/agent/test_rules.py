@@ -67,7 +67,7 @@ def test_a_program_between_them_starts_the_count_anew():
 
 def test_a_weak_result_gets_a_note_to_go_on_with_both_figures():
     backbone = Playback(*programs(1), CONCLUSION)
-    run_log = play(backbone, Lab(logged(11.5, 4.0, threshold=28.9)))
+    run_log = play(backbone, Lab(logged(11.5, 4.0, exemplar_mean=28.9)))
     assert notes(run_log) == ["continue"]
     assert "11.50" in backbone.heard[-1].text
     assert "28.90" in backbone.heard[-1].text
@@ -76,31 +76,34 @@ def test_a_weak_result_gets_a_note_to_go_on_with_both_figures():
 @pytest.mark.parametrize(
     "outcome",
     [
-        logged(11.5, 28.9, threshold=28.9),
+        logged(11.5, 28.9, exemplar_mean=28.9),
         logged(11.5),
-        logged(threshold=28.9),
-        logged(5.0, 5.0, threshold=5.0000001),
-        logged(-1.0, threshold=-2.0),
+        logged(exemplar_mean=28.9),
+        logged(5.0, 5.0, exemplar_mean=5.0000001),
+        logged(-1.0, exemplar_mean=-2.0),
     ],
-    ids=["reaches it", "no threshold", "no images", "alike but for rounding", "negative"],
+    ids=["reaches it", "no exemplar_mean", "no images", "alike but for rounding", "negative"],
 )
 def test_other_results_get_no_such_note(outcome):
     assert notes(play(Playback(*programs(1), CONCLUSION), Lab(outcome))) == []
 
 
-def test_the_threshold_is_known_from_the_round_that_looked_at_the_exemplars():
-    run_log = play(Playback(*programs(3), CONCLUSION), Lab(logged(threshold=28.9), logged(7.0), logged(30.0)))
-    assert [event.payload.threshold for event in run_log.events() if event.kind == "result"] == [28.9] * 3
+def test_the_exemplar_mean_is_known_from_the_round_that_looked_at_the_exemplars():
+    run_log = play(Playback(*programs(3), CONCLUSION), Lab(logged(exemplar_mean=28.9), logged(7.0), logged(30.0)))
+    assert [event.payload.exemplar_mean for event in run_log.events() if event.kind == "result"] == [28.9] * 3
     assert notes(run_log) == ["continue"]
 
 
 @pytest.mark.parametrize(
     "outcomes",
     [
-        [logged(17.36, threshold=15.82), logged(3.0)],
-        [replace(logged(6.54, threshold=9.24), best=9.41, measured=2), replace(logged(8.75), best=8.75, measured=1)],
-        [logged(9.21, threshold=9.24), logged(1.0)],
-        [replace(logged(15.0, threshold=15.82), measured=15), replace(logged(15.0), measured=1)],
+        [logged(17.36, exemplar_mean=15.82), logged(3.0)],
+        [
+            replace(logged(6.54, exemplar_mean=9.24), best=9.41, measured=2),
+            replace(logged(8.75), best=8.75, measured=1),
+        ],
+        [logged(9.21, exemplar_mean=9.24), logged(1.0)],
+        [replace(logged(15.0, exemplar_mean=15.82), measured=15), replace(logged(15.0), measured=1)],
     ],
     ids=["reached before", "reached by an image that was not logged", "a hair below", "exemplars alone"],
 )
@@ -112,14 +115,14 @@ def test_nobody_is_told_to_go_on_once_the_run_has_come_near_the_mark(outcomes):
 
 @pytest.mark.parametrize("second", [logged(), replace(logged(15.0), measured=15)], ids=["nothing", "exemplars alone"])
 def test_nobody_is_told_again_to_go_on_by_a_result_that_has_no_images_of_its_own(second):
-    run_log = play(Playback(*programs(2), CONCLUSION), Lab(logged(7.0, threshold=28.9), second))
+    run_log = play(Playback(*programs(2), CONCLUSION), Lab(logged(7.0, exemplar_mean=28.9), second))
     assert notes(run_log) == ["continue"]
 
 
 def test_the_agent_is_told_how_far_below_the_mark_the_best_of_all_rounds_lies():
     backbone = Playback(*programs(2), CONCLUSION)
     outcomes = [
-        replace(logged(6.54, threshold=9.24), best=9.21, measured=2),
+        replace(logged(6.54, exemplar_mean=9.24), best=9.21, measured=2),
         replace(logged(8.75), best=8.75, measured=1),
     ]
     run_log = play(backbone, Lab(*outcomes), new_run_log(limits=Limits(rounds=7)))
@@ -131,7 +134,7 @@ def test_the_agent_is_told_how_far_below_the_mark_the_best_of_all_rounds_lies():
 
 def test_an_agent_that_is_to_conclude_again_is_not_told_to_go_on_as_well():
     hasty = PROGRAM.format(1) + "\n[LABEL]: hasty"
-    assert notes(play(Playback(hasty, CONCLUSION), Lab(logged(1.0, threshold=28.9)))) == ["conclude_again"]
+    assert notes(play(Playback(hasty, CONCLUSION), Lab(logged(1.0, exemplar_mean=28.9)))) == ["conclude_again"]
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -197,7 +200,7 @@ STORY = [
     PROGRAM.format(3),
     CONCLUSION,
 ]
-RESULTS = (logged(40.0, threshold=28.9), logged(3.0), logged(9.0))
+RESULTS = (logged(40.0, exemplar_mean=28.9), logged(3.0), logged(9.0))
 
 
 def without_times(events):

@@ -84,7 +84,7 @@ def test_a_run_that_waits_goes_on(script: Script, world: World) -> None:
 
 def test_runs_are_filtered_as_on_their_page(script: Script, world: World, owner: User) -> None:
     other = make_run(owner, question="Why blue?", status=Status.FAILED, layer="layer2")
-    for query in ("status=failed", "layer=layer2", "agent=scripted&status=failed", f"run={other.pk}", "unit=7"):
+    for query in ("status=failed", "layer=layer2", "backbone=scripted&status=failed", f"run={other.pk}", "unit=7"):
         assert [each["id"] for each in script.get(f"/runs?{query}").json()["items"]] == [other.pk], query
     assert script.get("/runs?since=2999-01-01").json() == {"items": [], "next": None}
 
@@ -116,7 +116,7 @@ def test_observations_images_and_search_agree(script: Script, world: World) -> N
 def test_a_unit_tells_its_figures_and_exemplars(script: Script, world: World) -> None:
     place = f"/layers/{world.layer.pk}/units"
     unit = script.get(f"{place}/1").json()
-    assert (unit["labels"], unit["runs"], unit["profiles"][0]["threshold"]) == (["red balls"], 1, 2.0)
+    assert (unit["labels"], unit["runs"], unit["profiles"][0]["exemplar_mean"]) == (["red balls"], 1, 2.0)
     assert script.get(f"{place}/1/exemplars?dataset=toybox").json()["items"][0]["masked"] == KEY
     assert script.get(f"{place}/2").json()["profiles"] == []
     assert "units 0 to 63" in problem(script.get(f"{place}/64"), "missing")["detail"]

@@ -76,7 +76,7 @@ def run(owner: User, world: World) -> Run:
     """A run on a synthetic neuron that concluded. It asks again what was asked of an ordinary unit, and has a fork."""
     asked = make_run(owner, status="concluded")
     system = {"system_kind": "synthetic", "model": MODEL, "layer": LAYER, "unit": NUMBER}
-    row = make_run(owner, parent=asked, **system, versions={"model": MODEL, "agent": "Scripted"})
+    row = make_run(owner, parent=asked, **system, versions={"model": MODEL, "backbone": "Scripted"})
     start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
     transcript.append(row.pk, "started", decoding.decode("started", start))
     transcript.append(row.pk, "reply", builders.replied())

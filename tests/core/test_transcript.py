@@ -94,13 +94,13 @@ def test_a_result_keeps_its_observations_and_its_state(owner: User) -> None:
     keys = tuple(images.remember(Pillow.new("RGB", (8, 8), c), Provenance("generated")) for c in ("red", "blue"))
     images.flush()
     transcript.append(run.pk, "experiment", experiment())
-    transcript.append(run.pk, "result", result(1, keys, threshold=1.5), state=b"kept")
+    transcript.append(run.pk, "result", result(1, keys, exemplar_mean=1.5), state=b"kept")
     run.refresh_from_db()
     assert list(Observation.objects.values_list("position", "title", "activation")) == [
         (1, "image 1", 1.0),
         (2, "image 2", 2.0),
     ]
-    assert (run.observation_count, run.threshold, run.best_activation) == (2, 1.5, 2.0)
+    assert (run.observation_count, run.exemplar_mean, run.best_activation) == (2, 1.5, 2.0)
     row = run.experiments.get()
     assert (row.status, bytes(row.state)) == ("ok", b"kept")
 

@@ -238,7 +238,7 @@ def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
 
 def test_bars_hold_absolute_activations_on_the_scale_of_the_run(run: Run) -> None:
     transcript.append(run.pk, "experiment", experiment())
-    html = drawn(run, "result", logged(seen("a", 30.0, "red"), seen("b", 3.0, "blue"), threshold=20.0))
+    html = drawn(run, "result", logged(seen("a", 30.0, "red"), seen("b", 3.0, "blue"), exemplar_mean=20.0))
     assert html.count('viewBox="0 0 30 1"') == 2
     assert 'width="3"' in html
     assert 'class="tick" x1="20"' in html
@@ -291,10 +291,10 @@ def test_what_describing_took_stands_on_the_experiment(run: Run) -> None:
 
 
 def test_what_a_run_is_made_with_is_named_parts_first(run: Run) -> None:
-    versions = {"torch": "2.13", "numpy": "2.4", "editor": "pix2pix 3", "agent": "gpt-4o", "model": "toybox 1"}
+    versions = {"torch": "2.13", "numpy": "2.4", "editor": "pix2pix 3", "backbone": "gpt-4o", "model": "toybox 1"}
     versions["dataset"] = "toybox"
     html = drawn(run, "started", replace(started(), versions=versions))
-    assert re.findall(r"<dt>([^<]+)</dt>", html) == ["agent", "model", "dataset", "editor", "numpy", "torch"]
+    assert re.findall(r"<dt>([^<]+)</dt>", html) == ["backbone", "model", "dataset", "editor", "numpy", "torch"]
     side = rendering.side(Run.objects.get(pk=run.pk))
     assert "<dd>gpt-4o</dd>" in side
     assert "<dd>Toybox: rendered toy scenes</dd>" in side

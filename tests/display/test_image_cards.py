@@ -69,7 +69,7 @@ def test_a_bar_of_what_is_no_number_is_empty(activation: float) -> None:
     assert "<rect" not in draw_bar(activation, SCALE)
 
 
-def test_without_a_threshold_there_is_no_tick() -> None:
+def test_without_an_exemplar_mean_there_is_no_tick() -> None:
     assert "tick" not in draw_bar(1.0, Scale(0.0, 2.0, None))
 
 

@@ -9,7 +9,7 @@ import pytest
 from experiments.display.plots import HALF, SMALL, Axis, Interval, Plot, Scale, activation_plot, round_step
 
 
-def test_the_scale_goes_from_zero_to_the_highest_activation_or_the_threshold() -> None:
+def test_the_scale_goes_from_zero_to_the_highest_activation_or_the_exemplar_mean() -> None:
     assert Scale.of([3.0, 12.0], None).view_box == "0 0 12 1"
     assert Scale.of([3.0], 20.0).view_box == "0 0 20 1"
     assert Scale.of([-2.0, 6.0], None).view_box == "-2 0 8 1"

@@ -71,7 +71,7 @@ def steps() -> Iterator[ImportedEvent]:
         told += [
             ("reply", replied(number, prose=f"Round {number}. " * 300, hypotheses=claims[:number], code="print(1)")),
             ("experiment", experiment(number)),
-            ("result", replace(result(number, threshold=2.0, best=4.0), entries=(entry,), output="out")),
+            ("result", replace(result(number, exemplar_mean=2.0, best=4.0), entries=(entry,), output="out")),
         ]
     told += [
         ("reminder", Reminder(3, "continue", "Go on.", Usage(1, 2, 0.5))),

@@ -86,7 +86,7 @@ def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
         ("started", started()),
         ("reply", replied(1, text=words, prose=words, hypotheses=(claim,), code="print(1)")),
         ("experiment", experiment(1)),
-        ("result", result(1, threshold=2.0, output=words, seconds=0.5)),
+        ("result", result(1, exemplar_mean=2.0, output=words, seconds=0.5)),
         ("reply", replied(2)),
         ("concluded", Ended("", Conclusion(words, (words, "second"), words))),
     ]

@@ -308,3 +308,12 @@ def test_of_several_runs_those_before_a_bad_one_stay_whole(owner: User, tmp_path
     with pytest.raises(ExchangeError, match="those before run-"):
         brought(packed(members, tmp_path / "x.zip"), owner)
     assert [run.question for run in Run.objects.all()] == ["What? first"]
+
+
+def test_a_bundle_of_an_earlier_version_is_read_with_the_names_of_today(
+    files: Files, owner: User, tmp_path: Path
+) -> None:
+    former = files | {"events.jsonl": files["events.jsonl"].replace(b'"exemplar_mean"', b'"threshold"')}
+    assert former != files
+    brought(packed(former, tmp_path / "x.zip"), owner)
+    assert Run.objects.get().exemplar_mean == 2.0

@@ -143,7 +143,7 @@ HISTORY = [
     {"role": "user", "content": "Go on."},
     {"role": "assistant", "content": [text("[DESCRIPTION]: It likes dogs.\n[LABEL]: dogs\n")]},
 ]
-ABOUT = {"model": "hf:own/net", "layer": "layer4", "unit": "7", "agent": "gpt-4", "question": ""}
+ABOUT = {"model": "hf:own/net", "layer": "layer4", "unit": "7", "backbone_model": "gpt-4", "question": ""}
 
 
 def told(path: Path, history: Any, by: User, **about: str) -> Run:

@@ -102,7 +102,7 @@ FILTERS = (
     "owner",
     "label",
     "tag",
-    "agent",
+    "backbone",
     "kind",
     "concept",
     "unit",

@@ -57,7 +57,7 @@ def page(live_server, redis_url: str, judging: str) -> Iterator[Page]:
 
 
 def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Run, judging: str) -> None:
-    one_agent_looks_chosen(page)
+    one_backbone_looks_chosen(page)
     boxes_to_tick_are_small(page, judging)
     the_rail_stands_still(page, run)
     questions_have_room(page)
@@ -65,16 +65,16 @@ def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Ru
     links_to_events_stand_at_the_right(page, run, onlooker)
 
 
-def one_agent_looks_chosen(page: Page) -> None:
+def one_backbone_looks_chosen(page: Page) -> None:
     page.goto("/query/")
     framed = "all => all.filter(each => getComputedStyle(each).boxShadow !== 'none').length"
-    agents, leave = page.locator(".agent .choice"), page.get_by_label("Run without a known price")
+    backbones, leave = page.locator(".backbone .choice"), page.get_by_label("Run without a known price")
     page.get_by_role("radio", name="scripted").check()
-    assert agents.evaluate_all(framed) == 1
+    assert backbones.evaluate_all(framed) == 1
     expect(page.locator(".which")).to_be_hidden()
     expect(leave).to_be_hidden()
     page.locator("[name=backbone][value=openai]").check()
-    assert agents.evaluate_all(framed) == 1
+    assert backbones.evaluate_all(framed) == 1
     expect(leave).to_be_hidden()
     page.locator("[name=backbone_model]").select_option("free")
     expect(leave).to_be_visible()

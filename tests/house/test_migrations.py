@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from experiments.core import transcript
+from experiments.models import Event, Run, SavedView
 from tests import ROOT
+from tests.support.builders import experiment, make_run, result, started
 from tests.support.schema import schema
 
 pytestmark = pytest.mark.django_db
 
 MIGRATIONS = sorted((ROOT / "experiments/migrations").glob("[0-9]*.py"))
 RENAMED = {
+    "threshold": "exemplar_mean",
     "experiments_model": "experiments_visionmodelrow",
     "experiments_turn": "experiments_humanreply",
     "experiments_passage": "experiments_searchtext",
@@ -92,3 +100,23 @@ def test_a_database_of_before_is_refused_with_one_sentence() -> None:
     MigrationRecorder(connection).record_applied("experiments", "0002_data_sets_and_parts")
     with pytest.raises(CommandError, match=r"earlier version of MAIA Web.*export.*MAIA_STATE.*import it there\.$"):
         call_command("migrate", verbosity=0)
+
+
+def test_what_is_stored_gets_the_names_of_today_and_back(owner: User) -> None:
+    migration = importlib.import_module("experiments.migrations.0003_exemplar_mean_and_backbone")
+    run = make_run(owner)
+    transcript.append(run.pk, "started", replace(started(), versions={"backbone": "gpt-4o", "torch": "2"}))
+    transcript.append(run.pk, "experiment", experiment())
+    transcript.append(run.pk, "result", result(1, exemplar_mean=1.5))
+    SavedView.objects.create(owner=owner, name="mine", query="backbone=scripted&tag=backbone")
+
+    def stored() -> tuple[Any, ...]:
+        payloads = list(Event.objects.values_list("payload", flat=True))
+        return payloads, Run.objects.get().versions, SavedView.objects.get().query
+
+    now = stored()
+    migration.rename_back(apps, None)
+    payloads, versions, query = stored()
+    assert (payloads[-1]["threshold"], versions["agent"], query) == (1.5, "gpt-4o", "agent=scripted&tag=backbone")
+    migration.rename(apps, None)
+    assert stored() == now

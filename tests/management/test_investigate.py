@@ -49,7 +49,7 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     run = Run.objects.get()
     assert set(told) == {
         "run", "status", "reason", "rounds", "experiments", "observations", "description", "labels", "seconds",
-        "question", "task", "bias", "reasoning", "hypotheses", "threshold", "best_activation",
+        "question", "task", "bias", "reasoning", "hypotheses", "exemplar_mean", "best_activation",
         "prompt_tokens", "completion_tokens", "cost",
     }  # fmt: skip
     assert (told["run"], told["status"], told["labels"]) == (run.pk, "concluded", run.labels)
@@ -57,7 +57,7 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     assert told["experiments"] == Experiment.objects.count() > 1
     assert told["observations"] == Observation.objects.count() > 20
     assert told["description"]
-    assert (told["cost"], told["prompt_tokens"], told["threshold"]) == (0.0, run.prompt_tokens, run.threshold)
+    assert (told["cost"], told["prompt_tokens"], told["exemplar_mean"]) == (0.0, run.prompt_tokens, run.exemplar_mean)
     last = Hypothesis.objects.filter(run=run, round=run.hypotheses.latest("round").round)
     assert [each["text"] for each in told["hypotheses"]] == [each.text for each in last]
     assert {each["status"] for each in told["hypotheses"]} <= {"open", "supported", "refuted"}

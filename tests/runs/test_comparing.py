@@ -31,7 +31,7 @@ def ran(owner: User, best: float = 4.0, rounds: int = 1, words: str = "Look.", *
         said = replied(n, prose=words, hypotheses=(Hypothesis(1, "It likes red."),))
         transcript.append(run.pk, "reply", said)
         transcript.append(run.pk, "experiment", experiment(n))
-        result = logged(seen(f"picture {n}", best, "red"), number=n, threshold=3.0)
+        result = logged(seen(f"picture {n}", best, "red"), number=n, exemplar_mean=3.0)
         transcript.append(run.pk, "result", replace(result, round=n))
     run.refresh_from_db()
     return run
@@ -73,7 +73,7 @@ def test_figures_stand_against_the_first_run_or_the_one_that_is_asked_for(as_own
     one, two = ran(owner, 4.0), ran(owner, 2.5, rounds=2)
     told = lines(page(as_owner, one, two))
     assert told["Best activation"] == ["4.00", f"2.50 {MINUS}1.50"]
-    assert told["Threshold"] == ["3.00", "3.00 same"]
+    assert told["Exemplar mean"] == ["3.00", "3.00 same"]
     assert told["Rounds"] == ["1", "2 +1"]
     assert told["Tokens"] == ["15", "30 +15"]
     assert told["Cost"] == ["$0.25", "$0.50 +$0.25"]
@@ -120,10 +120,10 @@ def test_rounds_are_aligned_and_one_that_a_run_has_not_is_said(as_owner: Client,
 
 def test_all_bars_share_one_scale_with_the_tick_of_each_run(as_owner: Client, owner: User) -> None:
     one, two = ran(owner, 40.0), ran(owner, 2.0)
-    Run.objects.filter(pk=two.pk).update(threshold=1.5)
+    Run.objects.filter(pk=two.pk).update(exemplar_mean=1.5)
     text = page(as_owner, one, two)
     assert set(re.findall(r'<svg class="bar" viewBox="([^"]+)"', text)) == {"0 0 40 1"}
-    assert re.findall(r'data-threshold="([^"]+)"', text) == ["3.00", "1.50"]
+    assert re.findall(r'data-exemplar-mean="([^"]+)"', text) == ["3.00", "1.50"]
 
 
 def test_only_differences_leaves_out_what_is_alike_and_says_how_much(as_owner: Client, owner: User) -> None:

@@ -106,7 +106,7 @@ def test_nothing_is_counted_twice_and_every_row_is_there(owner: User) -> None:
         return list(found.values_list("experiment__number", "image_id", "masked_id", "activation", "title"))
 
     assert rows(fork) == rows(parent)
-    assert (fork.threshold, fork.best_activation) == (parent.threshold, parent.best_activation)
+    assert (fork.exemplar_mean, fork.best_activation) == (parent.exemplar_mean, parent.best_activation)
 
 
 @pytest.mark.usefixtures("ready")

@@ -277,13 +277,13 @@ def test_a_run_that_is_over_changes_hands_no_more(as_owner: Client, owner: User)
 
 
 @pytest.mark.parametrize(
-    ("agent", "words"),
-    [("nobody", "There is no agent"), ("scripted", "knows toybox"), ("away", "Get a key")],
+    ("backbone", "words"),
+    [("nobody", "There is no backbone"), ("scripted", "knows toybox"), ("away", "Get a key")],
 )
-def test_an_agent_that_does_not_fit_is_refused(as_owner: Client, run: Run, agent: str, words: str) -> None:
+def test_a_backbone_that_does_not_fit_is_refused(as_owner: Client, run: Run, backbone: str, words: str) -> None:
     Backbone.objects.create(key="scripted", label="Scripted", available=True)
     Backbone.objects.create(key="away", label="Away", available=False, remedy="Get a key.")
-    page = as_owner.post(f"/runs/{run.pk}/hand-over/", {"backbone": agent}, follow=True).content.decode()
+    page = as_owner.post(f"/runs/{run.pk}/hand-over/", {"backbone": backbone}, follow=True).content.decode()
     assert words in page
     assert Run.objects.get().backbone == "person"
 

@@ -54,7 +54,7 @@ def test_a_person_finds_out_what_a_unit_responds_to(as_owner: Client, owner: Use
         assert experiment.observation_count > 0
     origins = set(run.observations.values_list("origin", flat=True))
     assert origins == {"exemplar", "generated", "original", "edited"}
-    assert run.threshold is not None
+    assert run.exemplar_mean is not None
 
     run = write(as_owner, run, program="def run_experiment(system, tools):\n    tools.text2image([])\n")
     failed = run.experiments.get(number=5)

@@ -30,7 +30,7 @@ def tell(run: Run) -> None:
     transcript.append(run.pk, "started", started())
     transcript.append(run.pk, "reply", replied(code="tools.display('hello')"))
     transcript.append(run.pk, "experiment", experiment())
-    transcript.append(run.pk, "result", logged(seen("a red ball", 38.4, "red"), threshold=30.0))
+    transcript.append(run.pk, "result", logged(seen("a red ball", 38.4, "red"), exemplar_mean=30.0))
     transcript.append(run.pk, "concluded", Ended("", Conclusion("It likes red.", ("red balls",))))
 
 

@@ -127,7 +127,7 @@ def test_each_image_is_a_dot_and_the_table_says_the_same(as_owner: Client, run: 
     page = shown(as_owner, run, "tab=activations")
     assert page.count('class="spot ') == 24
     assert {"exemplar", "generated", "edited"} == set(re.findall(r'class="spot (\w+)"', page))
-    assert 'class="threshold"' in page
+    assert 'class="level"' in page
     assert 'class="through" points="' in page
     assert page.count("<tr><th") == 1 + 6
 

@@ -235,7 +235,7 @@ def test_a_run_with_a_provider_halts_where_it_refuses_and_goes_on_there(
         assert json.dumps(observed).count("data:image/") == 1
     assert (run.prompt_tokens, run.completion_tokens) == (3_600, 190)
     assert run.cost == pytest.approx(0.055)
-    assert run.versions["agent"] == "seer"
+    assert run.versions["backbone"] == "seer"
 
 
 @pytest.mark.parametrize(

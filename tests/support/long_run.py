@@ -26,7 +26,7 @@ WORDS = "Four of five exemplars hold a red ball. Separate the colour from the sh
 
 def long_run(owner: User, rounds: int, images: int = 5, *, concluded: bool = True) -> Run:
     """A run with three events to a round, one at the start and, if it `concluded`, one at the end."""
-    run = make_run(owner, rounds=rounds, experiment_count=rounds, threshold=30.0, best_activation=38.0)
+    run = make_run(owner, rounds=rounds, experiment_count=rounds, exemplar_mean=30.0, best_activation=38.0)
     shown = [seen(f"a {colour} ball", 10.0, colour) for colour in COLOURS]
     told: list[tuple[str, Payload]] = [("started", started())]
     for number in range(1, rounds + 1):
@@ -74,7 +74,7 @@ def round_of(number: int, images: list[Seen]) -> list[tuple[str, Payload]]:
     calls = tuple(ToolCall(name, "3 images", 0.5) for name in ("text2image", "neuron"))
     entry = LogEntry(tuple(images), "near misses")
     result = ExperimentEnded(
-        number, number, "ok", (entry,), "printed\n" * 8, seconds=1.0, tool_seconds=3.0, calls=calls, threshold=30.0
+        number, number, "ok", (entry,), "printed\n" * 8, seconds=1.0, tool_seconds=3.0, calls=calls, exemplar_mean=30.0
     )
     return [("reply", reply), ("experiment", ExperimentStarted(number, number, CODE)), ("result", result)]
 

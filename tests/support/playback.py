@@ -67,9 +67,9 @@ class Lab:
         return outcome
 
 
-def logged(*activations, threshold=None, **result):
+def logged(*activations, exemplar_mean=None, **result):
     images = tuple(Observation(f"image {n}", value, f"key{n}") for n, value in enumerate(activations))
-    return Outcome(ExperimentResult(**{"status": "ok"} | result), (LogEntry(images),) if images else (), threshold)
+    return Outcome(ExperimentResult(**{"status": "ok"} | result), (LogEntry(images),) if images else (), exemplar_mean)
 
 
 def begin(**changes):

@@ -27,11 +27,11 @@ from workers.agent.rules import (
     Step,
     attempts,
     best,
+    find_exemplar_mean,
     find_start,
     limits,
     next_step,
     out_of_time,
-    threshold,
     time_left,
 )
 from workers.agent.run_log import RunLog
@@ -79,7 +79,7 @@ class Outcome:
 
     result: ExperimentResult
     entries: tuple[LogEntry, ...] = ()
-    threshold: float | None = None
+    exemplar_mean: float | None = None
     """Mean activation of the exemplars, if it became known."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What describing images took, where a language model does it."""
@@ -246,7 +246,7 @@ def run(step: Run, context: RoundContext) -> Event:
     run_log, experiment = context.run_log, step.experiment
     state, events = run_log.state(), run_log.events()
     outcome = context.run_program(experiment.code, experiment.number, state)
-    known, result = outcome.threshold, outcome.result
+    known, result = outcome.exemplar_mean, outcome.result
     ended = ExperimentEnded(
         round=experiment.round,
         number=experiment.number,
@@ -258,7 +258,7 @@ def run(step: Run, context: RoundContext) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
-        threshold=threshold(events) if known is None else known,
+        exemplar_mean=find_exemplar_mean(events) if known is None else known,
         usage=outcome.usage,
         measured=outcome.measured,
         best=max((each for each in (best(events), outcome.best) if each is not None), default=None),

@@ -65,12 +65,12 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
             f"Ordinary images of the dataset (n={ordinary.images}): median {median}, 0.9 quantile {high}, "
             f"0.99 quantile {top}"
         )
-    elif result.threshold is not None:
+    elif result.exemplar_mean is not None:
         yield f"{ORDINARY_UNKNOWN.capitalize()}."
-    if result.threshold is not None:
-        yield f"Mean exemplar activation: {format_activation(result.threshold)}"
+    if result.exemplar_mean is not None:
+        yield f"Mean exemplar activation: {format_activation(result.exemplar_mean)}"
     if result.best is not None:
-        mark = result.threshold
+        mark = result.exemplar_mean
         lacks = (
             "" if mark is None or result.best >= mark else f", {format_activation(mark - result.best)} below that mean"
         )

@@ -153,10 +153,10 @@ def find_start(events: Sequence[Event]) -> Started:
     raise ValueError("The run has not started: none of its events is 'started'.")
 
 
-def threshold(events: Sequence[Event]) -> float | None:
+def find_exemplar_mean(events: Sequence[Event]) -> float | None:
     """The mean activation of the exemplars, as the latest result that knew it says."""
     results = (event.payload for event in reversed(events) if isinstance(event.payload, ExperimentEnded))
-    return next((result.threshold for result in results if result.threshold is not None), None)
+    return next((result.exemplar_mean for result in results if result.exemplar_mean is not None), None)
 
 
 def best(events: Sequence[Event]) -> float | None:
@@ -235,9 +235,9 @@ def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Rem
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     is_new = result.own or (not result.measured and bool(_list_own(result)))
-    mark = result.threshold
+    mark = result.exemplar_mean
     if is_new and reached is not None and mark is not None and reached < mark - NEAR * abs(mark):
-        words = render("continue", best=format_activation(reached), threshold=format_activation(mark))
+        words = render("continue", best=format_activation(reached), exemplar_mean=format_activation(mark))
         return Reminder(reply.round, "continue", words)
     return None
 

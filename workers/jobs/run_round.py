@@ -216,7 +216,7 @@ def name_parts(run: Run) -> dict[str, str]:
     dataset = str(run.options.get("dataset") or lab.settings.dataset)
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
-        "agent": backbone.label,
+        "backbone": backbone.label,
         "model": format_key(run.model, lab.model(run.model)),
         "dataset": format_key(dataset, lab.dataset(dataset)),
         "toolset": run.toolset,

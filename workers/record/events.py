@@ -103,7 +103,7 @@ class ExperimentEnded(Payload):
     """The program's own time."""
     tool_seconds: float = 0.0
     calls: tuple[ToolCall, ...] = ()
-    threshold: float | None = None
+    exemplar_mean: float | None = None
     """The mean activation of the exemplars, once known; activations below it are weak."""
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     """What describing images took, where a language model does it."""

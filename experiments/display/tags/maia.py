@@ -81,7 +81,7 @@ def humanize(value: Any) -> str:
 
 
 @register.filter
-def agent(run: Run) -> str:
+def backbone(run: Run) -> str:
     """Who writes the replies of a run, in few words: the model, where its backbone has several."""
     return run.backbone_model or registry.label(registry.BACKBONES, run.backbone).partition(" (")[0]
 

@@ -17,7 +17,7 @@ from workers.errors import Cancelled, MaiaError
 
 KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY, ".csv": ImportKind.LABELS, ".tsv": ImportKind.LABELS}
 NEEDED = {**form.NEEDED, ImportKind.HISTORY: ("model", "layer", "unit")}
-NAMES = ("model", "layer", "unit", "question", "agent", "source", "units_from")
+NAMES = ("model", "layer", "unit", "question", "backbone_model", "source", "units_from")
 STOPPED = 130
 """What the shell is told of Ctrl+C."""
 
@@ -32,7 +32,7 @@ class Command(PreparedCommand):
         parser.add_argument("--layer", default="", help="of a transcript; of labels whose file names none")
         parser.add_argument("--unit", default="", help="of a transcript (else from its name: layer4_122.json)")
         parser.add_argument("--question", default="", help="of a transcript")
-        parser.add_argument("--agent", default="", help="of a transcript: the model that wrote its replies")
+        parser.add_argument("--backbone-model", default="", help="of a transcript: the model that wrote its replies")
         parser.add_argument("--source", default="", help="of labels: the method that wrote them, as milan")
         first = "of labels: the number of a layer's first unit in the file, 0 or 1 (default: 0)"
         parser.add_argument("--units-from", choices=("0", "1"), default="0", help=first)

@@ -52,7 +52,7 @@ class Command(FetchingCommand):
             "--fork",
             type=int,
             metavar="RUN",
-            help="continue from a round of this run in a new one, with the question, agent, limits and seed given here",
+            help="continue from a round of this run in a new one, with question, backbone, limits and seed from here",
         )
         parser.add_argument(
             "--round", type=int, metavar="N", help="the last round that a fork copies; default: the last"
@@ -179,7 +179,7 @@ def summary(run: Run) -> dict[str, Any]:
         "bias": run.conclusion.get("bias", ""),
         "reasoning": run.conclusion.get("reasoning", ""),
         "hypotheses": last_hypotheses(run),
-        "threshold": run.threshold,
+        "exemplar_mean": run.exemplar_mean,
         "best_activation": run.best_activation,
         "prompt_tokens": run.prompt_tokens,
         "completion_tokens": run.completion_tokens,

@@ -27,6 +27,6 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
     return {
         "profile": profile,
         "exemplars": exemplars,
-        "threshold": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
+        "exemplar_mean": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
         "progress": None if profile.written else notify.read_report(f"profile:{profile.pk}"),
     }

@@ -63,7 +63,7 @@ class ComparisonLine:
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
     ("Task", "text", lambda run: tasks.label(run.task)),
-    ("Agent", "text", lambda run: run.versions.get("agent") or events.agent_of(run)),
+    ("Backbone", "text", lambda run: run.versions.get("backbone") or events.backbone_of(run)),
     ("Tools", "text", lambda run: registry.TOOLSETS.get(run.toolset, (run.toolset,))[0]),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
@@ -76,7 +76,7 @@ SYSTEM = 2
 """Where among these the system stands, which is not called the same before everybody."""
 FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (
     ("Best activation", lambda run: run.best_activation, figure),
-    ("Threshold", lambda run: run.threshold, figure),
+    ("Exemplar mean", lambda run: run.exemplar_mean, figure),
     ("Rounds", lambda run: run.rounds, "{:,}".format),
     ("Experiments", lambda run: run.experiment_count, "{:,}".format),
     ("Images", lambda run: run.observation_count, "{:,}".format),
@@ -206,7 +206,7 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
     said = ((row.run_id, row.content) for row in rows.order_by("seq"))
     replies = {(run, reply.round): reply for run, reply in said if isinstance(reply, Replied)}
     ran = experiments_of(runs, first, last)
-    scales = {run.pk: Scale(scale.low, scale.high, run.threshold) for run in runs}
+    scales = {run.pk: Scale(scale.low, scale.high, run.exemplar_mean) for run in runs}
     found = []
     for number in range(first, last + 1):
         of_runs = [
@@ -230,6 +230,6 @@ def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int
 
 
 def scale_of(runs: Sequence[Run]) -> Scale:
-    """What the bars of all these runs are measured on; each run has the tick of its own threshold."""
+    """What the bars of all these runs are measured on; each run has the tick of its own exemplar mean."""
     ends = Observation.objects.filter(run__in=runs).aggregate(low=Min("activation"), high=Max("activation"))
-    return Scale.of([*ends.values(), *(run.threshold for run in runs)], None)
+    return Scale.of([*ends.values(), *(run.exemplar_mean for run in runs)], None)

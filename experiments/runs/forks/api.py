@@ -47,7 +47,7 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
 
 
 def read_changes(wanted: ForkIn) -> dict[str, Any]:
-    """What the form is to change. Another agent comes with a model of its own."""
+    """What the form is to change. Another backbone comes with a model of its own."""
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
     values = {name: value for name, value in named.items() if value not in ("", None)}
     if wanted.backbone or wanted.backbone_model:

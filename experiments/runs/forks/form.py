@@ -1,4 +1,4 @@
-"""The form of a fork: the query of the run that it comes from, in which agent, question, seed and limits may change."""
+"""The form of a fork: the query of its parent, in which backbone, question, seed and limits may change."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.core.errors import StateConflict
 from experiments.core.system_names import Names
-from experiments.display.events import agent_of
+from experiments.display.events import backbone_of
 from experiments.models import Event, Run
 from workers.record import limits, tasks
 from workers.record.events import Replied
@@ -25,8 +25,8 @@ NAMES = {
     "unit": "unit",
     "dataset": "dataset",
     "toolset": "tools",
-    "backbone": "agent",
-    "backbone_model": "model of the agent",
+    "backbone": "backbone",
+    "backbone_model": "model of the backbone",
     "seed": "seed",
     "surroundings": "around the region",
     **{name: f"limit of {words}" for name, words in limits.NAMES.items()},
@@ -97,7 +97,7 @@ def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
         "question": (before.question, after.question),
         "task": (tasks.label(before.task), tasks.label(after.task)),
         "system": (names.of(before), names.of(after)),
-        "agent": (agent_of(before), agent_of(after)),
+        "backbone": (backbone_of(before), backbone_of(after)),
         "tools": (before.toolset, after.toolset),
         "dataset": (str(before.options.get("dataset", "")), str(after.options.get("dataset", ""))),
         "seed": (str(before.seed), str(after.seed)),

@@ -122,19 +122,19 @@ class Writer:
     label: str
 
 
-def list_agents() -> list[Backbone]:
+def list_backbones() -> list[Backbone]:
     """The backbones that a run can be handed to, and those that are not here yet."""
     return [row for row in Backbone.objects.all() if row.key != PERSON]
 
 
 def find_writer(run: Run, key: str, model: str) -> Writer:
-    """A person, or the agent of this name, fit for the run. Raises InvalidInput with what is wrong."""
+    """A person, or the backbone of this name, fit for the run. Raises InvalidInput with what is wrong."""
     if key == PERSON:
         return Writer(PERSON, "", registry.label(registry.BACKBONES, PERSON))
-    row = next((row for row in list_agents() if row.key == key), None)
+    row = next((row for row in list_backbones() if row.key == key), None)
     if row is None:
-        names = ", ".join(row.key for row in list_agents())
-        raise InvalidInput(f"There is no agent “{key}” here. Choose one of: {names}.", "backbone")
+        names = ", ".join(row.key for row in list_backbones())
+        raise InvalidInput(f"There is no backbone “{key}” here. Choose one of: {names}.", "backbone")
     if not row.available:
         raise InvalidInput(f"{row.label} cannot be used yet. {row.remedy}", "backbone")
     if problem := compatibility.explain_incompatibility(key, run.toolset):

@@ -136,7 +136,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
 
 @router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandoverIn) -> RunOut:
-    """To a person (`person`), or to an agent, with a note. From the next reply on they write."""
+    """To a person (`person`), or to another backbone, with a note. From the next reply on they write."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
     run = find(Run.objects.all(), pk=pk)
     actions.hand_over(Actor.of(request), run.pk, wanted.backbone, wanted.backbone_model, wanted.note)

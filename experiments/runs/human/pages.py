@@ -99,10 +99,10 @@ def take_over(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Choose who writes from the next reply on: another agent, with a note to it, or a person."""
+    """Choose who writes from the next reply on: another backbone, with a note to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     if request.method != "POST":
-        return render(request, "runs/human/hand_over.html", {"run": run, "agents": actions.list_agents()})
+        return render(request, "runs/human/hand_over.html", {"run": run, "backbones": actions.list_backbones()})
     backbone = request.POST.get("backbone", "")
     model, note = request.POST.get(f"model-{backbone}", ""), request.POST.get("note", "")
     try:

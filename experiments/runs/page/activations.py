@@ -64,7 +64,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     first, last = number(params, "from") or 1, number(params, "to") or run.rounds
     everything = run.observations.order_by()
     chosen = everything.filter(experiment__round__range=(first, last))
-    groups = count_origins(chosen, run.threshold)
+    groups = count_origins(chosen, run.exemplar_mean)
     context = {"first": first, "last": last, "part": (first, last) != (1, run.rounds), "any": bool(groups)}
     if not groups:
         return context
@@ -73,8 +73,8 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     count = sum(row.count for row in rows)
     # The images over rounds, the best of the agent's own so far, the mean of the exemplars
     ends = [value for group in groups for value in (group.low, group.high)]
-    if run.threshold is not None:
-        ends.append(run.threshold)
+    if run.exemplar_mean is not None:
+        ends.append(run.exemplar_mean)
     label = f"Activations of {count} image{'s' * (count != 1)} by round"
     plot = Plot.of_columns([str(row.step.first) for row in rows], ends, label)
     column = {n: place for place, row in enumerate(rows) for n in range(row.step.first, row.step.last + 1)}
@@ -83,8 +83,8 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     else:
         add_marks(plot, groups, rows, column)
     plot.draw_steps([row.best for row in rows])
-    if run.threshold is not None:
-        plot.add_threshold(run.threshold)
+    if run.exemplar_mean is not None:
+        plot.add_level(run.exemplar_mean)
     return context | {
         "rows": rows,
         "count": count,
@@ -132,9 +132,9 @@ def add_marks(
         plot.add_mark(middle, low, high, origin, words, f"?tab=activations&from={step.first}&to={step.last}")
 
 
-def count_origins(chosen: QuerySet[Observation], threshold: float | None) -> list[OriginCount]:
-    """By round and origin; `reached` counts those at the threshold or above."""
-    over = Q(activation__gte=threshold) if threshold is not None else Q(pk__in=[])
+def count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
+    """By round and origin; `reached` counts those at the exemplar mean or above."""
+    over = Q(activation__gte=exemplar_mean) if exemplar_mean is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)
     )

@@ -137,7 +137,7 @@ def draw(measure: Resource, run: Run, sums: Mapping[RoundRange, Taken]) -> Measu
     together = plot(measure, names, highest, f"{measure.name} together: {said}")
     together.draw_sums(so_far)
     if near is not None:
-        together.add_threshold(near)
+        together.add_level(near)
     return MeasureShown(measure.name, measure.parts, said, rounds, together, limit, near is not None)
 
 

@@ -28,7 +28,7 @@ const takes = {
     page.dataset.events = last;
     byId("say").textContent = transcript ? transcript.event(message) : "";
     if (!transcript) grow(message.kind);
-    if (message.kind === "handover") page.dataset.backbone = message.html.includes('data-backbone="person"') ? "person" : "agent";
+    if (message.kind === "handover") page.dataset.backbone = message.html.includes('data-backbone="person"') ? "person" : "model";
     document.dispatchEvent(new CustomEvent("run:event", { detail: message.kind }));
   },
   head({ html }) {

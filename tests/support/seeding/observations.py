@@ -218,8 +218,8 @@ def settle_figures(runs: Sequence[Run]) -> None:
         )
     best = dict(Observation.objects.order_by().values_list("run").annotate(Max("activation")))
     for run in runs:
-        run.best_activation, run.threshold = best.get(run.pk), 22.0
-    Run.objects.bulk_update(runs, ["best_activation", "threshold", "experiment_count", "rounds"], batch_size=200)
+        run.best_activation, run.exemplar_mean = best.get(run.pk), 22.0
+    Run.objects.bulk_update(runs, ["best_activation", "exemplar_mean", "experiment_count", "rounds"], batch_size=200)
 
 
 def in_parts(rows: Iterator[tuple], size: int) -> Iterator[list[tuple]]:  # type: ignore[type-arg]

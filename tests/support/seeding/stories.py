@@ -106,7 +106,7 @@ def story(run: Run) -> Iterator[tuple[str, Payload]]:
         calls = (ToolCall("text2image", "2 prompts", 3.0), ToolCall("neuron", "2 images", 1.0))
         status: ExperimentStatus = "ok" if row.status == "ok" else "program_error"
         took: dict[str, Any] = {"seconds": row.seconds, "tool_seconds": row.tool_seconds, "calls": calls}
-        yield "result", ExperimentEnded(number, number, status, (entry,), error=row.error, threshold=22.0, **took)
+        yield "result", ExperimentEnded(number, number, status, (entry,), error=row.error, exemplar_mean=22.0, **took)
     said = Conclusion(run.conclusion["description"], tuple(run.labels))
     yield run.status, Ended("", said)
 
