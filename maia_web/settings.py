@@ -267,7 +267,7 @@ TEMPLATES = [
             ],
             "libraries": {
                 **{name: f"experiments.display.tags.{name}" for name in ("frame", "maia", "people")},
-                **{name: f"experiments.{name}.tags" for name in ("comments", "gallery", "reviews", "runs", "units")},
+                **{name: f"experiments.{name}.tags" for name in ("comments", "gallery", "reviews", "runs")},
             },
         },
     }

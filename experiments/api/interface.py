@@ -34,7 +34,7 @@ DESCRIPTION = (
 )
 OPERATIONS = (
     *("accounts.api", "comments.api"),
-    *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api", "runs.tags_api"),
+    *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api"),
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
     *("gallery.api", "installation.api", "units.api", "search.api"),
     *("reviews.api", "pairwise.api"),

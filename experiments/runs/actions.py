@@ -11,6 +11,7 @@ from django.db import transaction
 from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.errors import InvalidFields
 from experiments.models import Run
 from experiments.models.member import Role
 from experiments.runs.asking.form import QueryForm, copy_values
@@ -18,7 +19,9 @@ from experiments.runs.asking.form import QueryForm, copy_values
 
 def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
     """A new run of what the form says; of a `ForkForm`, a fork. Raises InvalidFields."""
-    form.require_valid()
+    if not form.is_valid():
+        wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
+        raise InvalidFields("Nothing was asked: some of it needs another look.", wrong)
     return add_run(actor, form.run(actor.person), enqueue=enqueue)
 
 

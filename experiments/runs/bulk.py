@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -31,55 +30,39 @@ SHOWN = 20
 """Runs named on the page that asks."""
 
 
-@dataclass(frozen=True)
-class Action:
-    """`do` acts on one run and returns why it did not, "" if it did; `done` says what was done, with {count}."""
-
-    verb: str
-    done: str
-    do: Callable[[Actor, Run, str], str]
-
-    def apply(self, actor: Actor, run: Run, words: str) -> str:
-        """Why it was not done, "" if it was."""
-        try:
-            return self.do(actor, run, words)
-        except InvalidFields as error:
-            return " ".join(each for told in error.fields.values() for each in told)
-        except ActionRefused as refused:
-            return str(refused)
+ACTIONS: Mapping[str, tuple[str, str]] = {
+    "stop": ("Stop", "Stopped {count}."),
+    "pause": ("Pause", "Paused {count}, those with a worker as soon as their round is over."),
+    "resume": ("Resume", "Resumed {count}."),
+    "retry": ("Run again", "Started {count} again."),
+    "tag": ("Tag", "Tagged {count}."),
+    "untag": ("Untag", "Took the tag off {count}."),
+}
+"""Name of an action -> its verb, and what says that it was done."""
+PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new"}
+"""Actions that are pages of their own."""
 
 
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
     """Ask, or, once that is answered, do it and say what was done and what could not be."""
     user = access.require(request)
-    name, back = (
-        request.POST.get("action", ""),
-        f"{reverse('runs')}?{QueryDict(request.POST.get('query', '')).urlencode()}",
-    )
-    runs, words = select_runs(request, user), request.POST.get("tag", "").strip()
+    name, words, query = (request.POST.get(key, "").strip() for key in ("action", "tag", "query"))
+    back = f"{reverse('runs')}?{QueryDict(query).urlencode()}"
+    runs = select_runs(request, user)
     count = runs.count()
     if problem := refusal(name, count, words):
         messages.error(request, problem)
         return redirect(back)
     if name in PAGES:
         return redirect(f"{reverse(PAGES[name])}?{selection(request, runs)}")
-    access.require(request, Role.RESEARCHER)
+    actor = Actor.of(request, Role.RESEARCHER)
     if "sure" in request.POST:
-        actor = Actor.of(request, Role.RESEARCHER)
-        report(request, ACTIONS[name], [(run, ACTIONS[name].apply(actor, run, words)) for run in runs])
+        report(request, name, [(run, do(name, actor, run, words)) for run in runs])
         return redirect(back)
-    keys = list(runs.values_list("pk", flat=True))
-    asked = {
-        "action": ACTIONS[name],
-        "name": name,
-        "tag": words,
-        "count": count,
-        "keys": keys,
-        "back": back,
-        "query": request.POST.get("query", ""),
-    }
-    return render(request, "runs/sure.html", asked | {"runs": runs[:SHOWN], "more": max(0, count - SHOWN)})
+    asked = {"verb": ACTIONS[name][0], "name": name, "tag": words, "count": count, "back": back, "query": query}
+    keys, more = list(runs.values_list("pk", flat=True)), max(0, count - SHOWN)
+    return render(request, "runs/sure.html", asked | {"keys": keys, "runs": runs[:SHOWN], "more": more})
 
 
 def select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
@@ -115,60 +98,38 @@ def selection(request: HttpRequest, runs: QuerySet[Run]) -> str:
     return urlencode({"run": keys if request.POST.get("action") == "compare" else ",".join(keys)}, doseq=True)
 
 
-def report(request: HttpRequest, action: Action, results: list[tuple[Run, str]]) -> None:
+def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> None:
     """Say how many, and why not the others."""
-    done = sum(not problem for _, problem in results)
-    messages.success(request, action.done.format(count=f"{done} run{'' if done == 1 else 's'}"))
     reasons: dict[str, list[str]] = {}
     for run, problem in results:
-        if problem:
-            reasons.setdefault(problem, []).append(str(run.pk))
+        reasons.setdefault(problem, []).append(str(run.pk))
+    done = len(reasons.pop("", ()))
+    messages.success(request, ACTIONS[name][1].format(count=f"{done} run{'' if done == 1 else 's'}"))
     for problem, keys in reasons.items():
         named = ", ".join(keys[:10]) + (f" and {len(keys) - 10} more" if len(keys) > 10 else "")
         messages.warning(request, f"Not run {named}: {problem}")
 
 
-def pause(actor: Actor, run: Run, words: str) -> str:
-    del words
-    return "" if steering.pause(actor, run.pk) else "it is paused already."
-
-
-def resume(actor: Actor, run: Run, words: str) -> str:
-    del words
-    return "" if steering.resume(actor, run.pk) else "it is under way."
-
-
-def stop(actor: Actor, run: Run, words: str) -> str:
-    del words
-    return "" if steering.stop(actor, run.pk) else "it has ended already."
-
-
-def run_again(actor: Actor, run: Run, words: str) -> str:
-    """Resume one that waits; ask the same again where it has ended."""
-    if run.status == Status.WAITING:
-        return resume(actor, run, words)
-    if not run.has_ended:
-        return "it is still under way."
-    actions.ask_again(actor, run)
+def do(name: str, actor: Actor, run: Run, words: str) -> str:
+    """Act on one run: why it was not done, "" if it was."""
+    try:
+        match name:
+            case "stop":
+                return "" if steering.stop(actor, run.pk) else "it has ended already."
+            case "pause":
+                return "" if steering.pause(actor, run.pk) else "it is paused already."
+            case "retry" if run.status != Status.WAITING:  # one that waits is resumed
+                if not run.has_ended:
+                    return "it is still under way."
+                actions.ask_again(actor, run)
+            case "resume" | "retry":
+                return "" if steering.resume(actor, run.pk) else "it is under way."
+            case "tag":
+                tagging.tag(actor, run, words)
+            case "untag":
+                return "" if tagging.untag(actor, run, words) else f"it has no tag “{words}”."
+    except InvalidFields as error:
+        return " ".join(each for told in error.fields.values() for each in told)
+    except ActionRefused as refused:
+        return str(refused)
     return ""
-
-
-def tag(actor: Actor, run: Run, words: str) -> str:
-    tagging.tag(actor, run, words)
-    return ""
-
-
-def untag(actor: Actor, run: Run, words: str) -> str:
-    return "" if tagging.untag(actor, run, words) else f"it has no tag “{words}”."
-
-
-ACTIONS: Mapping[str, Action] = {
-    "stop": Action("Stop", "Stopped {count}.", stop),
-    "pause": Action("Pause", "Paused {count}, those with a worker as soon as their round is over.", pause),
-    "resume": Action("Resume", "Resumed {count}.", resume),
-    "retry": Action("Run again", "Started {count} again.", run_again),
-    "tag": Action("Tag", "Tagged {count}.", tag),
-    "untag": Action("Untag", "Took the tag off {count}.", untag),
-}
-PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new"}
-"""Actions that are pages of their own."""

@@ -6,7 +6,7 @@ and the API.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -103,25 +103,20 @@ def sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Que
     return runs.order_by(turned, "-pk")
 
 
+def require_known(noun: str, text: str, known: Collection[str]) -> str:
+    """The text, if it is one of these. Raises InvalidInput."""
+    if text not in known:
+        raise InvalidInput(f"There is no {noun} “{text[:40]}”. Choose one of: {', '.join(known)}.")
+    return text
+
+
 def by_status(text: str) -> Q:
-    if text == "active":
-        return Q(status__in=ACTIVE)
-    if text not in set(Status):
-        raise InvalidInput(f"There is no status “{text[:40]}”. Choose one of: {', '.join(key for key, _ in STATUSES)}.")
-    return Q(status=text)
-
-
-def by_task(text: str) -> Q:
-    if text not in TASKS:
-        raise InvalidInput(f"There is no task “{text[:40]}”. Choose one of: {', '.join(TASKS)}.")
-    return Q(task=text)
+    status = require_known("status", text, dict(STATUSES))
+    return Q(status__in=ACTIVE) if status == "active" else Q(status=status)
 
 
 def by_verdict(text: str, viewer: User | None) -> Q:
-    known = [key for key, _ in verdicts.CHOICES]
-    if text not in known:
-        raise InvalidInput(f"There is no verdict “{text[:40]}”. Choose one of: {', '.join(known)}.")
-    return verdicts.filter_by_verdict(text, viewer)
+    return verdicts.filter_by_verdict(require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
 
 
 def by_unit(text: str) -> Q:
@@ -167,7 +162,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "run": by_numbers,
     "q": by_words,
     "status": by_status,
-    "task": by_task,
+    "task": lambda text: Q(task=require_known("task", text, TASKS)),
     "model": lambda text: Q(model=text),
     "layer": lambda text: Q(layer=text),
     "unit": by_unit,

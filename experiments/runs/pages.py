@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -22,8 +22,6 @@ from workers.record import tasks
 from workers.record.statuses import ACTIVE
 
 PER_PAGE = 50
-
-
 UNSHOWN = ("options", "limits", "versions")
 """What no column shows, and is long."""
 
@@ -69,7 +67,8 @@ def index(request: HtmxRequest) -> HttpResponse:
     runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
     page = Page.of(request.GET, found.runs.count(), PER_PAGE)
     rows = list(runs[page.start : page.end])
-    chosen = chosen_columns(request)
+    known = {each.name for each in COLUMNS}
+    chosen = (known & set(request.GET.getlist("col"))) or set(USUAL)
     part = request.htmx and not request.htmx.history_restore_request
     context: dict[str, Any] = {
         "page": page,
@@ -92,34 +91,20 @@ def index(request: HtmxRequest) -> HttpResponse:
     return response
 
 
-def chosen_columns(request: HttpRequest) -> set[str]:
-    """Names of the columns to show; unknown names are left out."""
-    known = {each.name for each in COLUMNS}
-    return (known & set(request.GET.getlist("col"))) or set(USUAL)
-
-
 def choices(found: lists.Filtered) -> dict[str, Any]:
     """What there is to filter by."""
-    layers = (
-        Layer.objects.filter(model__name=found.values["model"]) if "model" in found.values else Layer.objects.none()
-    )
+    backbones: list[tuple[str, str]] = []  # and each model of those that have several
+    for backbone in Backbone.objects.all():
+        backbones.append((backbone.key, backbone.label or backbone.key))
+        backbones += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
     return {
         "statuses": lists.STATUSES,
         "verdict_choices": verdicts.CHOICES,
         "tasks": tasks.choices(),
         "models": VisionModelRow.objects.values_list("name", flat=True),
-        "layers": layers.values_list("name", flat=True),
-        "backbones": backbones(),
+        "layers": Layer.objects.filter(model__name=found.values.get("model")).values_list("name", flat=True),
+        "backbones": backbones,
         "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),
         "tags": Tag.objects.values_list("name", flat=True),
         "narrowed": set(found.values) - {"q", "status"},
     }
-
-
-def backbones() -> list[tuple[str, str]]:
-    """Backbones, and each model of those that have several."""
-    found = []
-    for backbone in Backbone.objects.all():
-        found.append((backbone.key, backbone.label or backbone.key))
-        found += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
-    return found

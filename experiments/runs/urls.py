@@ -11,6 +11,7 @@ from experiments.runs.forks import pages as forks
 from experiments.runs.human import pages as human
 from experiments.runs.page import pages as page
 from experiments.runs.saved_views import pages as saved_views
+from experiments.runs.steering import actions
 from experiments.runs.steering import pages as steering
 
 urlpatterns: list[URLPattern] = [
@@ -22,9 +23,9 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/", page.page, name="run"),
     path("runs/<int:pk>/events/", page.events, name="run-events"),
     path("runs/<int:pk>/events.jsonl", page.events_file, name="run-events-file"),
-    path("runs/<int:pk>/pause/", steering.pause, name="run-pause"),
-    path("runs/<int:pk>/try-again/", steering.resume, name="run-try-again"),
-    path("runs/<int:pk>/stop/", steering.stop, name="run-stop"),
+    path("runs/<int:pk>/pause/", steering.act, {"do": actions.pause}, name="run-pause"),
+    path("runs/<int:pk>/try-again/", steering.act, {"do": actions.resume}, name="run-try-again"),
+    path("runs/<int:pk>/stop/", steering.act, {"do": actions.stop}, name="run-stop"),
     path("runs/<int:pk>/note/", steering.note, name="run-note"),
     path("runs/<int:pk>/limits/", steering.change_limits, name="run-limits"),
     path("runs/<int:pk>/fork/", forks.page, name="run-fork"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
 from django.db import transaction
-from django.db.models import Prefetch
+from django.db.models import Avg
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
@@ -35,10 +34,9 @@ LONGEST = 500
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST, pattern=NO_NUL)]
 
 
-class UnitOut(Schema):
-    """A unit that somebody has asked about."""
+class NamedUnit(Schema):
+    """A unit, and the short texts that say what it responds to."""
 
-    id: int
     model: str
     layer: str
     layer_id: int
@@ -47,10 +45,16 @@ class UnitOut(Schema):
     labels: list[str]
 
 
-class ProfileOut(Schema):
+class UnitOut(NamedUnit):
+    """A unit that somebody has asked about."""
+
+    id: int
+
+
+class ProfileOut(RowOut):
     """What a unit does over a dataset. `written` is null until a worker has looked."""
 
-    dataset: str
+    dataset: str = Field(validation_alias="dataset.key")
     quantile: float | None
     mean: float | None
     maximum: float | None
@@ -61,15 +65,9 @@ class ProfileOut(Schema):
     problem: str
 
 
-class UnitDetail(Schema):
+class UnitDetail(NamedUnit):
     """A unit, whether or not somebody has asked about it."""
 
-    model: str
-    layer: str
-    layer_id: int
-    number: int
-    name: str
-    labels: list[str]
     runs: int
     profiles: list[ProfileOut]
 
@@ -98,21 +96,22 @@ class Over(Body):
     dataset: Name
 
 
+def name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool) -> dict[str, Any]:
+    """Where it stands, and its labels; of a unit that the caller is to judge unseen, those of no run."""
+    labels = unit.labels.all() if unit else ()
+    return {
+        "model": layer.model.name,
+        "layer": layer.name,
+        "layer_id": layer.pk,
+        "number": number,
+        "name": layer.name_of(number),
+        "labels": [label.text for label in labels if not (is_hidden and label.run_id)],
+    }
+
+
 def unit_out(names: Names, unit: Unit) -> UnitOut:
-    return UnitOut(
-        id=unit.pk,
-        model=unit.layer.model.name,
-        layer=unit.layer.name,
-        layer_id=unit.layer_id,
-        number=unit.number,
-        name=unit.layer.name_of(unit.number),
-        labels=labels_of(unit, is_hidden=names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)),
-    )
-
-
-def labels_of(unit: Unit, *, is_hidden: bool) -> list[str]:
-    """Its labels; of a unit that the caller is to judge unseen, those of no run."""
-    return [label.text for label in unit.labels.all() if not (is_hidden and label.run_id)]
+    is_hidden = names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)
+    return UnitOut(id=unit.pk, **name_unit(unit.layer, unit.number, unit, is_hidden=is_hidden))
 
 
 @router.get("/units", response=ListPage[UnitOut], summary="Find units")
@@ -140,14 +139,9 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     unit = UNITS.filter(layer=layer, number=number).first()
     runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number).count()
     return UnitDetail(
-        model=layer.model.name,
-        layer=layer.name,
-        layer_id=layer.pk,
-        number=number,
-        name=layer.name_of(number),
-        labels=labels_of(unit, is_hidden=is_hidden) if unit else [],
         runs=0 if is_hidden else runs,
         profiles=profiles(unit) if unit else [],
+        **name_unit(layer, number, unit, is_hidden=is_hidden),
     )
 
 
@@ -160,21 +154,9 @@ def find_layer(pk: int, number: int) -> Layer:
 
 
 def profiles(unit: Unit) -> list[ProfileOut]:
-    ranked = Prefetch("exemplars", queryset=Exemplar.objects.order_by("rank"))
-    rows = UnitProfile.objects.filter(unit=unit).select_related("dataset").prefetch_related(ranked)
-    names = ("quantile", "mean", "maximum", "active", "histogram", "written", "problem")
-    return [
-        ProfileOut(
-            dataset=row.dataset.key,
-            exemplar_mean=mean([each.activation for each in row.exemplars.all()]),
-            **{name: getattr(row, name) for name in names},
-        )
-        for row in rows
-    ]
-
-
-def mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    """Over each dataset that somebody has asked for."""
+    rows = UnitProfile.objects.filter(unit=unit).select_related("dataset")
+    return [ProfileOut.from_orm(row) for row in rows.annotate(exemplar_mean=Avg("exemplars__activation"))]
 
 
 @router.get(
@@ -313,13 +295,8 @@ def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Quer
     if units:
         rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
     rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
-    return page(
-        request,
-        (rows.filter(text__icontains=filters.q) if filters.q else rows),
-        ["-pk"],
-        paging,
-        partial(label_out, names=names),
-    )
+    rows = rows.filter(text__icontains=filters.q) if filters.q else rows
+    return page(request, rows, ["-pk"], paging, partial(label_out, names=names))
 
 
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)
@@ -332,15 +309,13 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """A person's label stands beside those of runs and imports."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
-    return Status(
-        201, answer_once(request, response, user, lambda: create_label_row(Actor.behind(request, user), label))
-    )
 
+    def make() -> tuple[LabelOut, str]:
+        places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
+        row = actions.create_label(Actor.behind(request, user), label.text, places)
+        return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 
-def create_label_row(actor: Actor, label: LabelIn) -> tuple[LabelOut, str]:
-    places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
-    row = actions.create_label(actor, label.text, places)
-    return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
+    return Status(201, answer_once(request, response, user, make))
 
 
 @router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)

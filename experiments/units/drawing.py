@@ -1,5 +1,6 @@
 """Layers of units as geometry: one square for each unit, the units of a state one path. What comes out grows with the
-number of stretches of equal state, not with that of units; links stand on the few units that somebody asked about.
+number of stretches of equal state, not with that of units; links stand on the few units that somebody asked about. And
+the activations of one unit over a dataset: how many images reach which.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from experiments.display.plots import Axis, Plot, Shape
 from experiments.models import Layer
 from experiments.units.states import States, UnitState
+from workers.record.figures import figure
 
 TALLEST = 64
 """Units in a column, at most."""
@@ -23,16 +27,6 @@ PITCHES = ((400, 18), (1500, 13), (6000, 9))
 LEAST_PITCH = 7
 LINKED = 400
 """Units of a drawing that are links of their own."""
-
-
-@dataclass(frozen=True)
-class UnitCell:
-    """A unit that is a link."""
-
-    number: int
-    x: int
-    y: int
-    state: UnitState
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,8 @@ class Drawing:
     pitch: int
     areas: Sequence[tuple[UnitState, str]]
     faint: str
-    cells: Sequence[UnitCell]
+    cells: Sequence[tuple[int, UnitState]]
+    """Units that are links."""
     matches: int | None
     """Units that are searched for; None without a search."""
 
@@ -60,6 +55,19 @@ class Drawing:
     @property
     def height(self) -> int:
         return self.rows * self.pitch
+
+    def links(self, titles: Mapping[tuple[int, int], str]) -> SafeString:
+        """The units that somebody asked about, each a square that leads to its page and says its labels."""
+        side, url, parts = self.pitch, escape(self.url), []
+        for number, state in self.cells:
+            known = (titles.get((self.layer.pk, number), ""), self.layer.name_of(number))
+            words = "".join(f"{each} · " for each in known if each)
+            parts.append(
+                f'<a href="{url}{number}/"><rect x="{number // self.rows * side}" y="{number % self.rows * side}" '
+                f'width="{side}" height="{side}"/>'
+                f"<title>{escape(words)}unit {number}, {state.words.lower()}</title></a>"
+            )
+        return mark_safe("".join(parts))  # noqa: S308 - names and labels are escaped
 
 
 @dataclass(frozen=True)
@@ -91,13 +99,11 @@ def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pi
     everything = [known.get(number, UnitState.NEW) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
     areas = [(state, stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
-    asked = [
-        n for n, state in enumerate(shown) if state and (state not in (UnitState.NEW, UnitState.DEAD) or wanted.found)
-    ]
-    cells = [UnitCell(n, n // rows * pitch, n % rows * pitch, everything[n]) for n in asked[: max(links, 0)]]
+    told = [(n, state) for n, state in enumerate(shown) if state]
+    asked = [each for each in told if wanted.found or each[1] not in (UnitState.NEW, UnitState.DEAD)]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
-    return Drawing(layer, url, rows, pitch, areas, stretches(shown, None, rows, pitch), cells, matches)
+    return Drawing(layer, url, rows, pitch, areas, stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches)
 
 
 def stretches(states: Sequence[UnitState | None], wanted: UnitState | None, rows: int, pitch: int) -> str:
@@ -123,18 +129,47 @@ def runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> Ite
 def links(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, labels: Mapping[int, str]) -> SafeString:
     """Every unit of one layer as a link with its number, or its name; built here, since a template takes ten times as
     long for thousands."""
-    return mark_safe(  # noqa: S308 - names and labels are escaped
-        "".join(
-            f'<a href="{number}/" class="{state}"{draw_title(labels.get(number))}>{name_unit(layer, number)}</a>'
-            for number in range(layer.units)
-            if wanted.has(layer.pk, number, state := known.get(number, UnitState.NEW))
-        )
-    )
+    parts = []
+    for number in range(layer.units):
+        state = known.get(number, UnitState.NEW)
+        if wanted.has(layer.pk, number, state):
+            title = f' title="{escape(labels[number])}"' if labels.get(number) else ""
+            name = escape(layer.name_of(number)) or number
+            parts.append(f'<a href="{number}/" class="{state}"{title}>{name}</a>')
+    return mark_safe("".join(parts))  # noqa: S308 - names and labels are escaped
 
 
-def name_unit(layer: Layer, number: int) -> str:
-    return escape(layer.name_of(number)) or str(number)
+# --- one unit ---------------------------------------------------------------------------------------
+
+SHAPE = Shape(560, 180, 40, 12, 34, 24)
+GAP = 0.07
+"""Share of a bar's room that stays free."""
 
 
-def draw_title(label: str | None) -> str:
-    return f' title="{escape(label)}"' if label else ""
+def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantile: float | None) -> Plot | None:
+    """The histogram of a profile; None if nobody knows one. Heights are logarithmic: most images leave most units
+    near 0."""
+    counts, start, width = histogram.get("counts") or [], histogram.get("start", 0.0), histogram.get("width", 0.0)
+    known = [value for value in (exemplar_mean, quantile) if value is not None]
+    low, high = min([start, *known]), max([start + width * len(counts), *known])
+    if not counts or not math.isfinite(high - low) or high <= low:
+        return None
+    x, y = Axis(low, high, SHAPE.left, SHAPE.edge), Axis(0, math.log10(1 + max(counts)), SHAPE.floor, SHAPE.top)
+    plot = Plot(SHAPE, x, y, f"Activations of {sum(counts)} image{'s' * (sum(counts) != 1)}")
+    powers = [10**power for power in range(int(math.log10(max(counts))) + 1)]
+    for count in powers[:: math.ceil(len(powers) / 4)]:
+        plot.add_across(math.log10(1 + count), f"{count:,}")
+    for value in x.round_values:
+        plot.add_below(value, f"{value:g}")
+    for place, count in enumerate(counts):
+        if count:
+            left, right = start + place * width, start + (place + 1) * width
+            kind = "strong" if exemplar_mean is not None and right > exemplar_mean else "weak"
+            words = f"{count:,} image{'s' * (count != 1)} from {figure(left)} to {figure(right)}"
+            plot.add_bar(left, right - GAP * width, 0, math.log10(1 + count), kind, words)
+    named = (("exemplar mean", exemplar_mean, "mean"), ("mask threshold", quantile, "quantile"))
+    for row, (words, at, kind) in enumerate(named):
+        if at is not None:
+            plot.label += f"; {words} {figure(at)}"
+            plot.add_upright(at, f"{words} {figure(at)}", row, f"upright {kind}")
+    return plot

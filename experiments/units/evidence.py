@@ -83,7 +83,10 @@ def evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Ev
     edits = edits_of(everything)
     edited = {edit.after for edit in edits}
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
-    shown_by = judge_images(plain, label)
+    # Whether each image shows what the label says, by key; of none where that cannot be told
+    read = meaning(label)
+    drawn = scenes([seen.card.image for seen in plain]) if read else {}
+    shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
     holding = [seen for seen in plain if shown_by.get(seen.card.image)]
     rest = [seen for seen in plain if shown_by.get(seen.card.image) is False]
     if not shown_by:
@@ -106,13 +109,6 @@ def evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Ev
         bool(shown_by),
         len(plain) - len(holding) - len(rest),
     )
-
-
-def judge_images(some: Sequence[LoggedImage], label: str) -> Mapping[str, bool]:
-    """Whether each image shows what the label says, by key; empty where that cannot be told of any."""
-    read = meaning(label)
-    drawn = scenes([seen.card.image for seen in some]) if read else {}
-    return {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
 
 
 def observations(runs: Sequence[Run]) -> list[LoggedImage]:

@@ -4,8 +4,7 @@ it, what runs and people say, what speaks for and against that."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -25,13 +24,12 @@ from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
 from experiments.models.member import Role
-from experiments.runs.asking.profile import read_profile
+from experiments.runs.asking.form import read_profile
 from experiments.units import actions, drawing, lists
-from experiments.units.distribution import distribution
 from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.similar import find_similar
-from experiments.units.states import States, UnitState, count_states, dead, state_of, states
+from experiments.units.states import UnitState, count_states, dead, state_of, states
 from workers.record import tasks
 
 LABELLED = (UnitState.LIVE, UnitState.CONCLUDED, UnitState.LABELLED, UnitState.OPEN)
@@ -45,29 +43,14 @@ MEASURED = "measured"
 """The part of the page that waits for a worker; htmx asks for it by this id."""
 
 
-@dataclass(frozen=True)
-class LegendEntry:
-    """A state in the legend: how many units are in it, and the address that shows or no longer shows them alone."""
-
-    state: UnitState
-    count: int
-    chosen: bool
-    url: str
-
-
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The models, and how much is known of each."""
     access.require(request)
     models = VisionModelRow.objects.annotate(layer_count=Count("layers"), units=Sum("layers__units")).order_by("pk")
     runs = dict(Run.objects.order_by().values_list("model").annotate(Count("unit")))
-    pairs = (
-        Unit.objects.filter(labels__isnull=False)
-        .order_by()
-        .values_list("layer__model")
-        .annotate(Count("pk", distinct=True))
-    )
-    labelled = dict(pairs)
+    units = Unit.objects.filter(labels__isnull=False).order_by()
+    labelled = dict(units.values_list("layer__model").annotate(Count("pk", distinct=True)))
     rows = [
         {"model": model, "runs": runs.get(model.name, 0), "labelled": labelled.get(model.pk, 0)}
         for model in models
@@ -84,9 +67,9 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     layers = list(row.layers.select_related("model"))
     context = build_context(request, row, layers, names)
     drawings = drawing.network(layers, context["known"], context["wanted"])
-    labels = lists.find_labels({each.layer.pk: [cell.number for cell in each.cells] for each in drawings}, names)
+    labels = lists.find_labels({each.layer.pk: [number for number, _ in each.cells] for each in drawings}, names)
     titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
-    context |= {"drawings": drawings, "titles": titles, "breadcrumbs": list_breadcrumbs(row)}
+    context |= {"drawings": [(each, each.links(titles)) for each in drawings], "breadcrumbs": list_breadcrumbs(row)}
     if context["found"] is not None:
         context["listed"] = lists.list_units(context["found"], layers, names)
     return render(request, "units/model.html", context)
@@ -118,9 +101,17 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
-    state = UnitState(asked) if asked in {each.value for each in UnitState} else None
+    state = next((each for each in UnitState if each == asked), None)
     known = states(row, layers, names)
     found = lists.find(typed, layers, names) if typed else None
+    counts, legend = count_states(layers, known), []
+    for each in UnitState:  # the address that shows these alone, or no longer
+        address = request.GET.copy()
+        address.pop("state", None)
+        if each != state:
+            address["state"] = each.value
+        url = f"?{address.urlencode()}"
+        legend.append({"state": each, "count": counts[each], "chosen": each == state, "url": url})
     return {
         "model": row,
         "layers": layers,
@@ -131,20 +122,8 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
         "typed": typed,
         "state": state,
         "no_state": asked if asked and state is None else "",
-        "legend": legend(request, layers, known, state),
+        "legend": legend,
     }
-
-
-def legend(request: HttpRequest, layers: Sequence[Layer], known: States, state: UnitState | None) -> list[LegendEntry]:
-    counts = count_states(layers, known)
-    entries = []
-    for each in UnitState:
-        address = request.GET.copy()
-        address.pop("state", None)
-        if each != state:
-            address["state"] = each.value
-        entries.append(LegendEntry(each, counts[each], each == state, f"?{address.urlencode()}"))
-    return entries
 
 
 def list_breadcrumbs(
@@ -201,10 +180,16 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
     """The whole page; htmx is sent what the dataset says, while a worker finds that out."""
     role = access.role_of(access.require(request)) or Role.VIEWER
     row = find_layer(name, layer_name, number)
-    context: dict[str, Any] = {"layer": row, "model": row.model, "number": number, "name": row.name_of(number)}
-    context |= {"may_ask": role >= Role.RESEARCHER, "worker": worker_status.is_here()}
     names = Names(request.user)
-    context |= read_measured(request, row, number, names)
+    context: dict[str, Any] = {
+        "layer": row,
+        "model": row.model,
+        "number": number,
+        "name": row.name_of(number),
+        "may_ask": role >= Role.RESEARCHER,
+        "worker": worker_status.is_here(),
+        **read_measured(request, row, number, names),
+    }
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     return render(
@@ -221,7 +206,14 @@ def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names)
     asked = request.GET.get("dataset", "")
     dataset = next((each for each in datasets if each.key == asked), None)
     no_dataset = asked if dataset is None else ""
-    dataset = dataset or choose_dataset(datasets, by_dataset, indexed, layer.model)
+    if dataset is None:  # unasked, one with its exemplars, one that is indexed, one that suits the model
+        written = {pk for pk, profile in by_dataset.items() if profile.written}
+        fitting = compatibility.dataset_for(layer.model.name)
+
+        def rank(each: Dataset) -> tuple[bool, ...]:
+            return each.pk not in written, each.pk not in indexed, each.key != fitting, not each.available
+
+        dataset = min(datasets, key=rank, default=None)
     context: dict[str, Any] = {
         "datasets": [each for each in datasets if each.available or each.pk in by_dataset],
         "dataset": dataset,
@@ -235,39 +227,21 @@ def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names)
     if dataset.pk not in indexed and dataset.pk not in by_dataset:
         return context  # a whole layer would have to be indexed: somebody has to want that
     context |= read_profile(layer, number, dataset, again=False)
-    return context | build_profile(context["profile"], context["exemplars"], layer, names, context)
+    return context | describe_profile(context, layer, names)
 
 
-def choose_dataset(
-    datasets: Sequence[Dataset], profiles: dict[int, UnitProfile], indexed: set[int], model: VisionModelRow
-) -> Dataset | None:
-    """The dataset that a page shows unasked: one with its exemplars, one that is indexed, one that suits the model."""
-    written = {pk for pk, profile in profiles.items() if profile.written}
-    fitting = compatibility.dataset_for(model.name)
-
-    def rank(each: Dataset) -> tuple[bool, bool, bool, bool]:
-        return each.pk not in written, each.pk not in indexed, each.key != fitting, not each.available
-
-    return min(datasets, key=rank, default=None)
-
-
-def build_profile(
-    profile: UnitProfile, exemplars: Sequence[Exemplar], layer: Layer, names: Names, context: dict[str, Any]
-) -> dict[str, Any]:
-    """Exemplars, histogram and neighbours; None where they are not known yet."""
-    exemplar_mean = context["exemplar_mean"]
+def describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> dict[str, Any]:
+    """Exemplars, histogram and neighbours of the profile; None where they are not known yet."""
+    profile: UnitProfile = context["profile"]
+    exemplars: Sequence[Exemplar] = context["exemplars"]
     if not profile.written:
         return {"waiting": not profile.problem}
     near = find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
+    shown = [(each, each.image_id if context["raw"] else each.masked_id) for each in exemplars]
     return {
-        "cards": [
-            ImageCard.exemplar(
-                each.rank, each.activation, each.image_id, each.image_id if context["raw"] else each.masked_id
-            )
-            for each in exemplars
-        ],
-        "scale": Scale.of([each.activation for each in exemplars], exemplar_mean),
-        "distribution": distribution(profile.histogram, exemplar_mean, profile.quantile),
+        "cards": [ImageCard.exemplar(each.rank, each.activation, each.image_id, key) for each, key in shown],
+        "scale": Scale.of([each.activation for each in exemplars], context["exemplar_mean"]),
+        "distribution": drawing.distribution(profile.histogram, context["exemplar_mean"], profile.quantile),
         "near": near,
         "waiting": near is None,
     }

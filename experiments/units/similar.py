@@ -10,12 +10,11 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Max, Q
-from django.urls import reverse
 
 from experiments.core import queue
 from experiments.core.system_names import Names
 from experiments.models import Exemplar, Layer, LayerIndex, UnitProfile
-from experiments.units.lists import find_labels
+from experiments.units.lists import ListedUnit, find_labels
 
 ASK_AGAIN = 30
 """Seconds after which a comparison that has not come is asked for again."""
@@ -23,23 +22,12 @@ PICTURES = 3
 
 
 @dataclass(frozen=True)
-class SimilarUnit:
+class SimilarUnit(ListedUnit):
     """Another unit: how similar it is, how many exemplars both have, what is known of it."""
 
-    layer: Layer
-    number: int
     similarity: float
     shared: int
-    labels: Sequence[str]
     pictures: Sequence[Exemplar]
-
-    @property
-    def name(self) -> str:
-        return self.layer.name_of(self.number)
-
-    @property
-    def url(self) -> str:
-        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
 
 
 @dataclass(frozen=True)
@@ -71,18 +59,12 @@ def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Name
     labels, pictures = find_labels(numbers, names), _pictures(profile, numbers)
 
     def units(kind: str) -> list[SimilarUnit]:
-        return [
-            SimilarUnit(
-                layers[layer],
-                number,
-                similarity,
-                shared,
-                labels.get((layer, number), ()),
-                pictures.get((layer, number), ()),
-            )
-            for layer, number, similarity, shared in told.get(kind, ())
-            if layer in layers
-        ]
+        found = []
+        for layer, number, similarity, shared in told.get(kind, ()):
+            if layer in layers:
+                known = labels.get((layer, number), ()), similarity, shared, pictures.get((layer, number), ())
+                found.append(SimilarUnit(layers[layer], number, *known))
+        return found
 
     about = (told.get("measure", ""), told.get("images", 0), told.get("layers", 0))
     return SimilarUnits(*about, units("same"), units("others"), told.get("problem", ""))

@@ -12,40 +12,24 @@ from workers.record.statuses import ACTIVE, Status
 
 
 class UnitState(StrEnum):
-    """The first that is true of a unit is its state."""
+    """The first that is true of a unit is its state; what it is called, and what that means."""
 
-    LIVE = "live"
-    CONCLUDED = "concluded"
-    LABELLED = "labelled"
-    OPEN = "open"
-    DEAD = "dead"
-    NEW = "new"
+    words: str
+    meaning: str
 
-    @property
-    def words(self) -> str:
-        return WORDS[self]
+    LIVE = "live", "Queued or running", "a run is at it, or will be soon"
+    CONCLUDED = "concluded", "Concluded", "a run concluded"
+    LABELLED = "labelled", "Labelled", "it has a label, but no run concluded"
+    OPEN = "open", "Waiting or failed", "its runs wait for a person, failed, were stopped or reached a limit"
+    DEAD = "dead", "Dead", "no image of any dataset it was measured on activates it"
+    NEW = "new", "Not investigated", "no run, no label"
 
-    @property
-    def meaning(self) -> str:
-        return MEANINGS[self]
+    def __new__(cls, value: str, words: str, meaning: str) -> UnitState:
+        state = str.__new__(cls, value)
+        state._value_, state.words, state.meaning = value, words, meaning
+        return state
 
 
-WORDS = {
-    UnitState.LIVE: "Queued or running",
-    UnitState.CONCLUDED: "Concluded",
-    UnitState.LABELLED: "Labelled",
-    UnitState.OPEN: "Waiting or failed",
-    UnitState.DEAD: "Dead",
-    UnitState.NEW: "Not investigated",
-}
-MEANINGS = {
-    UnitState.LIVE: "a run is at it, or will be soon",
-    UnitState.CONCLUDED: "a run concluded",
-    UnitState.LABELLED: "it has a label, but no run concluded",
-    UnitState.OPEN: "its runs wait for a person, failed, were stopped or reached a limit",
-    UnitState.DEAD: "no image of any dataset it was measured on activates it",
-    UnitState.NEW: "no run, no label",
-}
 ORDER = tuple(UnitState)
 
 States = Mapping[int, Mapping[int, UnitState]]
@@ -56,7 +40,6 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Stat
     """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, UnitState]] = {layer.pk: {} for layer in layers}
-
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
 
     def note(layer: int, number: int, state: UnitState) -> None:

@@ -29,7 +29,7 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from experiments.runs.page.tabs import TABS
+from experiments.runs.page.pages import TABS
 from tests import ROOT
 from tests.api.test_access import READING, call
 from tests.conftest import member

@@ -13,7 +13,7 @@ from experiments.core import transcript
 from experiments.display.rounds import RoundRange, step_size, steps
 from experiments.models import Hypothesis, Run
 from experiments.runs.page import activations, cost, evidence, hypotheses
-from experiments.runs.page.tabs import TABS
+from experiments.runs.page.pages import TABS
 from tests.support.builders import experiment, make_run, replied, started
 from tests.support.long_run import long_run
 from tests.support.pictures import logged, seen
@@ -223,7 +223,7 @@ def test_cost_adds_up_by_round_and_step(owner: User) -> None:
     assert header.said == "1:50 of 0:30"
     beside = [text.words for text in header.rounds.texts if text.anchor == "end"]
     assert beside == ["0", "2 s", "4 s", "6 s", "8 s"], "the axis ends in a figure"
-    assert told["rows"][1].cells[:4] == ["100", "20", "30", "300"]
+    assert told["rows"][1][1][:4] == ["100", "20", "30", "300"]
     assert told["totals"][:3] == ["200", "40", "60"]
     assert not tokens.is_near, "far above"
     assert not tokens.together.lines

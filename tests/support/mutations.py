@@ -14,7 +14,7 @@ from django.urls import URLPattern
 
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Run
-from experiments.runs.page.tabs import TABS
+from experiments.runs.page.pages import TABS
 from tests.exchange.test_bundles import brought, forgotten
 from tests.exchange.test_hostile import Files, packed
 from tests.house.test_access_walk import ALL

@@ -17,7 +17,7 @@ from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
 from experiments.units.addresses import decode_name, encode_name
-from experiments.units.distribution import distribution
+from experiments.units.drawing import distribution
 from experiments.units.evidence import content, matches_words
 from experiments.units.pages import LABELS, RUNS
 from experiments.units.states import UnitState, count_states, states

@@ -1,24 +1,27 @@
 """The New query form: what a person asks, checked against what workers have found.
 
-Also the question suggested for each task, and the command line that asks the same. Called by `pages`.
+Also the unit over a dataset, which its own page shows too, the question suggested for each task, and what asks the same
+on the terminal and by the API.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 
-from experiments.core import catalogue, compatibility, unit_names
+from experiments.core import catalogue, compatibility, notify, queue, unit_names
 from experiments.core.catalogue import join_names
-from experiments.core.errors import InvalidFields, InvalidInput
+from experiments.core.errors import InvalidInput
 from experiments.core.params import parse_number
-from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
+from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
@@ -40,12 +43,39 @@ COMMAND_DEFAULTS = {
 """Options of `manage.py investigate` beside the unit, the limits and the question."""
 SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dark, as published")]
 """Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
+ASK_AGAIN = 30
+"""Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 
 
-class QueryForm(forms.Form):
+AVAILABLE: dict[str, type[Dataset | Toolset | Backbone]] = {
+    "dataset": Dataset,
+    "toolset": Toolset,
+    "backbone": Backbone,
+}
+"""Fields whose rows say whether a worker can use them."""
+
+
+def check_limit(value: float) -> None:
+    if not value > 0:
+        raise ValidationError(ABOVE_ZERO)
+
+
+class LimitFields(forms.Form):
+    """What a run may use; an empty field is no limit."""
+
+    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6, validators=[check_limit])
+    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12, validators=[check_limit])
+    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6, validators=[check_limit])
+    seconds = forms.IntegerField(
+        required=False, initial=int(USUAL["seconds"]), max_value=10**8, validators=[check_limit]
+    )
+
+
+class QueryForm(LimitFields):
     """Everything that goes into a run. Errors say what there is to choose from; nothing typed is lost."""
 
+    field_order = ("question", "task", "model", "layer", "unit", *AVAILABLE, "backbone_model")
     price_unknown = False
     """Whether the chosen model has no known price, once the form was looked at."""
     question = forms.CharField(
@@ -64,10 +94,6 @@ class QueryForm(forms.Form):
     toolset = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
     backbone_model = forms.CharField(max_length=200, required=False)
-    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6)
-    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12)
-    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6)
-    seconds = forms.IntegerField(required=False, initial=int(USUAL["seconds"]), max_value=10**8)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
     unpriced = forms.BooleanField(required=False)
@@ -82,65 +108,35 @@ class QueryForm(forms.Form):
                 if name in self.fields:
                     self.fields[name].widget.attrs["aria-invalid"] = "true"
 
-    def clean_rounds(self) -> int | None:
-        return self._limit("rounds")
-
-    def clean_tokens(self) -> int | None:
-        return self._limit("tokens")
-
-    def clean_cost(self) -> float | None:
-        return self._limit("cost")
-
-    def clean_seconds(self) -> int | None:
-        return self._limit("seconds")
-
     def clean_seed(self) -> int:
         return self.cleaned_data["seed"] or 0
 
-    def _limit(self, name: str) -> Any:
-        value = self.cleaned_data[name]
-        if value is not None and not value > 0:
-            raise ValidationError(ABOVE_ZERO)
-        return value
-
-    def clean_dataset(self) -> str:
-        return str(self._available(Dataset, "dataset"))
-
-    def clean_toolset(self) -> str:
-        return str(self._available(Toolset, "toolset"))
-
-    def clean_backbone(self) -> str:
-        return str(self._available(Backbone, "backbone"))
-
-    def _available(self, kind: type[Dataset | Toolset | Backbone], name: str) -> Any:
-        """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
-        key = self.cleaned_data[name]
-        row: Any = kind.objects.filter(key=key).first()
-        if row and not row.available:
-            raise ValidationError(f"{row.label} cannot be used yet. {row.remedy}")
-        if kind is Dataset and row is None and (problem := catalogue.unknown_dataset(key)):
-            raise ValidationError(problem)
-        return key
-
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
+        self._look_at_availability()
         self._find_unit(data)
-        problem = compatibility.explain_incompatibility(
-            data.get("backbone", ""), data.get("toolset", compatibility.TOYBOX)
-        )
-        if problem:
+        backbone = data.get("backbone", "")
+        if problem := compatibility.explain_incompatibility(backbone, data.get("toolset", compatibility.TOYBOX)):
             self.add_error("backbone", problem)
-        data["backbone_model"] = compatibility.model_of(data.get("backbone", ""), data.get("backbone_model", ""))
-        self._look_at_price(data)
-        return data
-
-    def _look_at_price(self, data: dict[str, Any]) -> None:
-        """Without a known price a limit of the cost cannot hold: a person says that the run may do without."""
-        self.price_unknown = compatibility.price_unknown(data.get("backbone", ""), data["backbone_model"])
+            backbone = ""
+        data["backbone_model"] = compatibility.model_of(backbone, data.get("backbone_model", ""))
+        # Without a known price a limit of the cost cannot hold: a person says that the run may do without.
+        self.price_unknown = compatibility.price_unknown(backbone, data["backbone_model"])
         if self.price_unknown and data.get("unpriced"):
             data["cost"] = None
         elif self.price_unknown and data.get("cost") is not None:
             self.add_error("unpriced", compatibility.without_price(data["backbone_model"]))
+        return data
+
+    def _look_at_availability(self) -> None:
+        """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
+        for name in AVAILABLE.keys() & self.cleaned_data.keys():
+            key = self.cleaned_data[name]
+            row: Any = AVAILABLE[name]._default_manager.filter(key=key).first()
+            if row and not row.available:
+                self.add_error(name, f"{row.label} cannot be used yet. {row.remedy}")
+            elif row is None and name == "dataset" and (problem := catalogue.unknown_dataset(key)):
+                self.add_error(name, problem)
 
     def _find_unit(self, data: dict[str, Any]) -> None:
         """Check model, layer and unit together; the unit becomes a number, the layer's kind that of the system."""
@@ -153,12 +149,6 @@ class QueryForm(forms.Form):
                 data["unit"] = find_unit(layer, data["unit"])
         except InvalidInput as error:
             self.add_error(error.field, str(error))
-
-    def require_valid(self) -> None:
-        """Raises InvalidFields with all that is wrong."""
-        if not self.is_valid():
-            words = "Nothing was asked: some of it needs another look."
-            raise InvalidFields(words, {name: [str(each) for each in found] for name, found in self.errors.items()})
 
     def run(self, owner: User) -> Run:
         """The run that a valid form asks for, not saved; `runs.actions` saves it."""
@@ -193,6 +183,25 @@ def find_unit(layer: Layer, written: str) -> int:
         return unit_names.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
     except UnknownName as error:
         raise InvalidInput(str(error), "unit") from None
+
+
+def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
+    """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
+    found, _ = Unit.objects.get_or_create(layer=layer, number=number)
+    profile, _ = UnitProfile.objects.get_or_create(unit=found, dataset=dataset)
+    if again and profile.problem:
+        profile.problem = ""
+        profile.save(update_fields=["problem"])
+        cache.delete(f"asked-for-exemplars:{profile.pk}")
+    if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
+        queue.ask_for_exemplars(profile.pk)
+    exemplars = list(profile.exemplars.all()) if profile.written else []
+    return {
+        "profile": profile,
+        "exemplars": exemplars,
+        "exemplar_mean": sum(each.activation for each in exemplars) / len(exemplars) if exemplars else None,
+        "progress": None if profile.written else notify.read_report(f"profile:{profile.pk}"),
+    }
 
 
 def suggestions(layer: Layer, unit: int) -> dict[str, str]:
@@ -254,3 +263,31 @@ def command_line(values: dict[str, Any]) -> str:
     if question:
         words += ["--question", question]
     return shlex.join(words)
+
+
+def request_body(values: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request to the API that asks the same; what is the default is left out."""
+    body: dict[str, Any] = {name: str(values.get(name) or "") for name in ("question", "model", "layer")}
+    body["question"] = " ".join(body["question"].split())
+    unit = str(values.get("unit") or "0")
+    known = parse_number(unit)
+    body["unit"] = unit if known is None else known
+    for name, default in COMMAND_DEFAULTS.items():
+        value = str(values.get(name) or default)
+        if value != default:
+            body[name] = read_number(value) if name == "seed" else value
+    if values.get("unpriced"):
+        body["unpriced"] = True
+    given = {name: values.get(name, usual) for name, usual in USUAL.items()}
+    limits = {name: read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
+    return body | ({"limits": limits} if limits else {})
+
+
+def read_number(written: Any) -> int | float | str | None:
+    """As JSON has it: empty is null, and what is no number stays, for the API to say so."""
+    text = str(written if written is not None else "").strip()
+    for kind in (int, float):
+        with suppress(ValueError):
+            if abs(number := kind(text)) < float("inf"):
+                return number
+    return text or None

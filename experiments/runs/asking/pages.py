@@ -20,8 +20,6 @@ from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionMod
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.asking import form as forms
-from experiments.runs.asking import profile
-from experiments.runs.asking.request_body import request_body
 from experiments.runs.forks import lineage
 from workers.record import tasks
 
@@ -46,29 +44,27 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
-    """The values an untouched form starts from: a run to ask again, or a system named in the address."""
-    if run := run_named(request.GET.get("from", "")):
-        return read_values(run, request) | {"parent": run.pk}
-    if run := run_named(request.GET.get("like", "")):
-        return read_values(run, request)
+    """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
+    PermissionDenied for a run whose system the person is to judge unseen."""
+    for way in ("from", "like"):
+        if run := run_named(request.GET.get(way, "")):
+            if Names(request.user).hides(run):
+                raise PermissionDenied(
+                    f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
+                    "Submit or decline your review first, or fork the run."
+                )
+            return forms.copy_values(run) | ({"parent": run.pk} if way == "from" else {})
     values = forms.first_choice(request.GET.get("model", ""))
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
-        task = values.get("task") if values.get("task") in tasks.TASKS else tasks.USUAL
-        values["question"] = suggest_questions(values).get(str(task), "")
+        task = values["task"] if values.get("task") in tasks.TASKS else tasks.USUAL
+        values["question"] = ""
+        with suppress(InvalidInput):  # no question fits a unit that does not exist
+            layer = forms.find_layer(values.get("model") or "", values["layer"])
+            number = forms.find_unit(layer, str(values.get("unit", "")))
+            values["question"] = forms.suggestions(layer, number)[task]
     return values
-
-
-def read_values(run: Run, request: HttpRequest) -> dict[str, Any]:
-    """The values that ask the same again. Raises PermissionDenied where they would tell what the person is to judge
-    unseen."""
-    if Names(request.user).hides(run):
-        raise PermissionDenied(
-            f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
-            "Submit or decline your review first, or fork the run."
-        )
-    return forms.copy_values(run)
 
 
 def run_named(number: Any) -> Run | None:
@@ -94,15 +90,6 @@ def format_value(value: Any) -> str:
     """A value as a form would send it; numbers that are equal are alike."""
     text = "" if value is None else str(value)
     return text.removesuffix(".0").replace("\r\n", "\n").strip()
-
-
-def suggest_questions(values: dict[str, Any]) -> dict[str, str]:
-    """The questions that fit the unit; none if it does not exist."""
-    try:
-        layer = forms.find_layer(values.get("model") or "", values.get("layer") or "")
-        return forms.suggestions(layer, forms.find_unit(layer, str(values.get("unit", ""))))
-    except InvalidInput:
-        return {}
 
 
 def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
@@ -145,8 +132,7 @@ def build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, st
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
-    body = request_body(values)
-    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", body)
+    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", forms.request_body(values))
     return {"command": forms.command_line(values), "curl": curl}
 
 
@@ -154,69 +140,58 @@ def explain_choice(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
-    stray = forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))
-    return {
-        "advice": compatibility.explain_incompatibility(backbone, tools)
-        or compatibility.advise(model, tools, backbone)
-        or stray
-    }
+    advice = compatibility.explain_incompatibility(backbone, tools) or compatibility.advise(model, tools, backbone)
+    return {"advice": advice or forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))}
 
 
 def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
-    """All there is to choose from, what is chosen, and the unit with its exemplars or what is wrong with it."""
+    """All there is to choose from, what is chosen (where nobody chose, what suits the model), and the unit with its
+    exemplars or what is wrong with it."""
     models = list(VisionModelRow.objects.all())
-    if not any(each.available for each in models):
-        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
     there = [each for each in models if each.available]
-    chosen = next((each for each in there if each.name == values.get("model")), there[0])
-    layers = list(chosen.layers.all())
+    if not there:
+        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
+    model = next((each for each in there if each.name == values.get("model")), there[0])
+    layers = list(model.layers.all())
     layer = next((each for each in layers if each.name == values.get("layer")), layers[-1] if layers else None)
-    context: dict[str, Any] = {
-        "models": there,
-        "missing": [each for each in models if not each.available],
-        "model": chosen,
-    }
-    offered = list_parts(chosen.name, values)
-    context |= {"layers": layers, "layer": layer, **offered}
-    context |= read_unit(layer, values.get("unit"), offered["dataset"], bool(values.get("again")))
-    if layer and "number" in context:
-        context["earlier"] = earlier(layer, context["number"], names)
-    return context
-
-
-def list_parts(model: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The datasets, toolsets and backbones, and those chosen; where nobody chose, what suits the model."""
-    fitting = compatibility.fitting(model)
+    fitting = compatibility.fitting(model.name)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     datasets = list(Dataset.objects.all())
+    dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
     return {
+        "models": there,
+        "missing": [each for each in models if not each.available],
+        "model": model,
+        "layers": layers,
+        "layer": layer,
         "datasets": datasets,
-        "dataset": next((each for each in datasets if each.key == chosen["dataset"]), None),
+        "dataset": dataset,
         "toolsets": list(Toolset.objects.all()),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
-        **explain_choice({"model": model, **chosen}),
+        **explain_choice({"model": model.name, **chosen}),
+        **read_unit(layer, values, dataset, names),
     }
 
 
-def read_unit(layer: Layer | None, written: Any, dataset: Dataset | None, again: bool) -> dict[str, Any]:
-    """The unit that is meant, or what is wrong with it."""
-    text = str(written if written is not None else "")
+def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: Names) -> dict[str, Any]:
+    """The unit that is meant and the newest runs on it that ended in labels, or what is wrong with it."""
+    text = "" if values.get("unit") is None else str(values["unit"])
     if layer is None:
         return {"written": text, "problem": "This model has no layers."}
     try:
         number = forms.find_unit(layer, text)
     except InvalidInput as error:
         return {"written": text, "problem": str(error)}
-    written_as = unit_names.format_unit(number, layer.names)
-    context = {"written": written_as, "number": number, "suggestions": forms.suggestions(layer, number)}
+    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
+    hidden = names.holds_back(layer.model.name, layer.name, number)
+    context = {
+        "written": unit_names.format_unit(number, layer.names),
+        "number": number,
+        "suggestions": forms.suggestions(layer, number),
+        "earlier": [] if hidden else list(runs.distinct()[:EARLIER]),
+    }
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}
-    return context | profile.read_profile(layer, number, dataset, again)
-
-
-def earlier(layer: Layer, number: int, names: Names) -> list[Run]:
-    """The newest runs on this unit that ended in labels."""
-    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
-    return [] if names.holds_back(layer.model.name, layer.name, number) else list(runs.distinct()[:EARLIER])
+    return context | forms.read_profile(layer, number, dataset, bool(values.get("again")))

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
 from experiments.api.entry import allow
-from experiments.api.fields import RowNumber
+from experiments.api.fields import RowNumber, RowOut
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
 from experiments.models import Run
@@ -28,13 +28,13 @@ class ComparisonQuery(Schema):
     first: Round = Field(1, description="the first round wanted")
 
 
-class CellOut(Schema):
-    run: int
-    text: str
+class CellOut(RowOut):
+    run: int = Field(validation_alias="run.pk")
+    text: str = Field(validation_alias="in_words")
     difference: str = Field(description="from the baseline, with its sign; empty where there is none")
 
 
-class LineOut(Schema):
+class LineOut(RowOut):
     name: str
     same: bool
     cells: list[CellOut]
@@ -85,47 +85,27 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
     base = next((run for run in runs if run.pk == wanted.base), None) if wanted.base else runs[0]
     if base is None:
         raise InvalidInput(f"The baseline {wanted.base} is not among these runs.")
-    lines = [*comparison.facts(runs, user), *comparison.compare_figures(runs, base)]
     last = wanted.first + comparison.ROUNDS - 1
     found = comparison.rounds(runs, comparison.scale_of(runs), wanted.first, last, only_differences=False)
     return ComparisonOut(
         runs=[run.pk for run in runs],
         base=base.pk,
-        lines=[line_out(line) for line in lines],
+        lines=[LineOut.from_orm(line) for line in comparison.lines(runs, base, user)],
         rounds=[round_out(each) for each in found],
         next=last + 1 if last < max(run.rounds for run in runs) else None,
     )
 
 
-def line_out(line: comparison.ComparisonLine) -> LineOut:
-    cells = [
-        CellOut(run=cell.run.pk, text=cell.text or in_words(cell.value), difference=cell.difference)
-        for cell in line.cells
-    ]
-    return LineOut(name=line.name, same=line.same, cells=cells)
-
-
-def in_words(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(str(each) for each in value if each)
-    return "" if value is None else str(value)
-
-
 def round_out(found: comparison.Round) -> RoundOut:
-    rounds = found.parts[0].rounds
-    return RoundOut(
-        number=found.number,
-        same=[part.name for part in found.parts if part.same],
-        runs=[of_run_out(each) for each in rounds],
-    )
-
-
-def of_run_out(one: comparison.ComparedRound) -> ComparedRoundOut:
-    return ComparedRoundOut(
-        run=one.run.pk,
-        headline=one.headline,
-        hypotheses=[each.text for each in one.hypotheses],
-        programs=[code for code, _ in one.programs],
-        images=[ComparedImageOut(image=image, activation=activation) for image, activation in one.images],
-        logged=one.logged,
-    )
+    runs = [
+        ComparedRoundOut(
+            run=one.run.pk,
+            headline=one.headline,
+            hypotheses=[each.text for each in one.hypotheses],
+            programs=[code for code, _ in one.programs],
+            images=[ComparedImageOut(image=image, activation=activation) for image, activation in one.images],
+            logged=one.logged,
+        )
+        for one in found.parts[0].rounds
+    ]
+    return RoundOut(number=found.number, same=[part.name for part in found.parts if part.same], runs=runs)

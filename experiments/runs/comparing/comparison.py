@@ -15,8 +15,9 @@ from django.contrib.auth.models import User
 from django.db.models import Max, Min
 
 from experiments.core.system_names import Names
-from experiments.display import events, verdicts
 from experiments.display import rounds as run_rounds
+from experiments.display import verdicts
+from experiments.display.events import backbone_of
 from experiments.display.image_cards import ImageCard
 from experiments.display.number_format import compact, dollars, duration
 from experiments.display.plots import Scale
@@ -44,6 +45,13 @@ class ComparisonCell:
     text: str = ""
     difference: str = ""
 
+    @property
+    def in_words(self) -> str:
+        if self.text or self.value is None:
+            return self.text
+        listed = isinstance(self.value, list | tuple)
+        return ", ".join(str(each) for each in self.value if each) if listed else str(self.value)
+
 
 @dataclass(frozen=True)
 class ComparisonLine:
@@ -63,7 +71,7 @@ class ComparisonLine:
 FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
     ("Task", "text", lambda run: tasks.label(run.task)),
-    ("Backbone", "text", lambda run: run.versions.get("backbone") or events.backbone_of(run)),
+    ("Backbone", "text", lambda run: run.versions.get("backbone") or backbone_of(run)),
     ("Tools", "text", lambda run: registry.TOOLSETS.get(run.toolset, (run.toolset,))[0]),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
@@ -72,8 +80,6 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Labels", "labels", lambda run: run.labels),
     ("Description", "prose", lambda run: run.conclusion.get("description", "") or run.conclusion.get("bias", "")),
 )
-SYSTEM = 2
-"""Where among these the system stands, which is not called the same before everybody."""
 FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (
     ("Best activation", lambda run: run.best_activation, figure),
     ("Exemplar mean", lambda run: run.exemplar_mean, figure),
@@ -86,35 +92,26 @@ FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], st
 )
 
 
-def facts(runs: Sequence[Run], viewer: User | None) -> list[ComparisonLine]:
-    """Lines of words; the last says what reviewers made of the runs, as far as the viewer may see it."""
-    lines = [ComparisonLine(name, kind, [ComparisonCell(run, read(run)) for run in runs]) for name, kind, read in FACTS]
-    names = Names(viewer)
-    lines.insert(SYSTEM, ComparisonLine("System", "system", [ComparisonCell(run, names.of(run)) for run in runs]))
-    seen = verdicts.find_verdicts(runs, viewer)
-    said = [ComparisonCell(run, seen[run.pk].in_words if run.pk in seen else "") for run in runs]
-    return [*lines, ComparisonLine("Verdict", "text", said)]
-
-
-def compare_figures(runs: Sequence[Run], base: Run) -> list[ComparisonLine]:
-    """Lines of figures, each with its difference from the baseline's."""
-    unknown = {"Cost": dollars(None)}
-    return [
-        ComparisonLine(
-            name,
-            "figure",
-            [
-                ComparisonCell(
-                    run,
-                    read(run),
-                    unknown.get(name, "") if (value := read(run)) is None else write(value),
-                    "" if run == base else difference(value, read(base), write),
-                )
-                for run in runs
-            ],
-        )
-        for name, read, write in FIGURES
+def lines(runs: Sequence[Run], base: Run, viewer: User | None) -> list[ComparisonLine]:
+    """Lines of words, what reviewers made of the runs among them as far as the viewer may see it, then of figures, each
+    with its difference from the baseline's."""
+    names, seen = Names(viewer), verdicts.find_verdicts(runs, viewer)
+    facts = [
+        *FACTS[:2],
+        ("System", "system", names.of),  # not called the same before everybody
+        *FACTS[2:],
+        ("Verdict", "text", lambda run: seen[run.pk].in_words if run.pk in seen else ""),
     ]
+    found = [ComparisonLine(name, kind, [ComparisonCell(run, read(run)) for run in runs]) for name, kind, read in facts]
+    for name, measure, write in FIGURES:
+        unknown, against = (dollars(None) if name == "Cost" else ""), measure(base)
+        cells = []
+        for run in runs:
+            value = measure(run)
+            text = unknown if value is None else write(value)
+            cells.append(ComparisonCell(run, value, text, "" if run == base else difference(value, against, write)))
+        found.append(ComparisonLine(name, "figure", cells))
+    return found
 
 
 NOISE = 1e-4
@@ -202,10 +199,14 @@ PARTS = {"words": "Words", "hypotheses": "Hypotheses", "programs": "Program", "i
 def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differences: bool) -> list[Round]:
     """The rounds from `first` to `last`; with `only_differences` without what all runs have alike."""
     # What was replied, by run and round
-    rows = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
-    said = ((row.run_id, row.content) for row in rows.order_by("seq"))
+    events = Event.objects.filter(run__in=runs, kind="reply", payload__round__gte=first, payload__round__lte=last)
+    said = ((event.run_id, event.content) for event in events.order_by("seq"))
     replies = {(run, reply.round): reply for run, reply in said if isinstance(reply, Replied)}
-    ran = experiments_of(runs, first, last)
+    # What was run, with its strongest images
+    rows = Experiment.objects.filter(run__in=runs, round__gte=first, round__lte=last)
+    ran: dict[tuple[int, int], list[Listed]] = {}
+    for each in list_experiments(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
+        ran.setdefault((each.experiment.run_id, each.experiment.round), []).append(each)
     scales = {run.pk: Scale(scale.low, scale.high, run.exemplar_mean) for run in runs}
     found = []
     for number in range(first, last + 1):
@@ -217,15 +218,6 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
         shown = [part for part in parts if any(part.values) and not (only_differences and part.same)]
         if shown:
             found.append(Round(number, shown))
-    return found
-
-
-def experiments_of(runs: Sequence[Run], first: int, last: int) -> dict[tuple[int, int], list[Listed]]:
-    """What was run, with its strongest images, by run and round."""
-    rows = Experiment.objects.filter(run__in=runs, round__gte=first, round__lte=last)
-    found: dict[tuple[int, int], list[Listed]] = {}
-    for each in list_experiments(list(rows.defer("state", "output", "calls").order_by("run", "number"))):
-        found.setdefault((each.experiment.run_id, each.experiment.round), []).append(each)
     return found
 
 

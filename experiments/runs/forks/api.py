@@ -42,14 +42,10 @@ def fork_run(request: HttpRequest, pk: Id, wanted: ForkIn, response: HttpRespons
     """A run that begins with the rounds of this one. Sent again with the same Idempotency-Key, it makes no other."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     source = find(Run.objects.all(), pk=pk)
-    form = ForkForm(source, lineage.find_fork_point(source, wanted.round), read_changes(wanted))
-    return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), form))
-
-
-def read_changes(wanted: ForkIn) -> dict[str, Any]:
-    """What the form is to change. Another backbone comes with a model of its own."""
     named = wanted.model_dump(include={"question", "backbone", "seed", "unpriced"})
-    values = {name: value for name, value in named.items() if value not in ("", None)}
-    if wanted.backbone or wanted.backbone_model:
-        values["backbone_model"] = wanted.backbone_model
-    return values | {"note": wanted.note} | (wanted.limits.model_dump() if wanted.limits else {})
+    changes: dict[str, Any] = {name: value for name, value in named.items() if value not in ("", None)}
+    if wanted.backbone or wanted.backbone_model:  # another backbone comes with a model of its own
+        changes["backbone_model"] = wanted.backbone_model
+    changes |= {"note": wanted.note} | (wanted.limits.model_dump() if wanted.limits else {})
+    form = ForkForm(source, lineage.find_fork_point(source, wanted.round), changes)
+    return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), form))

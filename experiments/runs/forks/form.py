@@ -43,7 +43,7 @@ class ForkForm(QueryForm):
         super().__init__({**same, **own})
 
     def clean_rounds(self) -> int | None:
-        most = super().clean_rounds()
+        most: int | None = self.cleaned_data["rounds"]
         if most is not None and most <= self.at.round:
             raise forms.ValidationError(
                 f"The rounds that are copied count, up to {self.at.round}: allow more, or the fork ends at once."
@@ -76,7 +76,6 @@ class ForkForm(QueryForm):
             **{name: getattr(parent, name) for name in kept},
             **{name: data[name] for name in MAY_CHANGE if name not in {*USUAL, "unpriced"}},
         )
-        run.fork_plan = lineage.plan_fork(
-            person(owner), self.at, data["note"], lineage.list_changes(parent, run, Names(owner))
-        )
+        changes = lineage.list_changes(parent, run, Names(owner))
+        run.fork_plan = {"who": person(owner), "upto": self.at.upto, "note": data["note"], "changes": changes}
         return run

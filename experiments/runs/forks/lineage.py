@@ -6,14 +6,12 @@ copies is copied by the worker that starts it (`workers/jobs/forking.py`), up to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from experiments.core.errors import StateConflict
 from experiments.core.system_names import Names
 from experiments.display.events import backbone_of
-from experiments.models import Event, Run
+from experiments.models import Run
 from workers.record import limits, tasks
 from workers.record.events import Replied
 
@@ -51,12 +49,19 @@ class ForkPoint:
 def find_fork_point(run: Run, number: int) -> ForkPoint:
     """The end of a round. Raises StateConflict if the run has no such round, or it is not over."""
     reply = run.events.filter(kind="reply", payload__round=number).first()
+    if reply is None and not run.rounds:
+        raise StateConflict(
+            f"Run {run.pk} has no round yet: there is nothing to fork from. Ask the same again instead."
+        )
     if reply is None:
-        raise StateConflict(_no_such_round(run, number))
+        there = "round 1" if run.rounds == 1 else f"rounds 1 to {run.rounds}"
+        raise StateConflict(f"Run {run.pk} has no round {number}. It has {there}.")
     following = run.events.filter(kind="reply", seq__gt=reply.seq).order_by("seq").first()
     said = reply.content
     assert isinstance(said, Replied)
-    if said.code is not None and not _has_result(run, reply, following):
+    results = run.events.filter(kind="result", seq__gt=reply.seq)
+    results = results.filter(seq__lt=following.seq) if following else results
+    if said.code is not None and not results.exists():
         before = f" Fork from round {number - 1}, or wait." if number > 1 else ""
         raise StateConflict(f"Round {number} of run {run.pk} is not over: its experiment has no result yet.{before}")
     concluded = said.code is None and said.conclusion is not None
@@ -64,18 +69,6 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
         return ForkPoint(number, run.last_seq, concluded)
     # What was said while the next reply was written belongs to the rounds that the fork leaves behind.
     return ForkPoint(number, getattr(following.content, "heard", 0) or following.seq - 1, concluded)
-
-
-def _has_result(run: Run, reply: Event, following: Event | None) -> bool:
-    results = run.events.filter(kind="result", seq__gt=reply.seq)
-    return (results.filter(seq__lt=following.seq) if following else results).exists()
-
-
-def _no_such_round(run: Run, number: int) -> str:
-    if not run.rounds:
-        return f"Run {run.pk} has no round yet: there is nothing to fork from. Ask the same again instead."
-    there = "round 1" if run.rounds == 1 else f"rounds 1 to {run.rounds}"
-    return f"Run {run.pk} has no round {number}. It has {there}."
 
 
 def find_last_complete_round(run: Run) -> int:
@@ -110,30 +103,21 @@ def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RelatedRun:
-    """A run that comes from this one, or the other way round, and what differs in the younger."""
+    """A run that comes from this one, or the other way round; `how` in words that its name follows; what differs in the
+    younger."""
 
     run: Run
     how: str
     changes: dict[str, str]
 
 
-def list_related(run: Run, names: Names) -> Sequence[RelatedRun]:
+def list_related(run: Run, names: Names) -> list[RelatedRun]:
     """The run's parent and, the newest first, its children. Two queries."""
-    parent = [RelatedRun(run.parent, _came_from(run), list_changes(run.parent, run, names))] if run.parent else []
-    children = run.forks.order_by("-pk")[:MOST_RELATED]
-    return [*parent, *(RelatedRun(child, _went_into(child), list_changes(run, child, names)) for child in children)]
-
-
-def _came_from(run: Run) -> str:
-    """How a run came from its parent, whose name follows."""
-    return f"Forked after round {run.fork_round} of" if run.fork_round else "Asks again what was asked in"
-
-
-def _went_into(child: Run) -> str:
-    """How a child came from this run; its name follows."""
-    return f"Forked after round {child.fork_round} into" if child.fork_round else "Asked again in"
-
-
-def plan_fork(by: str, at: ForkPoint, note: str, differing: dict[str, Any]) -> dict[str, Any]:
-    """What the worker needs to begin a fork (`Run.fork_plan`)."""
-    return {"who": by, "upto": at.upto, "note": note, "changes": differing}
+    found = []
+    if run.parent:
+        how = f"Forked after round {run.fork_round} of" if run.fork_round else "Asks again what was asked in"
+        found.append(RelatedRun(run.parent, how, list_changes(run.parent, run, names)))
+    for child in run.forks.order_by("-pk")[:MOST_RELATED]:
+        how = f"Forked after round {child.fork_round} into" if child.fork_round else "Asked again in"
+        found.append(RelatedRun(child, how, list_changes(run, child, names)))
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,7 +13,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, StateConflict
 from experiments.display import window
-from experiments.models import Backbone, Run
+from experiments.models import Backbone
 from experiments.models.member import Role
 from experiments.runs import actions
 from experiments.runs.forks import lineage
@@ -34,23 +33,14 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         at = lineage.find_fork_point(run, number or 0)
     except StateConflict as refused:
-        there = lineage.find_last_complete_round(run)
-        return render(
-            request, "runs/steering/no_round.html", {"run": run, "refused": refused, "latest": there}, status=404
-        )
+        context = {"run": run, "refused": refused, "latest": lineage.find_last_complete_round(run)}
+        return render(request, "runs/steering/no_round.html", context, status=404)
     form = ForkForm(run, at, request.POST if request.method == "POST" else None)
     if form.is_bound:
         with suppress(InvalidFields):
             return redirect(actions.ask(Actor.of(request, Role.RESEARCHER), form))
-    return render(
-        request, "runs/steering/fork.html", build_context(run, at, form), status=422 if form.is_bound else 200
-    )
-
-
-def build_context(run: Run, at: lineage.ForkPoint, form: ForkForm) -> dict[str, Any]:
-    """What the page shows beside the form."""
     values = form.data if form.is_bound else form.initial
-    return {
+    context = {
         "run": run,
         "at": at,
         "form": form,
@@ -58,3 +48,4 @@ def build_context(run: Run, at: lineage.ForkPoint, form: ForkForm) -> dict[str, 
         "backbones": list(Backbone.objects.all()),
         "chosen": {name: values.get(name, "") for name in ("backbone", "backbone_model")},
     }
+    return render(request, "runs/steering/fork.html", context, status=422 if form.is_bound else 200)

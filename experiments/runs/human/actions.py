@@ -5,8 +5,6 @@ Each draft is one person's; of two people who send the same round, one is first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db import transaction
 from django.utils import timezone
 
@@ -113,28 +111,15 @@ def find_under_way(run: Run) -> HumanReply | None:
 # --- who writes the next replies ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Writer:
-    """What writes the replies: a key of the registry, the provider's model where there are several, and its name."""
-
-    backbone: str
-    model: str
-    label: str
-
-
-def list_backbones() -> list[Backbone]:
-    """The backbones that a run can be handed to, and those that are not here yet."""
-    return [row for row in Backbone.objects.all() if row.key != PERSON]
-
-
-def find_writer(run: Run, key: str, model: str) -> Writer:
-    """A person, or the backbone of this name, fit for the run. Raises InvalidInput with what is wrong."""
+def find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
+    """The provider's model and the name of a person, or of the backbone of this key, fit for the run. Raises
+    InvalidInput with what is wrong."""
     if key == PERSON:
-        return Writer(PERSON, "", registry.label(registry.BACKBONES, PERSON))
-    row = next((row for row in list_backbones() if row.key == key), None)
-    if row is None:
-        names = ", ".join(row.key for row in list_backbones())
-        raise InvalidInput(f"There is no backbone “{key}” here. Choose one of: {names}.", "backbone")
+        return "", registry.label(registry.BACKBONES, PERSON)
+    backbones = {row.key: row for row in Backbone.objects.exclude(key=PERSON)}
+    if key not in backbones:
+        raise InvalidInput(f"There is no backbone “{key}” here. Choose one of: {', '.join(backbones)}.", "backbone")
+    row = backbones[key]
     if not row.available:
         raise InvalidInput(f"{row.label} cannot be used yet. {row.remedy}", "backbone")
     if problem := compatibility.explain_incompatibility(key, run.toolset):
@@ -146,7 +131,7 @@ def find_writer(run: Run, key: str, model: str) -> Writer:
     if chosen in row.unpriced and run.limits.get("cost") is not None:
         words = f"No price is known for {chosen}, so the limit of the cost could not hold. Remove it first."
         raise InvalidInput(words, "backbone_model")
-    return Writer(key, chosen, f"{row.label}, {chosen}" if chosen else row.label)
+    return chosen, f"{row.label}, {chosen}" if chosen else row.label
 
 
 @transaction.atomic
@@ -157,19 +142,18 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")
     run = Run.objects.select_for_update().get(pk=run_id)
-    writer = find_writer(run, backbone, model)
+    model, label = find_writer(run, backbone, model)
     # Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over
-    if not (not run.has_ended or run.status in REOPENABLE):
+    if run.has_ended and run.status not in REOPENABLE:
         raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")
-    if (run.backbone, run.backbone_model) == (writer.backbone, writer.model):
-        raise StateConflict(f"{writer.label} writes the replies of this run already.")
+    if (run.backbone, run.backbone_model) == (backbone, model):
+        raise StateConflict(f"{label} writes the replies of this run already.")
     awaited = transcript.awaits_reply(run)
     reopened = run.has_ended and transcript.resume(run.pk, actor.name)
-    handover = HandedOver(run.rounds, actor.name, writer.backbone, writer.model, writer.label)
-    transcript.append(run.pk, "handover", handover)
+    transcript.append(run.pk, "handover", HandedOver(run.rounds, actor.name, backbone, model, label))
     if note.strip():
         transcript.append(run.pk, "note", Note(run.rounds, actor.name, note.strip()))
     stands = run.status in {*REOPENABLE, Status.WAITING}
     if reopened or (stands and transcript.resume(run.pk, actor.name, with_reply=awaited)):
         queue.enqueue(run.pk)
-    audit.record(actor, Verb.RUN_HANDED_OVER, run, backbone=writer.backbone, model=writer.model, note=bool(note))
+    audit.record(actor, Verb.RUN_HANDED_OVER, run, backbone=backbone, model=model, note=bool(note))

@@ -74,18 +74,16 @@ def find_too_long(values: Values) -> dict[str, list[str]]:
 
 
 def find_current(run: Run, user: User) -> HumanReply:
-    """This person's draft of the next round; one that is not saved yet, with what carries over, if there is none."""
-    kept = run.human_replies.filter(round=run.rounds + 1, author=user).first()
-    return kept or HumanReply(run=run, round=run.rounds + 1, author=user, **_carry_over(run))
-
-
-def _carry_over(run: Run) -> dict[str, Any]:
-    """What carries over: the hypotheses of the latest list, and a program that failed, to be put right."""
+    """This person's draft of the next round; one that is not saved yet if there is none, with what carries over: the
+    hypotheses of the latest list, and a program that failed, to be put right."""
+    if kept := run.human_replies.filter(round=run.rounds + 1, author=user).first():
+        return kept
     latest = run.hypotheses.order_by("-round").values_list("round", flat=True).first()
-    rows = run.hypotheses.filter(round=latest).values("number", "text", "status", "reason") if latest else []
-    last = run.experiments.order_by("-number").values("status", "code", "round").first()
-    failed = last is not None and last["status"] not in {"ok", "running"} and last["round"] == run.rounds
-    return {"hypotheses": list(rows), "program": last["code"] if last and failed else ""}
+    hypotheses = list(run.hypotheses.filter(round=latest or 0).values("number", "text", "status", "reason"))
+    last = run.experiments.only("status", "code", "round").order_by("-number").first()
+    failed = last and last.status not in {"ok", "running"} and last.round == run.rounds
+    program = last.code if last and failed else ""
+    return HumanReply(run=run, round=run.rounds + 1, author=user, hypotheses=hypotheses, program=program)
 
 
 def find_left_over(run: Run, user: User) -> HumanReply | None:

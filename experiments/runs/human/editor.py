@@ -131,14 +131,9 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
     if found.draft.values == values:
         return found
     kept = _name_fields(found.draft.values) if isinstance(refusal, OutOfDate) else ()
-    return replace(found, draft=_fill(found.draft, values), kept=kept)
-
-
-def _fill(draft: HumanReply, values: Values) -> HumanReply:
-    """The draft with other values, not saved."""
-    for name, value in values.items():
-        setattr(draft, name, value)
-    return draft
+    for name, value in values.items():  # shown, not saved
+        setattr(found.draft, name, value)
+    return replace(found, kept=kept)
 
 
 def _name_fields(values: Values) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput, OutOfDate
 from experiments.display.window import number
-from experiments.models import HumanReply, Run
+from experiments.models import Backbone, HumanReply, Run
 from experiments.models.member import Role
 from experiments.runs.human import actions, drafts, editor
 from experiments.runs.human.drafts import Values
@@ -102,7 +102,8 @@ def hand_over(request: HtmxRequest, pk: int) -> HttpResponse:
     """Choose who writes from the next reply on: another backbone, with a note to it, or a person."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     if request.method != "POST":
-        return render(request, "runs/human/hand_over.html", {"run": run, "backbones": actions.list_backbones()})
+        backbones = Backbone.objects.exclude(key=PERSON)
+        return render(request, "runs/human/hand_over.html", {"run": run, "backbones": backbones})
     backbone = request.POST.get("backbone", "")
     model, note = request.POST.get(f"model-{backbone}", ""), request.POST.get("note", "")
     try:

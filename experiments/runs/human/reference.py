@@ -47,20 +47,14 @@ def entry(head: str, body: str) -> Entry:
 
 
 def list_required(parameters: str) -> Iterator[str]:
-    """Names of the parameters that must be given."""
-    for part in split_parameters(parameters):
-        name, _, rest = part.partition(":")
-        if "=" not in rest and not name.startswith("*"):
-            yield name.strip()
-
-
-def split_parameters(parameters: str) -> Iterator[str]:
-    """The parameters, parted at the commas that stand in no bracket."""
-    depth, start = 0, 0
-    for place, character in enumerate(parameters):
+    """Names of the parameters that must be given; they are parted at the commas that stand in no bracket."""
+    depth, part = 0, ""
+    for character in f"{parameters},":
         depth += (character in "[(") - (character in "])")
-        if character == "," and depth == 0:
-            yield parameters[start:place].strip()
-            start = place + 1
-    if parameters[start:].strip():
-        yield parameters[start:].strip()
+        if character == "," and depth <= 0:
+            name, _, rest = part.strip().partition(":")
+            if name and "=" not in rest and not name.startswith("*"):
+                yield name.strip()
+            part = ""
+        else:
+            part += character

@@ -54,26 +54,16 @@ class MeasureShown:
     is_near: bool
 
 
-@dataclass(frozen=True)
-class CostRow:
-    """One step of the table: the parts of each measure, and all so far."""
-
-    step: RoundRange
-    cells: Sequence[str]
-
-
-def read_cost(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    del params
+def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     taken = by_round(run)
     step_of = steps(taken)
     sums = sum_by_step(taken, step_of)
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
-    shown = [draw(measure, run, sums) for measure in used]
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
     return {
-        "shown": shown,
+        "shown": [draw(measure, run, sums) for measure in used],
         "unused": [name for name in unused if not (run.unpriced and name == "dollars")],
         "used": used,
         "each_step": max((step.count for step in sums), default=1),
@@ -159,14 +149,14 @@ def add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken:
         reached += value
 
 
-def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[CostRow]:
+def table(used: Sequence[Resource], sums: Mapping[RoundRange, Taken]) -> list[tuple[RoundRange, list[str]]]:
     """A row for each step: for each measure its parts, then all so far."""
-    rows: list[CostRow] = []
+    rows = []
     so_far = dict.fromkeys(used, 0.0)
     for step, taken in sums.items():
         cells: list[str] = []
         for measure in used:
             so_far[measure] += sum(measure.of(taken))
             cells += [*map(measure.words, measure.of(taken)), measure.words(so_far[measure])]
-        rows.append(CostRow(step, cells))
+        rows.append((step, cells))
     return rows

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from experiments.core.label_meaning import Meaning, meaning, scenes
+from experiments.core.label_meaning import meaning, scenes
 from experiments.display import image_cards
 from experiments.display.image_cards import LoggedImage
 from experiments.models import Hypothesis, Observation, Run
-from workers.toybox.world.scenes import Scene
 
 LATELY, LOOKED_AT = 200, 1_500
 """Experiments, and of those images, in which words are looked for: the newest."""
@@ -30,22 +29,13 @@ EMPTY = frozenset(SAYING_NOTHING.split())
 """Words that say nothing of what is to be seen."""
 
 
-@dataclass(frozen=True)
-class StatusChange:
-    """The agent's word on a hypothesis, and the experiments it had run since its list before."""
-
-    told: Hypothesis
-    experiments: Sequence[int]
-
-
-def find_changes(run: Run, told: Sequence[tuple[int, Hypothesis]]) -> Mapping[int, StatusChange]:
-    """By the hypothesis' own key, each with the experiments of the round before its word."""
+def find_changes(run: Run, told: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
+    """The agent's words on hypotheses by their own keys, each with the experiments of the round before it."""
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
-    rounds = sorted(ran)
-    before = {number: max((each for each in rounds if each < number), default=0) for number, _ in told}
-    return {each.pk: StatusChange(each, ran.get(before[number], [])) for number, each in told}
+    before = {each.round: max((number for number in ran if number < each.round), default=0) for each in told}
+    return {each.pk: (each, ran.get(before[each.round], [])) for each in told}
 
 
 @dataclass(frozen=True)
@@ -77,33 +67,25 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     named = [(words(f"{row.title} {row.prompt}"), row) for row in rows[:LOOKED_AT]]
     meanings = [meaning(text) for text in texts]
     drawn = scenes({row.image_id for _, row in named}) if any(meanings) else {}
-    return [
-        by_scene(read, named, drawn) if read and drawn else by_words(filter_naming(each, named))
-        for read, each in zip(meanings, wanted, strict=True)
-    ]
+    found = []
+    for read, each in zip(meanings, wanted, strict=True):
+        if read and drawn:
+            known = [row for _, row in named if row.image_id in drawn]
+            shown = [row for row in known if read.holds(drawn[row.image_id])]
+            others = [row for row in known if not read.holds(drawn[row.image_id])]
+            found.append(sort_out(shown, others, is_known=True))
+        else:
+            naming = [row for held, row in named if each and len(each & held) >= ENOUGH * len(each)]
+            found.append(sort_out(naming, [], is_known=False))
+    return found
 
 
-def by_scene(read: Meaning, named: Sequence[tuple[set[str], Observation]], drawn: Mapping[str, Scene]) -> Bearing:
-    rows = [row for _, row in named if row.image_id in drawn]
-    showing = [row for row in rows if read.holds(drawn[row.image_id])]
+def sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, is_known: bool) -> Bearing:
+    """What is shown of those that show it and of the others."""
     best = choose_images(showing)
-    known = {each.card.image for each in best}
-    weak = choose_images([row for row in showing if row.image_id not in known], weakest=True)
-    return Bearing(
-        best, weak, choose_images([row for row in rows if not read.holds(drawn[row.image_id])]), is_known=True
-    )
-
-
-def by_words(rows: Sequence[Observation]) -> Bearing:
-    best = choose_images(rows)
-    known = {each.card.image for each in best}
-    return Bearing(best, choose_images([row for row in rows if row.image_id not in known], weakest=True))
-
-
-def filter_naming(wanted: set[str], named: Sequence[tuple[set[str], Observation]]) -> list[Observation]:
-    if not wanted:
-        return []
-    return [row for held, row in named if len(wanted & held) >= ENOUGH * len(wanted)]
+    among = {each.card.image for each in best}
+    weakest = choose_images([row for row in showing if row.image_id not in among], weakest=True)
+    return Bearing(best, weakest, choose_images(others), is_known)
 
 
 def choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -52,37 +53,34 @@ class HypothesisRow:
         return [each for before, each in zip(statuses, told, strict=False) if each.status != before][-TURNS:]
 
 
-@dataclass(frozen=True)
-class MatrixRow:
-    """A row of the matrix with its cells, and what bears on it."""
-
-    row: HypothesisRow
-    cells: Sequence[tuple[int, Hypothesis | None]]
-    dropped: bool
-    turns: Sequence[evidence.StatusChange]
-    images: evidence.Bearing
-
-
 def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """The matrix of the newest rounds, or of those before round `before`."""
-    lists = by_round(run)
+    """The matrix of the newest rounds, or of those before round `before`, and what bears on each hypothesis."""
+    listed = run.hypotheses.order_by("round", "number")
+    lists = {place: list(group) for place, group in groupby(listed, key=lambda each: each.round)}
     rows = trace_hypotheses(lists)
+    picked = rows[-ROWS:]
     columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
     shown = columns[-COLUMNS:]
-    picked = rows[-ROWS:]
+    turns = evidence.find_changes(run, [turn for row in picked for turn in row.turns])
+    images = evidence.images(run, [row.latest.text for row in picked])
+    statuses = Counter(row.latest.status for row in picked)
     return {
         "columns": shown,
         "earlier": shown[0] if len(columns) > COLUMNS else None,
         "left_out": len(rows) - len(picked),
-        "shown": with_evidence(run, picked, shown, max(lists, default=0)),
+        "shown": [
+            {
+                "row": row,
+                "cells": [(column, row.told.get(column)) for column in shown],
+                "dropped": max(lists) not in row.told,
+                "turns": [turns[turn.pk] for turn in row.turns],
+                "images": found,
+            }
+            for row, found in zip(picked, images, strict=True)
+        ],
         "scale": events.scale_of(run),
-        "counted": count_statuses(picked),
+        "counted": [(status, statuses[status]) for status in ("supported", "refuted", "open") if statuses[status]],
     }
-
-
-def by_round(run: Run) -> dict[int, list[Hypothesis]]:
-    rows = run.hypotheses.order_by("round", "number")
-    return {place: list(group) for place, group in groupby(rows, key=lambda each: each.round)}
 
 
 def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
@@ -125,24 +123,3 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
         before = now
     last = max(lists, default=None)
     return found if last is None or last in found else [*found, last]
-
-
-def with_evidence(run: Run, rows: Sequence[HypothesisRow], columns: Sequence[int], last: int) -> list[MatrixRow]:
-    turns = evidence.find_changes(run, [(turn.round, turn) for row in rows for turn in row.turns])
-    images = evidence.images(run, [row.latest.text for row in rows])
-    return [
-        MatrixRow(
-            row,
-            [(column, row.told.get(column)) for column in columns],
-            last not in row.told,
-            [turns[turn.pk] for turn in row.turns],
-            found,
-        )
-        for row, found in zip(rows, images, strict=True)
-    ]
-
-
-def count_statuses(rows: Sequence[HypothesisRow]) -> list[tuple[str, int]]:
-    """How many stand how, by the last word on each."""
-    statuses = [row.latest.status for row in rows]
-    return [(status, statuses.count(status)) for status in ("supported", "refuted", "open") if status in statuses]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -12,12 +16,49 @@ from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
+from experiments.models import Run
 from experiments.models.member import Role
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
-from experiments.runs.page import raw, tabs
-from experiments.runs.page import transcript as transcript_tab
+from experiments.runs.page import activations, cost, experiments, hypotheses, images, transcript
 from experiments.runs.steering import actions
+
+Params = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One tab. `read` gives what its template, `run/tabs/<name>.html`, shows; `grows` if new events change it."""
+
+    name: str
+    label: str
+    read: Callable[[Run, Params, Names], dict[str, Any]]
+    grows: str = ""
+    """What the browser does when there is more: "redraw" at once, or "offer" to; the transcript grows by itself."""
+
+    @property
+    def template(self) -> str:
+        return f"runs/page/tabs/{self.name}.html"
+
+
+def ignore_names(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
+    """For a tab that names no system."""
+    return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
+
+
+TABS: Mapping[str, Tab] = {
+    tab.name: tab
+    for tab in (
+        Tab("transcript", "Transcript", transcript.read_transcript),
+        Tab("experiments", "Experiments", ignore_names(experiments.read_experiments), "offer"),
+        Tab("images", "Images", ignore_names(images.read_images), "offer"),
+        Tab("activations", "Activations", ignore_names(activations.read_activations), "redraw"),
+        Tab("hypotheses", "Hypotheses", ignore_names(hypotheses.read_hypotheses), "redraw"),
+        Tab("cost", "Cost", ignore_names(cost.read_cost), "redraw"),
+        Tab("raw", "Raw", transcript.read_raw, "offer"),
+        Tab("comments", "Comments", lambda *_: {}),  # its template asks for what each may see
+    )
+}
 
 
 @require_safe
@@ -25,11 +66,11 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_in(request) or Role.VIEWER
-    tab = tabs.find_tab(request.GET.get("tab", ""))
+    tab = TABS.get(request.GET.get("tab", ""), TABS["transcript"])
     context = {
         "run": run,
         "tab": tab,
-        "tabs": tabs.TABS.values(),
+        "tabs": TABS.values(),
         "complete": is_final(run),
         "may_stop": role != Role.VIEWER,
         "may": " ".join(actions.list_moves(run)),
@@ -50,9 +91,9 @@ def events(request: HttpRequest, pk: int) -> HttpResponse:
     after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
     if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
         raise Http404("There are no events between these.")
-    gap = window.Gap(after, before)
-    filled = transcript_tab.fill(run, gap, request.GET.get("from") == "below", Names(request.user))
-    return render(request, "runs/page/pieces.html", filled)
+    pieces = window.filling(run, window.Gap(after, before), request.GET.get("from") == "below")
+    drawn = transcript.render_pieces(run, pieces, Names(request.user))
+    return render(request, "runs/page/pieces.html", {"run": run, "pieces": drawn})
 
 
 @require_safe
@@ -62,5 +103,5 @@ def events_file(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     names.hides(run)  # asked now: what streams must not ask the database
     name = f'attachment; filename="run-{run.pk}-events.jsonl"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
-    lines = raw.as_lines(run, names)
+    lines = transcript.as_lines(run, names)
     return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8", headers=headers)

@@ -1,26 +1,23 @@
-"""The transcript: a window of events as they are streamed, the outline, the state of knowledge."""
+"""The transcript: a window of events as they are streamed, the outline, the state of knowledge; and the events as they
+are kept: JSON, page by page, and the whole as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from django.utils.safestring import SafeString
 
+from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
 from experiments.display.window import Gap, Piece
 from experiments.models import Event, Run
 
-
-@dataclass(frozen=True)
-class RenderedPiece:
-    """A piece of the page: a gap, or events as HTML."""
-
-    gap: Gap | None = None
-    events: Sequence[SafeString] = ()
+PER_PAGE = 40
+"""Events as they are kept."""
 
 
 def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
@@ -37,18 +34,35 @@ def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[s
     }
 
 
-def fill(run: Run, gap: Gap, from_below: bool, names: Names) -> dict[str, Any]:
-    """What takes the place of a gap."""
-    return {"run": run, "pieces": render_pieces(run, window.filling(run, gap, from_below), names)}
-
-
-def render_pieces(run: Run, pieces: Sequence[Piece], names: Names) -> list[RenderedPiece]:
-    """The pieces as HTML; what the events are drawn with is looked up once for all."""
+def render_pieces(run: Run, pieces: Sequence[Piece], names: Names) -> list[tuple[Gap | None, list[SafeString]]]:
+    """Each piece as a gap, or as events in HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events, names)}
     return [
-        RenderedPiece(gap=piece)
-        if isinstance(piece, Gap)
-        else RenderedPiece(events=[html[event.seq] for event in piece if event.seq in html])
+        (piece, []) if isinstance(piece, Gap) else (None, [html[event.seq] for event in piece if event.seq in html])
         for piece in pieces
     ]
+
+
+def read_raw(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+    """The page that the address names by number or by an event on it."""
+    at, missing = window.asked_for(run, params)
+    if at is not None:
+        params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
+    page = Page.of(params, run.last_seq, PER_PAGE, "tab")
+    events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
+    told = [(event, as_text(event, names.payload(run, event), 2)) for event in events]
+    return {"page": page, "missing": missing, "told": told}
+
+
+def as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
+    """An event as JSON, with what it says."""
+    data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": payload}
+    return json.dumps(data, indent=indent, ensure_ascii=False)
+
+
+async def as_lines(run: Run, names: Names) -> AsyncIterator[bytes]:
+    """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
+    studies has been looked up."""
+    async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):
+        yield as_text(event, names.payload(run, event)).encode() + b"\n"

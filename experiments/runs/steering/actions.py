@@ -26,8 +26,8 @@ from workers.record.events import Ended, LimitsChanged, Note, Paused
 from workers.record.limits import USUAL, Limits
 from workers.record.statuses import ACTIVE, REOPENABLE, Status
 
-MOST_CHARS = 4_000
-"""Longest note."""
+MOST_CHARS, WHY_CHARS = 4_000, 500
+"""Longest note, and longest reason for other limits."""
 
 NewLimits = Mapping[str, Any]
 
@@ -118,18 +118,14 @@ def cannot_hear(run: Run) -> str:
         return f"{has_ended(run)} Nobody would hear this. Fork it from one of its rounds with this note."
     if run.cancel_requested:
         return f"Run {run.pk} is being stopped. Nobody would hear this. Fork it with this note once it has stopped."
-    if says_final_answer(run):
+    # Whether the agent was asked for its best conclusion, and no limit has been changed since
+    last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
+    if last is not None and getattr(last.content, "reason", "") == "final_answer":
         return (
             f"A limit of run {run.pk} is reached, and the agent is giving its final answer: it would not hear this. "
             "Raise the limit and send it then, or fork the run with this note."
         )
     return ""
-
-
-def says_final_answer(run: Run) -> bool:
-    """Whether the agent was asked for its best conclusion, and no limit has been changed since."""
-    last = run.events.filter(kind__in=("reminder", "limits")).order_by("-seq").first()
-    return last is not None and getattr(last.content, "reason", "") == "final_answer"
 
 
 def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen: NewLimits | None = None) -> bool:
@@ -148,9 +144,8 @@ def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen
             raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
         changed = LimitsChanged(run.rounds, by.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
-        audit.record(
-            by, Verb.RUN_LIMITED, run, why=why.strip(), before=words_of.in_words(before), after=words_of.in_words(after)
-        )
+        told = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
+        audit.record(by, Verb.RUN_LIMITED, run, why=why.strip(), **told)
     return True
 
 

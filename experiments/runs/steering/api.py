@@ -22,7 +22,6 @@ from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
 from workers.record.limits import USUAL
 
-WHY_CHARS = 500
 ABOVE_ZERO = "A limit must be above 0, or null for none."
 
 
@@ -48,7 +47,7 @@ class LimitsIn(Body):
     tokens: Annotated[int, Field(le=10**12)] | None = None
     cost: Annotated[float, Field(description="US dollars", le=10**6, allow_inf_nan=False)] | None = None
     seconds: Annotated[float, Field(le=10**8, allow_inf_nan=False)] | None = None
-    why: str = Field("", max_length=WHY_CHARS, pattern=NO_NUL)
+    why: str = Field("", max_length=actions.WHY_CHARS, pattern=NO_NUL)
 
 
 def steerer(request: HttpRequest, pk: int) -> Actor:
