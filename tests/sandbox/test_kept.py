@@ -171,4 +171,4 @@ def test_a_name_that_every_program_has_is_not_kept_and_that_is_said(run):
 
 def test_the_state_of_earlier_versions_is_read():
     old = values.encode_state({"n": values.encode_state({"value": 3}), "values": values.encode_state({"value": 4})})
-    assert saved_state.restore_state(old) == saved_state.ProgramState({"n": 3, "values": 4})
+    assert saved_state.restore_state(old) == ({"n": 3, "values": 4}, {})

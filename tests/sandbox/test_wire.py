@@ -202,7 +202,7 @@ def test_it_keeps_the_state_of_a_script():
         },
         budget=10_000,
     )
-    back = saved_state.restore_state(state).values
+    back, _ = saved_state.restore_state(state)
     assert left_out == []
     assert set(back) == {"n", "pair", "array", "image"}
     assert back["pair"] == (1, "x")
@@ -214,7 +214,7 @@ def test_it_keeps_the_state_of_a_script():
 def test_it_leaves_the_largest_out_of_a_full_state():
     state, left_out = saved_state.save_state({"small": 1, "large": b"x" * 5000}, budget=1000)
     assert left_out == ["too large to be kept for the next experiment: large"]
-    assert saved_state.restore_state(state).values == {"small": 1}
+    assert saved_state.restore_state(state) == ({"small": 1}, {})
 
 
 @pytest.mark.parametrize("state", [b"x", b"\x00\x00\x00\x01\x90", b"\xff" * 50, b"\x00" * 8])

@@ -113,6 +113,6 @@ def folder_of(sandbox):
 @contextlib.contextmanager
 def layers_found(*layers):
     """As if this process had found these layers on its machine."""
-    before, jail._try_layers = jail._try_layers, lambda: layers
+    before, jail.layers = jail.layers, lambda: layers
     yield
-    jail._try_layers = before
+    jail.layers = before

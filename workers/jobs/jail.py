@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workers.sandbox.jail import SandboxLayer
 
 
-def layers() -> list[SandboxLayer]:
+def layers() -> tuple[SandboxLayer, ...]:
     """Each layer with its state, what stands or why not, and the remedy."""
     from workers.sandbox import jail
 

@@ -61,12 +61,6 @@ def warm_up() -> None:
     np.random.seed(0)
 
 
-def report_broken(channel: socket.socket, reason: str) -> NoReturn:
-    """Tell that a restriction failed, and end."""
-    proxies.HostLink(channel).send(wire.GuestBroken(reason))
-    os._exit(0)
-
-
 def serve(channel: socket.socket) -> NoReturn:
     """Receive a program, run it, tell its end."""
     link = proxies.HostLink(channel)
@@ -89,8 +83,9 @@ class GuestSession:
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
         tempfile.tempdir = str(Path.cwd())
         self.console = console
-        self.system = self._proxy("system")
-        self.tools = self._proxy("tools")
+        self.system, self.tools = (
+            proxies.make_proxy(link, owner, start.names, start.facts, self._flush) for owner in ("system", "tools")
+        )
 
     def run(self) -> wire.ProgramFinished:
         """Execute the program; whatever it raises becomes its end."""
@@ -100,7 +95,12 @@ class GuestSession:
             random.seed(seed)
             np.random.seed(seed % 2**32)
         failure.show_source(self.start.program)
-        earlier = self._earlier()
+        earlier: dict[str, Any] = {}
+        sources: dict[str, str] = {}
+        try:
+            earlier, sources = saved_state.restore_state(self.start.state)
+        except values.WireError as unreadable:
+            self._note(str(unreadable))
         # The program's globals, those of a module of their own called __main__.
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
@@ -108,12 +108,14 @@ class GuestSession:
         namespace = module.__dict__
         namespace.update({name: getattr(typing, name) for name in _TYPING})
         namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
-        namespace.update(earlier.values)
-        namespace.update(self._own())
-        sources = self._define(earlier.sources, namespace)
+        namespace.update(earlier | self._own())
+        sources = self._define(sources, namespace)
         status, error = self._attempt(namespace)
+        budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
         try:
-            state = self._state(namespace, sources)
+            state, remarks = saved_state.save_state(namespace, budget, self.start.program, sources)
+            for words in remarks:
+                self._note(words)
         except MemoryError:
             state = self.start.state
         self._flush()
@@ -153,23 +155,6 @@ class GuestSession:
             self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
         namespace.update(self._own())
         return {name: source for name, source in sources.items() if name not in failed}
-
-    def _earlier(self) -> saved_state.ProgramState:
-        try:
-            return saved_state.restore_state(self.start.state)
-        except values.WireError as error:
-            self._note(str(error))
-            return saved_state.ProgramState()
-
-    def _state(self, namespace: dict[str, Any], sources: dict[str, str]) -> bytes:
-        budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
-        state, remarks = saved_state.save_state(namespace, budget, self.start.program, sources)
-        for words in remarks:
-            self._note(words)
-        return state
-
-    def _proxy(self, owner: str) -> proxies.Proxy:
-        return proxies.make_proxy(self.link, owner, self.start.names, self.start.facts, self._flush)
 
     def _note(self, words: str) -> None:
         """A line of ours in the program's output."""

@@ -79,9 +79,17 @@ class SandboxLayer:
 # --- the report ---------------------------------------------------------------------------------------
 
 
-def layers() -> list[SandboxLayer]:
+@cache
+def layers() -> tuple[SandboxLayer, ...]:
     """What each layer is like on this machine, found out by a process that jails itself; asked once, some 50 ms."""
-    return list(_try_layers())
+    try:
+        done = subprocess.run(  # noqa: S603 our own interpreter and our own words
+            [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
+        )
+        return tuple(SandboxLayer(**fields) for fields in json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        reason = f"the layers cannot be tried out: {error}"
+        return (SandboxLayer("trial", True, "missing", reason, "See the worker's log."),)
 
 
 def summary(found: Iterable[SandboxLayer]) -> str:
@@ -99,19 +107,6 @@ def refusal(found: Iterable[SandboxLayer]) -> str:
     if words:
         words.append("To run programs all the same, with what is left, set MAIA_SANDBOX_OVERRIDE=yes.")
     return " ".join(words)
-
-
-@cache
-def _try_layers() -> tuple[SandboxLayer, ...]:
-    try:
-        done = subprocess.run(  # noqa: S603 our own interpreter and our own words
-            [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
-        )
-        return tuple(SandboxLayer(**fields) for fields in json.loads(done.stdout))
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return (
-            SandboxLayer("trial", True, "missing", f"the layers cannot be tried out: {error}", "See the worker's log."),
-        )
 
 
 def trial() -> None:
@@ -132,8 +127,13 @@ def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[Sand
     with contextlib.suppress(OSError):
         # Where memory of the whole machine runs out, let the kernel take this process, not the worker
         Path("/proc/self/oom_score_adj").write_text("1000")
+    wall = SandboxLayer("namespaces", False, "on", "user, network, process and ipc namespaces")
+    if not namespaced:
+        reason = "the kernel or the container allows no user namespaces"
+        remedy = "Not needed. To have it, let ordinary users make user namespaces."
+        wall = SandboxLayer("namespaces", False, "missing", reason, remedy)
     return [
-        _enter(namespaced),
+        wall,
         _close_layer("no_new_privs", "Use Linux 3.5 or newer.", _drop_privileges),
         _close_layer("rlimits", "Let the worker's user lower its limits.", partial(_limit, limits, namespaced)),
         _close_layer(
@@ -174,13 +174,6 @@ def _close_layer(name: str, remedy: str, apply: Callable[[], str]) -> SandboxLay
         return SandboxLayer(name, True, "on", apply())
     except (OSError, ValueError, NotImplementedError) as error:
         return SandboxLayer(name, True, "missing", str(error), remedy)
-
-
-def _enter(namespaced: bool) -> SandboxLayer:
-    if namespaced:
-        return SandboxLayer("namespaces", False, "on", "user, network, process and ipc namespaces")
-    remedy = "Not needed. To have it, let ordinary users make user namespaces."
-    return SandboxLayer("namespaces", False, "missing", "the kernel or the container allows no user namespaces", remedy)
 
 
 def _drop_privileges() -> str:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from workers.errors import SandboxBroke
 from workers.sandbox import wire
 from workers.sandbox.jail import ChildLimits
@@ -117,13 +119,11 @@ class Launcher:
             yield child
         finally:
             try:
-                # See the child to its end; close both sockets; remove its folder.
-                try:
-                    child.end()
-                finally:
-                    child.channel.close()
-                    child.status.close()
-                    remove_folder(child.scratch)
+                with child.channel, child.status:
+                    try:
+                        child.end()
+                    finally:
+                        remove_folder(child.scratch)
             except BaseException:
                 self._discard(zygote)
                 raise
@@ -216,9 +216,8 @@ def _fork(zygote: Zygote, limits: ChildLimits) -> ChildProcess:
     channel.setblocking(False)
     try:
         with inside, reports:
-            socket.send_fds(
-                zygote.control, [wire.datagram(wire.ForkRequest(limits))], [inside.fileno(), reports.fileno()]
-            )
+            request = msgspec.msgpack.encode(wire.ForkRequest(limits))
+            socket.send_fds(zygote.control, [request], [inside.fileno(), reports.fileno()])
         return ChildProcess(channel, status, Path(limits.scratch), _read_report(status, wire.ChildStarted).pid)
     except BaseException:
         channel.close()
@@ -234,4 +233,4 @@ def _read_report(status: socket.socket, kind: type[_Report]) -> _Report:
         raise SandboxBroke(f"the sandbox's zygote does not answer: {error}") from error
     if not data:
         raise SandboxBroke("the sandbox's zygote died; the next experiment starts another")
-    return wire.read_datagram(data, kind)
+    return msgspec.msgpack.decode(data, type=kind)

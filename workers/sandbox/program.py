@@ -11,9 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import signal
-import types
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Literal
 
 from workers.sandbox import failure
@@ -35,13 +33,8 @@ Sources = Mapping[str, str]
 
 def program_style(program: str) -> ProgramStyle:
     """ "function" if an entry point is defined at top level, else "script"; what cannot be parsed is a script."""
-    if len(program) > PROGRAM_CHARS:
-        return "script"
-    try:
-        tree = ast.parse(program)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "script"
-    return "function" if find_entry_points(tree) else "script"
+    tree = _parse(program) if len(program) <= PROGRAM_CHARS else None
+    return "function" if tree and find_entry_points(tree) else "script"
 
 
 def find_entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
@@ -79,14 +72,12 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
     """Run definitions in a namespace; the names of those that failed, and why. Never raises."""
     failed: dict[str, str] = {}
     failure.show_source("\n\n".join(sources.values()), failure.EARLIER)
-    line = 0
-    with _clock() as clock:
+    flags, line = annotations.compiler_flag, 0
+    with _Clock() as clock:
         for name, source in sources.items():
             try:
                 clock.start()
-                code: types.CodeType = compile(
-                    ("\n" * line + source), failure.EARLIER, "exec", annotations.compiler_flag, dont_inherit=True
-                )
+                code = compile("\n" * line + source, failure.EARLIER, "exec", flags, dont_inherit=True)
                 exec(code, namespace)  # noqa: S102 this is what the child is for
             except BaseException as error:  # noqa: BLE001 whatever the program's own words raise
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
@@ -140,10 +131,17 @@ def _parse(source: str) -> ast.Module | None:
 
 
 class _Clock:
-    """Ends what runs when the time is up, and lets nothing start after that."""
+    """Ends what runs when the time is up, and lets nothing start after that. Ticks in a `with` block."""
 
-    def __init__(self) -> None:
+    def __enter__(self) -> _Clock:
         self.running = self.late = False
+        self.before = signal.signal(signal.SIGALRM, self.expire)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
 
     def start(self) -> None:
         if self.late:
@@ -154,15 +152,3 @@ class _Clock:
         self.late = True
         if self.running:
             self.start()
-
-
-@contextmanager
-def _clock() -> Iterator[_Clock]:
-    clock = _Clock()
-    before = signal.signal(signal.SIGALRM, clock.expire)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield clock
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

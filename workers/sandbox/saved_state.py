@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -21,15 +20,6 @@ from workers.sandbox.values import SendError, WireError, decode_state, encode_st
 _OURS = {"system", "tools", "display", "Image", "np", "ToolError", "System", "Tools"}
 RESERVED = frozenset(name for name in dir(builtins) if not name.startswith("_")) | _OURS
 """Names that mean the same in every program, whatever an earlier one bound to them."""
-
-
-@dataclass(frozen=True)
-class ProgramState:
-    """What is there when a program begins."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-    """Definitions that were kept: name -> source."""
 
 
 def save_state(
@@ -71,18 +61,19 @@ def _explain_left_out(left_out: list[str], namespace: Mapping[str, Any]) -> Iter
         yield f"not kept for the next experiment, where the name has its usual meaning again: {', '.join(hidden)}"
 
 
-def restore_state(state: bytes) -> ProgramState:
-    """What `keep` was given, less names that may not be there. Raises WireError if the bytes are something else."""
+def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:
+    """What is there when a program begins: values by name, and kept definitions, name -> source.
+
+    Names that may not be there are left out. Raises WireError if the bytes are something else.
+    """
     if not state:
-        return ProgramState()
+        return {}, {}
     try:
         found = decode_state(state)
         if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
             found = {"values": found, "sources": {}}  # as earlier versions kept it
         values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if may_be_kept(name)}
-        return ProgramState(
-            values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
-        )
+        return values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
     except Exception as error:  # whatever is wrong with them, they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
 

@@ -185,7 +185,9 @@ class HostSession:
                     raise Cancelled("the experiment was cancelled")
             left = self._seconds - self.own_seconds()
             if left <= 0:
-                raise StopError("timeout", _time_words(self.bounds))
+                words = f"The program ran for more than {self.bounds.seconds:g} s of its own time (time inside tools is"
+                words += " not counted) and was stopped. Look for a loop that does not end, or do less at once."
+                raise StopError("timeout", words)
             ready = dict(poller.poll(1000 * min(_POLL_SECONDS, left)))
             if ready.get(self._child.channel.fileno(), 0) & (event | _READABLE):
                 return
@@ -226,10 +228,3 @@ def _check_signature(call: wire.CallRequest, function: Callable[..., Any]) -> No
 
 def _broken_protocol(reason: str) -> StopError:
     return StopError("killed", f"The program's process broke the protocol of the sandbox: {reason}.")
-
-
-def _time_words(bounds: Bounds) -> str:
-    return (
-        f"The program ran for more than {bounds.seconds:g} s of its own time (time inside tools is not counted) "
-        "and was stopped. Look for a loop that does not end, or do less at once."
-    )

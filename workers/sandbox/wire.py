@@ -8,7 +8,7 @@ Who reads or writes the sockets, and for how long, is not decided here. Used on 
 from __future__ import annotations
 
 import struct
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -99,6 +99,9 @@ class ProgramFinished(WireMessage, frozen=True, tag="finished"):
     state: bytes
 
 
+# Launcher and zygote speak over sockets that keep messages apart: these three travel as msgpack, without a frame.
+
+
 class ForkRequest(WireMessage, frozen=True, tag="fork"):
     """Launcher to zygote, with the child's socket and the socket for its fate."""
 
@@ -124,17 +127,6 @@ class ChildEnded(WireMessage, frozen=True, tag="ended"):
 
 GuestMessage = GuestReady | GuestBroken | CallRequest | OutputChunk | ProgramFinished
 HostMessage = StartProgram | CallResult | CallFailed
-_Message = TypeVar("_Message", bound=WireMessage)
-
-
-def datagram(message: WireMessage) -> bytes:
-    """A message between launcher and zygote, whose sockets keep messages apart."""
-    return msgspec.msgpack.encode(message)
-
-
-def read_datagram(data: bytes, kind: type[_Message]) -> _Message:
-    """The message in a datagram, which is of the one type `kind`."""
-    return msgspec.msgpack.decode(data, type=kind)
 
 
 # --- frames -----------------------------------------------------------------------------------------

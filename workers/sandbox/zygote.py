@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from workers.sandbox import guest, jail, watch, wire
+import msgspec
+
+from workers.sandbox import guest, jail, proxies, watch, wire
 from workers.sandbox.scratch import remove_folder
 
 CHANNEL = 3
@@ -57,14 +59,17 @@ class ChildSupervisor:
                 if self.selector.get_map().get(key.fd) == key:  # an earlier event may have closed it
                     key.data()
             for child in self.living.values():
-                self.check(child)
+                # End a child that has too much; `watch` says of what
+                if not child.excess and (excess := watch.find_excess(child.descriptor, child.scratch)):
+                    child.excess = excess
+                    os.kill(child.pid, signal.SIGKILL)
 
     def fork(self) -> None:
         request, descriptors, _, _ = socket.recv_fds(self.control, 8192, 2)
         if not request:
             self.end()
         channel, status = (socket.socket(fileno=number) for number in descriptors)
-        limits = wire.read_datagram(request, wire.ForkRequest).limits
+        limits = msgspec.msgpack.decode(request, type=wire.ForkRequest).limits
         zygote = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -73,21 +78,11 @@ class ChildSupervisor:
             finally:
                 os._exit(70)  # never back into the zygote's loop
         channel.close()
-        self.register(_LivingChild(pid, os.pidfd_open(pid), status, limits.scratch))
-
-    def register(self, child: _LivingChild) -> None:
-        self.living[child.pid] = child
+        child = self.living[pid] = _LivingChild(pid, os.pidfd_open(pid), status, limits.scratch)
         self.selector.register(child.status, selectors.EVENT_READ, lambda: self.kill(child))
         self.selector.register(child.descriptor, selectors.EVENT_READ, lambda: self.reap(child))
         with contextlib.suppress(OSError):
-            child.status.send(wire.datagram(wire.ChildStarted(child.pid)))
-
-    def check(self, child: _LivingChild) -> None:
-        """End a child that has too much; `watch` says of what."""
-        if not child.excess:
-            child.excess = watch.find_excess(child.descriptor, child.scratch)
-            if child.excess:
-                os.kill(child.pid, signal.SIGKILL)
+            status.send(msgspec.msgpack.encode(wire.ChildStarted(pid)))
 
     def kill(self, child: _LivingChild) -> None:
         """The host wants the child gone, or is gone itself. The reaping follows by itself."""
@@ -109,7 +104,7 @@ class ChildSupervisor:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
         with contextlib.suppress(OSError):
-            child.status.send(wire.datagram(wire.ChildEnded(status, usage.ru_maxrss * 1024, child.excess)))
+            child.status.send(msgspec.msgpack.encode(wire.ChildEnded(status, usage.ru_maxrss * 1024, child.excess)))
         child.status.close()
 
     def end(self) -> NoReturn:
@@ -146,7 +141,8 @@ def become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, 
     os.chdir(limits.scratch)
     layers = jail.restrict(limits, zygote, namespaced=namespaced)
     if not limits.override and (reason := jail.refusal(layers)):
-        guest.report_broken(channel, reason)
+        proxies.HostLink(channel).send(wire.GuestBroken(reason))
+        os._exit(0)
     for name in [name for name in sys.modules if name.split(".")[0] == "workers"]:
         del sys.modules[name]
     guest.serve(channel)
