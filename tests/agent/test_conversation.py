@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts, result_text
+from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts
 from workers.protocols import ImagePart
 from workers.record.events import Ended, Event, ExperimentEnded, ExperimentStarted, Reminder, Replied, Retrying, Started
 from workers.record.experiments import LogEntry, Observation
@@ -33,6 +33,11 @@ def story(*payloads):
 
 def result(*entries, number=3, status="ok", **more):
     return ExperimentEnded(1, number, status, entries, **more)
+
+
+def result_text(told):
+    """What the agent is told of an experiment, without the images."""
+    return "\n".join(part for part in result_parts(told) if isinstance(part, str))
 
 
 WHOLE_IMAGE = story(

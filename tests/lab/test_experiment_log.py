@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import TinyContext, TinyModel, square
+from tests.support.tiny_lab import TinyContext, TinyModel, square, to_base64
 from workers.lab.image_tools import derive_seed
-from workers.lab.imaging import from_base64, image_key, to_base64
+from workers.lab.imaging import from_base64, image_key
 from workers.lab.memory import ImagesInMemory
 from workers.record.experiments import LogEntry, Observation
 

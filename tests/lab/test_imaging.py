@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
+from tests.support.tiny_lab import to_base64
 from workers.errors import ToolMisuse
 from workers.lab import imaging
 from workers.protocols import LabSettings
@@ -118,7 +119,7 @@ def test_it_takes_a_narrow_image(size):
 
 def test_it_reads_back_the_base64_it_writes():
     image = picture()
-    text = imaging.to_base64(image)
+    text = to_base64(image)
     assert imaging.from_base64(text).tobytes() == image.tobytes()
     assert imaging.from_base64(f"data:image/png;base64,{text}").tobytes() == image.tobytes()
 
@@ -139,7 +140,7 @@ def test_it_names_the_argument_that_is_no_image():
 def test_it_takes_pil_images_and_base64_alike():
     image = picture()
     assert imaging.as_image(image, "image").tobytes() == image.tobytes()
-    assert imaging.as_image(imaging.to_base64(image), "image").tobytes() == image.tobytes()
+    assert imaging.as_image(to_base64(image), "image").tobytes() == image.tobytes()
     assert imaging.as_image(Image.new("L", (3, 3), 7), "image").getpixel((1, 1)) == (7, 7, 7)
 
 

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import DEAD, RED, RED_NOT_BLUE, TinyContext, square
+from tests.support.tiny_lab import DEAD, RED, RED_NOT_BLUE, TinyContext, square, to_base64
 from workers.errors import ToolMisuse
-from workers.lab.imaging import from_base64, image_key, to_base64
+from workers.lab.imaging import from_base64, image_key
 from workers.protocols import Provenance
 from workers.record.origins import Origin
 

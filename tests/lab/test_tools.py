@@ -4,11 +4,11 @@ import pytest
 from PIL import Image
 
 from tests.lab.test_exemplars import index_of
-from tests.support.tiny_lab import DEAD, GREEN, RED, TinyContext, square
+from tests.support.tiny_lab import DEAD, GREEN, RED, TinyContext, square, to_base64
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import program_api
 from workers.lab.image_tools import derive_seed
-from workers.lab.imaging import from_base64, image_key, to_base64
+from workers.lab.imaging import from_base64, image_key
 from workers.lab.memory import ImagesInMemory
 from workers.lab.tools import Tools
 from workers.record.experiments import LogEntry

@@ -6,6 +6,7 @@ patches, so its maps are 2 x 2.
 
 from __future__ import annotations
 
+import base64
 from threading import Lock
 
 import torch
@@ -13,7 +14,7 @@ from PIL import Image
 
 from workers.errors import UnknownName
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
-from workers.lab.imaging import refused_picture
+from workers.lab.imaging import encode_png, refused_picture
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
@@ -32,6 +33,11 @@ def draw(scene):
     image = Image.new("RGB", (8, 8))
     image.paste(COLOURS[scene["colour"]], (*scene["corner"], scene["corner"][0] + 4, scene["corner"][1] + 4))
     return Picture(image, scene)
+
+
+def to_base64(image):
+    """The image as a plain Base64 PNG string, as the published API passes masked images."""
+    return base64.b64encode(encode_png(image)).decode("ascii")
 
 
 def square(colour, corner=0):

@@ -80,11 +80,6 @@ def in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
             yield from late.get(event.seq, ())
 
 
-def result_text(result: ExperimentEnded) -> str:
-    """What the agent is told of an experiment, without the images."""
-    return "\n".join(part for part in result_parts(result) if isinstance(part, str))
-
-
 def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
     """What the agent is told of an experiment: each image follows the line that names it."""
     name, advice = _STATUS[result.status]

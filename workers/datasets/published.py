@@ -75,7 +75,7 @@ class PublishedExemplarDataset:
         if not 0 <= index < len(self):
             raise IndexError(f"There is no image {index}: they are numbered 0 to {len(self) - 1}.")
         layer, unit, rank = self._place(index)
-        return Picture(layer.picture(unit, rank))
+        return Picture(Image.fromarray(np.ascontiguousarray(layer.images[unit, rank])))
 
     def source(self, index: int) -> str:
         """What to call the image."""
@@ -94,7 +94,11 @@ class PublishedExemplarDataset:
     def mask(self, index: int) -> NDArray[np.bool_] | None:
         """The published mask of the image at a position, (height, width) of its own; None if there is none."""
         layer, unit, rank = self._place(index)
-        return layer.mask(unit, rank)
+        if layer.masks is None:
+            return None
+        found = np.asarray(layer.masks[unit, rank])
+        lit: NDArray[np.bool_] = found.reshape([side for side in found.shape if side > 1] or [1]) > 0
+        return lit if lit.ndim == 2 else None
 
     def published(self, layer: str) -> PublishedLayer:
         """What is said of a layer's units. Raises MissingPart if the layer is not there."""
@@ -138,18 +142,14 @@ class _LayerFolder:
                 f"{self.folder / 'thresholds.csv'} has {self.thresholds.size} numbers, but images.npy shows {units} "
                 "units. Take both from the same release."
             )
-        path = self.folder / "masks.npy"
         if self.masks is not None:
             shape = self.masks.shape
             # A mask may be smaller or larger than its image: that is a matter of the release.
-            if (
-                shape[:2] != self.images.shape[:2]
-                or len(shape) not in {4, 5}
-                or (len(shape) == 5 and 1 not in shape[2:])
-            ):
+            is_plane = len(shape) == 4 or (len(shape) == 5 and 1 in shape[2:])
+            if shape[:2] != (units, size) or not is_plane:
                 raise MissingPart(
-                    f"{path} has shape {shape}, which does not go with {self.images.shape[:2]} units and images. "
-                    "Take both from the same release."
+                    f"{self.folder / 'masks.npy'} has shape {shape}, which does not go with {(units, size)} units and "
+                    "images. Take both from the same release."
                 )
 
     @property
@@ -188,18 +188,6 @@ class _LayerFolder:
         """(units,); None if they were not published."""
         path = self.folder / "thresholds.csv"
         return _numbers(path).ravel() if path.exists() else None
-
-    def picture(self, unit: int, rank: int) -> Image.Image:
-        """One image."""
-        return Image.fromarray(np.ascontiguousarray(self.images[unit, rank]))
-
-    def mask(self, unit: int, rank: int) -> NDArray[np.bool_] | None:
-        """What of an image was left bright, (height, width); None if no masks were published."""
-        if self.masks is None:
-            return None
-        found = np.asarray(self.masks[unit, rank])
-        lit: NDArray[np.bool_] = found.reshape([side for side in found.shape if side > 1] or [1]) > 0
-        return lit if lit.ndim == 2 else None
 
     @cached_property
     def masks(self) -> NDArray[Any] | None:

@@ -25,6 +25,7 @@ from workers import hub
 from workers.errors import MissingPart, UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
+from workers.weights import first_line
 
 DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
 PAPER = "paper"
@@ -141,14 +142,11 @@ class _Dino:
         """The boxes of each concept in one image; an image alone is never padded, so no other has a say in it."""
         as_it_is = {"do_resize": False} if manner.side else {}
         pixels = self.processor(images=[image], return_tensors="pt", **as_it_is).to(self.network.device)
+        prompts = [f"{each.lower()}." for each in concepts]
+        return in_batches(prompts, _PROMPTS, lambda some: self._boxes(pixels, some, manner))
 
-        def work(some: Sequence[str]) -> list[list[_Box]]:
-            return self._boxes(pixels, [f"{each.lower()}." for each in some], manner)
-
-        return in_batches(concepts, _PROMPTS, work)
-
-    def _boxes(self, pixels: Any, prompts: list[str], manner: DetectionSettings) -> list[list[_Box]]:
-        words = self.tokenizer(prompts, padding=True, return_tensors="pt").to(self.network.device)
+    def _boxes(self, pixels: Any, prompts: Sequence[str], manner: DetectionSettings) -> list[list[_Box]]:
+        words = self.tokenizer(list(prompts), padding=True, return_tensors="pt").to(self.network.device)
         found = self.network(
             pixel_values=pixels["pixel_values"].to(self.network.dtype).expand(len(prompts), -1, -1, -1),
             pixel_mask=pixels["pixel_mask"].expand(len(prompts), -1, -1),
@@ -165,13 +163,8 @@ class _Dino:
         boxes = found.pred_boxes.float()
         centre, size = boxes.split(2, dim=-1)
         corners = torch.cat([centre - size / 2, centre + size / 2], dim=-1).clamp(0, 1)
-        return [
-            [
-                _Box(value, tuple(place))
-                for value, place in zip(values[keep].tolist(), places[keep].tolist(), strict=True)
-            ]
-            for values, places, keep in zip(confidence, corners, kept, strict=True)
-        ]
+        chosen = [(confidence[row][kept[row]].tolist(), corners[row][kept[row]].tolist()) for row in range(len(kept))]
+        return [[_Box(*pair) for pair in zip(values, map(tuple, places), strict=True)] for values, places in chosen]
 
 
 class _SharedImageBackbone(torch.nn.Module):
@@ -263,7 +256,6 @@ def _load_part(kind: Any, folder: Path, **options: Any) -> Any:
     try:
         return kind.from_pretrained(folder, local_files_only=True, **options)
     except Exception as error:  # whatever a damaged file makes transformers raise
-        reason = str(error).partition("\n")[0][:200]
         raise MissingPart(
-            f"{folder} holds no {kind.__name__} that can be loaded ({reason}). Fetch or save it again."
+            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
         ) from error

@@ -73,9 +73,8 @@ def _is_title(words: str) -> bool:
 
 def _is_pair(things: Sequence[Any]) -> bool:
     """Whether they are an activation and its image."""
-    return (
-        len(things) == 2 and _is_plain(things[0]) and not isinstance(things[0], list | tuple) and _is_image(things[1])
-    )
+    lone = len(things) == 2 and not isinstance(things[0], list | tuple)
+    return lone and _is_plain(things[0]) and _is_image(things[1])
 
 
 def _is_plain(value: Any) -> bool:

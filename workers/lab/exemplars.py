@@ -34,7 +34,7 @@ from workers.lab.index_files import (
     replace_exemplars,
     report_disk_errors,
 )
-from workers.lab.indexing import IndexingRun, IndexingState, describe_layers
+from workers.lab.indexing import IndexingRun, describe_layers
 from workers.protocols import (
     Dataset,
     LabSettings,
@@ -115,8 +115,7 @@ class ExemplarIndex:
             with ExitStack() as held:
                 with report_disk_errors(self.folder):
                     held.enter_context(hold_lock(self.folder / "lock", wait))
-                missing = self._missing(layers)
-                if missing:
+                if missing := self._missing(layers):
                     self._compute(missing, progress, insist)
 
     def _missing(self, layers: Sequence[str]) -> list[LayerInfo]:
@@ -134,30 +133,23 @@ class ExemplarIndex:
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
         published = {info.name: found for info in layers if (found := self._published(info))}
-        units = {info.name: info.units for info in layers}
-        for name, found in published.items():
-            self._compare(name, found, progress, insist)
-            if found.thresholds is not None and len(found.thresholds) == units[name]:
-                self._keep(name, from_published(found, found.thresholds))
+        for info in layers:
+            if found := published.get(info.name):
+                self._compare(info.name, found, progress, insist)
+                if found.thresholds is not None and len(found.thresholds) == info.units:
+                    self._keep(info.name, from_published(found, found.thresholds))
         rest = [info for info in layers if info.name not in self._layers]
         if rest:
             checkpoint = self.folder / "checkpoint.npz"
-            self._finish(
-                IndexingRun(self._settings, self._model, self._dataset, checkpoint).run(rest, progress), published
-            )
+            work = IndexingRun(self._settings, self._model, self._dataset, checkpoint).run(rest, progress)
+            with report_disk_errors(self.folder), atomic_write(self.folder / "skipped.json") as file:
+                file.write(work.skipped.to_json().encode())
+            for name, stats in work.stats.items():
+                measured = from_running_stats(stats)
+                self._keep(name, replace_exemplars(measured, published[name]) if name in published else measured)
             checkpoint.unlink(missing_ok=True)
-        progress(
-            f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}", *[len(self._dataset)] * 2
-        )
-
-    def _finish(self, work: IndexingState, published: dict[str, PublishedLayer]) -> None:
-        with report_disk_errors(self.folder), atomic_write(self.folder / "skipped.json") as file:
-            file.write(work.skipped.to_json().encode())
-        for name, stats in work.stats.items():
-            statistics = from_running_stats(stats)
-            if name in published:
-                statistics = replace_exemplars(statistics, published[name])
-            self._keep(name, statistics)
+        what = f"Indexing {self._model.name} {describe_layers([info.name for info in layers])}"
+        progress(what, len(self._dataset), len(self._dataset))
 
     def _published(self, info: LayerInfo) -> PublishedLayer | None:
         """What others have found of the layer, at most as many exemplars as the settings want.
@@ -214,10 +206,8 @@ class ExemplarIndex:
         """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""
         try:
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                names = [field.name for field in fields(LayerStatistics) if field.name in saved]
-                found = LayerStatistics(
-                    **({"sample": empty_sample(layer.units)} | {name: saved[name] for name in names})
-                )
+                known = {field.name: saved[field.name] for field in fields(LayerStatistics) if field.name in saved}
+                found = LayerStatistics(**({"sample": empty_sample(layer.units)} | known))
                 fits = np.array_equal(saved["stamp"], self._stamp()) and found.quantile.shape == (layer.units,)
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None

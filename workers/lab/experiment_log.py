@@ -57,7 +57,10 @@ class ExperimentLog:
         raw = [find_raw(self._memory, each.image) for each in images]
         self._system.measure(raw)
         seen = tuple(self._observation(*pair) for pair in zip(images, raw, strict=True))
-        self.entries.append(LogEntry(seen, self._cut(text)))
+        kept = text[: self._chars_left]
+        self._chars_left -= len(kept)
+        cut = "" if kept == text else f" [cut: an experiment logs {TEXT_CHARS} characters at most]"
+        self.entries.append(LogEntry(seen, kept + cut))
 
     @property
     def experiment_log(self) -> list[dict[str, Any]]:
@@ -98,8 +101,3 @@ class ExperimentLog:
 
     def _all(self) -> Iterable[LogEntry]:
         return (*self._earlier, *self.entries)
-
-    def _cut(self, text: str) -> str:
-        kept = text[: self._chars_left]
-        self._chars_left -= len(kept)
-        return kept if kept == text else f"{kept} [cut: an experiment logs {TEXT_CHARS} characters at most]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from workers.errors import ToolRefused
 from workers.lab.imaging import refused_picture
@@ -45,10 +46,8 @@ class ImageSeeds:
 
     def next(self, words: str) -> int:
         """A seed that these words did not have yet, 0 to 2**31 - 1."""
-        times, seed = 0, derive_seed(self._seed, words, 0)
-        while (words, seed) in self._used:
-            times += 1
-            seed = derive_seed(self._seed, words, times)
+        seeds = (derive_seed(self._seed, words, times) for times in count())
+        seed = next(each for each in seeds if (words, each) not in self._used)
         self._used.add((words, seed))
         return seed
 
@@ -119,7 +118,11 @@ class ImageTools:
         pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
         made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
         found = dict(zip(there, made, strict=True))
-        edited = [found.get(at) or refused_picture(_nothing_to_edit(kept)) for at, kept in enumerate(originals)]
+        edited = []
+        for at, kept in enumerate(originals):
+            why = "the image that was given stands for one that was not made"
+            why = f"its original was not made: {kept.refused}" if kept.refused else why
+            edited.append(found.get(at) or refused_picture(why))
         self._tell_refused(instructions, edited, editor, none_is_an_error=True)
         return edited
 
@@ -127,11 +130,15 @@ class ImageTools:
         self, words: Sequence[str], pictures: Sequence[Picture], maker: object, *, none_is_an_error: bool
     ) -> None:
         """A remark on what was not made and why; ToolRefused with the same if that is everything."""
-        refusal = _refusal(words, pictures, getattr(maker, "vocabulary", ""))
-        if refusal and none_is_an_error and all(each.refused for each in pictures):
-            raise ToolRefused(f"Not made: {refusal}")
-        if refusal:
-            self.remarks[f"Not made, and left out of what is logged: {refusal}"] = None
+        asked = [(each, picture.refused) for each, picture in zip(words, pictures, strict=True) if picture.refused]
+        if not asked:
+            return
+        refused = list(dict.fromkeys(f"{each[:_SHOWN]!r} ({reason[:_REASON]})" for each, reason in asked))
+        shown = "; ".join(refused[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
+        what = f"{shown}. {getattr(maker, 'vocabulary', '')}".strip()
+        if none_is_an_error and len(asked) == len(pictures):
+            raise ToolRefused(f"Not made: {what}")
+        self.remarks[f"Not made, and left out of what is logged: {what}"] = None
 
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[StoredImage]:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])
@@ -140,26 +147,6 @@ class ImageTools:
                 self.notes[one.key] = picture.note[:_SHOWN]
                 self.noted[f"{provenance.prompt[:_SHOWN]!r}: {picture.note[:_SHOWN]}"] = one.key
         return [replace(one, refused=picture.refused[:_REASON]) for one, picture in zip(kept, pictures, strict=True)]
-
-
-def _refusal(words: Sequence[str], pictures: Sequence[Picture], vocabulary: str) -> str:
-    """What was not made and why, "" if everything was."""
-    refused = {
-        f"{each[:_SHOWN]!r} ({picture.refused[:_REASON]})": None
-        for each, picture in zip(words, pictures, strict=True)
-        if picture.refused
-    }
-    if not refused:
-        return ""
-    shown = "; ".join(list(refused)[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
-    return f"{shown}. {vocabulary}".strip()
-
-
-def _nothing_to_edit(original: StoredImage) -> str:
-    """Why an original that was not made is not edited."""
-    if original.refused:
-        return f"its original was not made: {original.refused}"
-    return "the image that was given stands for one that was not made"
 
 
 def derive_seed(seed: int, words: str, times: int) -> int:

@@ -158,11 +158,6 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return Image.frombytes("RGB", rgb.size, rgb.tobytes())
 
 
-def to_base64(image: Image.Image) -> str:
-    """The image as a plain Base64 PNG string, as the published API passes masked images."""
-    return base64.b64encode(encode_png(image)).decode("ascii")
-
-
 def from_base64(text: str) -> Image.Image:
     """The image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as above."""
     if text.startswith("data:"):

@@ -156,19 +156,16 @@ class IndexingRun:
             try:
                 work.stats[name].add(maps, seen.positions)
             except FloatingPointError:
-                raise MachineryError(self._not_finite(name, maps, seen.positions)) from None
+                at = int(seen.positions[(~maps.flatten(1).isfinite().all(1)).numpy(force=True)][0])
+                raise MachineryError(
+                    f"{self._model.name} gives values that are not numbers or infinite in {name}, for image {at} of "
+                    f"the data set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
+                ) from None
             except ValueError as error:
                 raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error
         for problem in seen.problems:
             work.skipped.add(problem)
         work.done = seen.batch.stop
-
-    def _not_finite(self, layer: str, maps: torch.Tensor, positions: NDArray[np.int64]) -> str:
-        at = int(positions[(~maps.flatten(1).isfinite().all(1)).numpy(force=True)][0])
-        return (
-            f"{self._model.name} gives values that are not numbers or infinite in {layer}, for image {at} of the data "
-            f"set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
-        )
 
     def _source(self, position: int) -> str:
         source: Callable[[int], str] | None = getattr(self._dataset, "source", None)

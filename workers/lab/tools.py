@@ -19,7 +19,7 @@ from workers.lab.image_tools import ImageTools
 from workers.lab.imaging import image_from_text
 from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, raw_key, store_images
 from workers.lab.system import System
-from workers.protocols import Exemplar, ImageMemory, Progress, Provenance, no_progress
+from workers.protocols import ImageMemory, Progress, Provenance, no_progress
 from workers.record.experiments import LogEntry
 from workers.record.origins import Origin
 from workers.record.systems import OrdinaryActivations
@@ -67,8 +67,10 @@ class Tools:
         found = self._system.subject.exemplars(self._progress)
         if not found:
             self._remarks[DEAD_UNIT] = None
-        activations = [each.activation for each in found]
-        return activations, self._system.keep_masked(self._raw(found), activations, [each.masked for each in found])
+        pictures = [each.picture for each in found]
+        known = [(each.image, Provenance(Origin.EXEMPLAR, scene=each.scene)) for each in pictures]
+        raw, activations = store_images(self._memory, known), [each.activation for each in found]
+        return activations, self._system.keep_masked(raw, activations, [each.masked for each in found])
 
     def text2image(self, prompt_list: Sequence[str]) -> list[Image.Image]:
         """Draw one image for each prompt. Repeat a prompt to get other images of the same words.
@@ -84,10 +86,8 @@ class Tools:
             activations, masked_images = system.neuron(tools.text2image(prompts))
             tools.log_experiment(activations, masked_images, prompts, "colour against shape")
         """
-        return [
-            kept.image
-            for kept in self._image_tools.generate(arguments.check_texts(prompt_list, "prompt_list"), Origin.GENERATED)
-        ]
+        prompts = arguments.check_texts(prompt_list, "prompt_list")
+        return [kept.image for kept in self._image_tools.generate(prompts, Origin.GENERATED)]
 
     def edit_images(
         self, prompts_or_images: Sequence[str | ImageOrText], instructions: Sequence[str]
@@ -118,7 +118,8 @@ class Tools:
         titles = [_title_of(value, kept) for value, kept in zip(given, originals, strict=True)]
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
-        return [kept.image for kept, _ in pairs], [_with_refusal(words, kept) for kept, words in pairs]
+        shown = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
+        return [kept.image for kept, _ in pairs], shown
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
         """Put each image into words, by an observer who knows none of your hypotheses.
@@ -251,12 +252,6 @@ class Tools:
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 
-    def _raw(self, exemplars: Sequence[Exemplar]) -> list[StoredImage]:
-        pictures = [exemplar.picture for exemplar in exemplars]
-        return store_images(
-            self._memory, [(each.image, Provenance(Origin.EXEMPLAR, scene=each.scene)) for each in pictures]
-        )
-
     def _originals(self, given: Sequence[Any]) -> list[StoredImage]:
         """The raw images to edit; those given as prompts are drawn."""
         found: dict[int, StoredImage] = {}
@@ -287,10 +282,6 @@ def _title_of(given: Any, original: StoredImage) -> str:
     return (original.provenance.prompt if is_made(original) else "") or "original image"
 
 
-def _with_refusal(words: str, kept: StoredImage) -> str:
-    """The title of an image; what was not made says so, and why."""
-    return words if is_made(kept) else _as_refused(words, kept.refused)
-
-
 def _as_refused(title: str, why: str = "") -> str:
+    """The title of an image that was not made says so, and why."""
     return title if _NOT_MADE in title else f"{title}{_NOT_MADE}{f': {why}' if why else ''})"

@@ -46,20 +46,16 @@ class Unit(IndexedSystem[VisionModel]):
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Activation and masked image for each image."""
-        threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
-        pairs = list(zip(images, self._maps(images), strict=True))
-        return in_parallel(
-            lambda pair: response(*pair, threshold, visible_part(self._model, pair[0].size), self._surroundings), pairs
-        )
-
-    def _maps(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """The unit's map for each image, (h, w)."""
-        layer = self.spec.layer
+        layer, unit = self.spec.layer, self.spec.unit
+        threshold = self._index.unit(layer, unit).quantile
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(images), self._batch_size):
             maps = self._model.maps(images[start : start + self._batch_size], [layer])[layer]
-            found.extend(maps[:, self.spec.unit].numpy(force=True))  # (batch, units, h, w) -> (batch, h, w)
-        return found
+            found.extend(maps[:, unit].numpy(force=True))  # (batch, units, h, w) -> (batch, h, w)
+        return in_parallel(
+            lambda pair: response(*pair, threshold, visible_part(self._model, pair[0].size), self._surroundings),
+            list(zip(images, found, strict=True)),
+        )
 
 
 def response(

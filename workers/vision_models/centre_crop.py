@@ -34,9 +34,8 @@ class CentreCrop:
 
     def find_visible(self, size: tuple[int, int]) -> Box:
         """The part of an image of `size` (width, height) that is left; see `protocols.CroppingModel`."""
-        wide = self._wide(size)
-        left, top = self._corner(wide)
-        return left / wide[0], top / wide[1], (left + self.side) / wide[0], (top + self.side) / wide[1]
+        (width, height), left, top = self._place(size)
+        return left / width, top / height, (left + self.side) / width, (top + self.side) / height
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Bytes (batch, 3, side, side)."""
@@ -50,18 +49,11 @@ class CentreCrop:
         return (pixels.float() / 255 - mean) / deviation
 
     def _one(self, image: Image.Image) -> torch.Tensor:
-        wide = self._wide(image.size)
-        left, top = self._corner(wide)
-        small = image.convert("RGB").resize(wide, self.filter).crop((left, top, left + self.side, top + self.side))
+        scaled, left, top = self._place(image.size)
+        small = image.convert("RGB").resize(scaled, self.filter).crop((left, top, left + self.side, top + self.side))
         return torch.from_numpy(np.array(small)).permute(2, 0, 1)
 
-    def _wide(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height once the shorter of them is scaled."""
-        least = min(size)
-        width, height = (self.shorter * each // least for each in size)
-        return width, height
-
-    def _corner(self, wide: tuple[int, int]) -> tuple[int, int]:
-        """Left and top of the centre."""
-        width, height = wide
-        return round((width - self.side) / 2), round((height - self.side) / 2)
+    def _place(self, size: tuple[int, int]) -> tuple[tuple[int, int], int, int]:
+        """Width and height once the shorter of them is scaled; left and top of the centre in that."""
+        width, height = (self.shorter * each // min(size) for each in size)
+        return (width, height), round((width - self.side) / 2), round((height - self.side) / 2)

@@ -27,13 +27,13 @@ def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metri
     for unit in np.flatnonzero(units.max(axis=0) > 0):
         choices = [_class_auc(units[:half, unit], mixed.presence[:half, k]) for k in range(mixed.presence.shape[1])]
         best.append(_class_auc(units[half:, unit], mixed.presence[half:, int(np.nanargmax(choices))]))
+    classes = {"nouns": slice(nouns), "colours": colours, "all": slice(None)}
     return {
         "top1_accuracy_one_toy": metrics.top1_accuracy(one[:, :nouns], answers),
-        "mean_average_precision_nouns": metrics.mean_average_precision(scores[:, :nouns], mixed.presence[:, :nouns]),
-        "mean_average_precision_colours": metrics.mean_average_precision(
-            scores[:, colours], mixed.presence[:, colours]
-        ),
-        "mean_average_precision_all": metrics.mean_average_precision(scores, mixed.presence),
+        **{
+            f"mean_average_precision_{name}": metrics.mean_average_precision(scores[:, some], mixed.presence[:, some])
+            for name, some in classes.items()
+        },
         "layer4_units": units.shape[1],
         "layer4_dead_units": int((units.max(axis=0) <= 0).sum()),
         "layer4_median_best_class_auc": float(np.median(best)),

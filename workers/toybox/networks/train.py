@@ -64,7 +64,8 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     mixed, single = (_examples(split, held_out[split], state, recipe) for split in ("mixed", "single"))
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
-    checkpoint = state / "toybox" / f"toybox-{name}-{_fingerprint(recipe)}.checkpoint"
+    fingerprint = sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
+    checkpoint = state / "toybox" / f"toybox-{name}-{fingerprint}.checkpoint"
     train_network(course, training_stages(recipe, learnt), recipe, checkpoint)
     figures = plan.figures(course.network, mixed, single)
     figures["parameters"] = sum(parameter.numel() for parameter in course.network.parameters())
@@ -82,10 +83,6 @@ def _examples(split: splits.Split, count: int, state: Path, recipe: TrainingReci
             bar.update(done - bar.n)
 
         return examples.load(split, count, state, recipe.threads, show)
-
-
-def _fingerprint(recipe: TrainingRecipe) -> str:
-    return sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
 
 
 def train_network(

@@ -19,6 +19,7 @@ from workers.toybox.scientist.scoring import SINGLES
 from workers.toybox.scientist.trials import pair_edits
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
+from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import CHOICES
 
 _SHOWN = 96
@@ -82,11 +83,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
     tested = any(len(each.edited) for each in found)
     biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
     text = _describe_biases(view, known, biases, tested)
-    label = (
-        f"{'weaker' if biases[0].size < 0 else 'stronger'} for {_phrase_in(known, biases[0].context)}"
-        if biases
-        else "none"
-    )
+    label = _phrase_effect(known, biases[0]) if biases else "none"
     prose = "Every context was compared with all the others, so I conclude."
     return PlannedReply(prose, _hypotheses(view, known), conclusion=[("BIAS", text), ("LABEL", label)])
 
@@ -107,14 +104,12 @@ def find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
     found = [each for context in SINGLES if (each := _difference(view, known, context))]
     mean = abs(_mean(view, known))
     clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
-    ranked = sorted(clear, key=lambda each: -abs(each.errors))
-    return [each for place, each in enumerate(ranked) if not _mirrors(each, ranked[:place])][:_SUSPECTS]
-
-
-def _mirrors(found: ContextEffect, before: Sequence[ContextEffect]) -> bool:
-    """Whether a difference is but the other side of one before it: small against large, large against small."""
-    (name,) = found.context.named
-    return len(CHOICES[name]) == 2 and any(each.context.named == (name,) for each in before)
+    suspects: dict[tuple[str, ...], ContextEffect] = {}
+    for each in sorted(clear, key=lambda each: -abs(each.errors)):
+        # Of a property with two words one is enough: large against small is but the other side of small against large
+        (name,) = each.context.named
+        suspects.setdefault((name,) if len(CHOICES[name]) == 2 else (name, getattr(each.context, name)), each)
+    return list(suspects.values())[:_SUSPECTS]
 
 
 def _difference(view: ScientistView, known: Concept, context: Concept) -> ContextEffect | None:
@@ -137,35 +132,27 @@ def _difference(view: ScientistView, known: Concept, context: Concept) -> Contex
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
-    rng = view.rng("contexts")
-    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), rng)
+    scenes = designs.single_thing_scenes([known], view.fewer("contexts", _SHOWN), view.rng("contexts"))
     prose = (
         f"The class is {known.phrase()}. I show it alone in {len(scenes)} scenes in which everything else is dealt "
         "evenly, so that every context can be compared with all the others."
     )
     purpose = f"{known.phrase()} in every context, dealt evenly"
-    return PlannedReply(
-        prose,
-        _hypotheses(view, known),
-        replies.draw_program("contexts", purpose, {known.phrase(): designs.write_captions(scenes)}),
-    )
+    code = replies.draw_program("contexts", purpose, {known.phrase(): scenes})
+    return PlannedReply(prose, _hypotheses(view, known), code)
 
 
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
-    rng, contexts = view.rng("contrast"), [each.context for each in find_suspects(view, known)]
-    scenes = designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), rng)
-    plan = {
-        designs.write_captions([scene])[0]: [
-            designs.write_edit(scene, context) for context in contexts if not context.matches(scene)
-        ]
-        for scene in scenes
-    }
+    contexts = [each.context for each in find_suspects(view, known)]
+    plan = {}
+    for scene in designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
+        if edits := [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]:
+            plan[caption(scene)] = edits
     prose = (
         "Some contexts seem to matter. So I draw the class afresh and edit each image into those contexts, everything "
         f"else staying as it is: {', '.join(_phrase_in(known, context) for context in contexts)}."
     )
-    wanted = {prompt: instructions for prompt, instructions in plan.items() if instructions}
-    code = replies.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", wanted)
+    code = replies.edit_program("contrast", "fresh images of the class, edited into the suspect contexts", plan)
     return PlannedReply(prose, _hypotheses(view, known), code)
 
 
@@ -173,7 +160,7 @@ def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
     """One for each suspect, after what others listed; a suspect that edits do not confirm is refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
     for found in find_suspects(view, known):
-        text = f"{'weaker' if found.size < 0 else 'stronger'} for {_phrase_in(known, found.context)}"
+        text = _phrase_effect(known, found)
         tested = len(found.edited) >= _ENOUGH
         status = "open" if not tested else "supported" if found.confirmed else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
@@ -191,26 +178,24 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
             f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
             f"{exemplars}"
         )
-    lines = [
-        f"{'Weaker' if each.size < 0 else 'Stronger'} for {_phrase_in(known, each.context)}: {_write_figures(each)}."
-        for each in biases
-    ]
-    doubt = (
-        "" if tested else " These contexts were not tested by edits, so something that goes with them may be the cause."
-    )
-    return "\n".join(lines) + doubt + exemplars
+    lines = "\n".join(f"{_phrase_effect(known, each).capitalize()}: {_write_figures(each)}." for each in biases)
+    if not tested:
+        lines += " These contexts were not tested by edits, so something that goes with them may be the cause."
+    return lines + exemplars
 
 
 def _write_figures(found: ContextEffect) -> str:
-    edits = (
-        f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
-        if len(found.edited)
-        else ""
-    )
+    edits = f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
+    edits = edits if len(found.edited) else ""
     return (
         f"{found.inside.mean():.2f} on average, n={len(found.inside)}, against {found.outside.mean():.2f} elsewhere, "
         f"n={len(found.outside)}{edits}"
     )
+
+
+def _phrase_effect(known: Concept, found: ContextEffect) -> str:
+    """Such as "weaker for red balls at night"."""
+    return f"{'weaker' if found.size < 0 else 'stronger'} for {_phrase_in(known, found.context)}"
 
 
 def _phrase_in(known: Concept, context: Concept) -> str:

@@ -14,6 +14,8 @@ from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import phrase_label
+from workers.toybox.world.prompts import caption
+from workers.toybox.world.scenes import Scene
 
 VALIDATIONS = 2
 _SCREENED = 64
@@ -55,8 +57,8 @@ def plan_screening(view: ScientistView) -> PlannedReply:
     rng = view.rng("screen")
     each = view.fewer("screen", _SCREENED)
     groups = {
-        "one toy": designs.write_captions(designs.balanced_scenes(rng, [1] * each)),
-        "three toys": designs.write_captions(designs.balanced_scenes(rng, [3] * each)),
+        "one toy": designs.balanced_scenes(rng, [1] * each),
+        "three toys": designs.balanced_scenes(rng, [3] * each),
     }
     prose = findings.of_exemplars(view) + (
         "\n\nExemplars may share what has nothing to do with the response. So I screen everything: "
@@ -79,9 +81,8 @@ def _refine(view: ScientistView) -> PlannedReply:
     rng, candidates = view.rng("refine"), list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
-        f"{concept.phrase()}, and hard negatives": designs.write_captions(
-            designs.matching_scenes((concept,), each, rng) + designs.hard_negatives((concept,), each // 2, rng)
-        )
+        f"{concept.phrase()}, and hard negatives": designs.matching_scenes((concept,), each, rng)
+        + designs.hard_negatives((concept,), each // 2, rng)
         for concept in candidates
     }
     prose = findings.of_screening(view) + (
@@ -95,14 +96,13 @@ def _edit(view: ScientistView) -> PlannedReply:
     rng, label = view.rng("edit"), view.labels[0]
     count = view.fewer("edit", _EDITED)
     scenes = designs.single_thing_scenes([label[place % len(label)] for place in range(count)], 1, rng)
-    plan = {designs.write_captions([scene])[0]: designs.write_edits(scene, rng, _EDITS) for scene in scenes}
+    plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
     prose = findings.of_leading(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
         "property at a time, everything else staying as it is."
     )
-    return _move(
-        view, prose, replies.edit_program("edit", "one change at a time to fresh images of the leading concept", plan)
-    )
+    purpose = "one change at a time to fresh images of the leading concept"
+    return _move(view, prose, replies.edit_program("edit", purpose, plan))
 
 
 def _validate(view: ScientistView) -> PlannedReply:
@@ -113,34 +113,29 @@ def _validate(view: ScientistView) -> PlannedReply:
             labels.append(label)
     rng = view.rng("validate")
     each = view.fewer("validate", 12)
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[Scene]] = {}
     for label in labels:
-        groups[phrase_label(label)] = designs.write_captions(designs.matching_scenes(label, each, rng))
-        groups[f"hard negatives of {phrase_label(label)}"] = designs.write_captions(
-            designs.hard_negatives(label, each // 2, rng)
-        )
-    groups["none of these"] = designs.write_captions(designs.negatives(labels, each, rng))
+        groups[phrase_label(label)] = designs.matching_scenes(label, each, rng)
+        groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each // 2, rng)
+    groups["none of these"] = designs.negatives(labels, each, rng)
     prose = findings.of_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "
         f"it, and scenes that none describes. The labels: {'; '.join(phrase_label(label) for label in labels)}."
     )
-    return _move(
-        view, prose, replies.draw_program("validate", "fresh scenes for and against the leading labels", groups)
-    )
+    purpose = "fresh scenes for and against the leading labels"
+    return _move(view, prose, replies.draw_program("validate", purpose, groups))
 
 
 def _move(view: ScientistView, prose: str, code: str) -> PlannedReply:
-    return PlannedReply(
-        prose, hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:_LEADING], view.evidence), code
-    )
+    listed = hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:_LEADING], view.evidence)
+    return PlannedReply(prose, listed, code)
 
 
 def plan_conclusion(view: ScientistView) -> PlannedReply:
     """The last reply: the description with its figures, and a label if there is one."""
     hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:1], view.evidence)
-    label = findings.choose_label(view)
-    return PlannedReply(
-        findings.closing(view),
-        hypotheses,
-        conclusion=[("DESCRIPTION", findings.description(view)), ("LABEL", phrase_label(label) if label else "none")],
-    )
+    prose = "The evidence decides as far as my experiments can take it, so I conclude."
+    if view.case.must_conclude:
+        prose = "I was asked to conclude now, so this is the best that the evidence so far supports."
+    label = phrase_label(findings.choose_label(view)) or "none"
+    return PlannedReply(prose, hypotheses, conclusion=[("DESCRIPTION", findings.description(view)), ("LABEL", label)])

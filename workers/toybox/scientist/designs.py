@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.world.concepts import Concept, matches_any
-from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import CHOICES, Scene, compose
 
 _TRIES = 50
@@ -79,11 +78,6 @@ def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[S
     concepts = [concept for label in labels for concept in label]
     scenes = (concepts[place % len(concepts)].negative(rng) for place in range(count * 4))
     return [scene for scene in scenes if not matches_any(concepts, scene)][:count]
-
-
-def write_captions(scenes: Iterable[Scene]) -> list[str]:
-    """Prompts that say all there is to see, each once."""
-    return list(dict.fromkeys(caption(scene) for scene in scenes))
 
 
 def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> list[str]:

@@ -83,13 +83,6 @@ def _beats_chance(found: LabelScore) -> bool:
     return found.count >= ENOUGH and found.auc >= _WORTHLESS and found.auc - 2 * found.error > _CHANCE
 
 
-def closing(view: ScientistView) -> str:
-    """The words before the conclusion."""
-    if view.case.must_conclude:
-        return "I was asked to conclude now, so this is the best that the evidence so far supports."
-    return "The evidence decides as far as my experiments can take it, so I conclude."
-
-
 def description(view: ScientistView) -> str:
     """What the unit responds to and what not, with the figures, and how sure that is."""
     if view.silent:
@@ -103,7 +96,13 @@ def description(view: ScientistView) -> str:
     best = choose_label(view)
     if not best:
         return _explain_nothing(view)
-    said = [f"The unit responds to {phrase_label(best)}: {_fully(view.evidence.measure(best))}."]
+    found = view.evidence.measure(best)
+    spread = "" if math.isnan(found.spread) else f", standard deviation {found.spread:.2f}"
+    near = f", {found.near_mean:.2f} on {found.near} hard negatives" if found.near else ""
+    said = [
+        f"The unit responds to {phrase_label(best)}: {found.mean:.2f} on average over {found.count} images{spread}, "
+        f"against {found.others_mean:.2f} over {found.others} images that show none of it{near}."
+    ]
     if len(best) > 1:
         parts = []
         for concept in best:
@@ -166,13 +165,4 @@ def _describe_certainty(view: ScientistView, best: Label) -> str:
     return (
         f"On images drawn to test it, {found.count} that it describes against {found.others} that it does not, "
         f"the AUC is {found.auc:.2f} ± {2 * found.error:.2f}. {sure}; what toybox cannot draw was not tried."
-    )
-
-
-def _fully(found: LabelScore) -> str:
-    spread = "" if math.isnan(found.spread) else f", standard deviation {found.spread:.2f}"
-    near = f", {found.near_mean:.2f} on {found.near} hard negatives" if found.near else ""
-    return (
-        f"{found.mean:.2f} on average over {found.count} images{spread}, against {found.others_mean:.2f} over "
-        f"{found.others} images that show none of it{near}"
     )

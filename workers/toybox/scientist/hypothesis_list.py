@@ -49,9 +49,8 @@ def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypot
     found = evidence.measure(label)
     if idle := _idle(label, evidence):
         return replace(hypothesis, status="refuted", reason=idle)
-    return replace(
-        hypothesis, status=judge_status(found), reason=f"{found}; AUC {found.auc:.2f}" if found.count else ""
-    )
+    reason = f"{found}; AUC {found.auc:.2f}" if found.count else ""
+    return replace(hypothesis, status=_judge_status(found), reason=reason)
 
 
 def _idle(label: Label, evidence: TrialEvidence) -> str:
@@ -67,7 +66,7 @@ def _idle(label: Label, evidence: TrialEvidence) -> str:
     return ""
 
 
-def judge_status(found: LabelScore) -> str:
+def _judge_status(found: LabelScore) -> str:
     """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
     if found.count < ENOUGH or found.others < ENOUGH:
         return "open"

@@ -88,9 +88,12 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
     reports: list[ExperimentReport] = []
     hypotheses: dict[int, ListedHypothesis] = {}
     exemplar_mean: float | None = None
-    step = ""
+    task, question, step = "", "", ""
     for message in messages:
-        text = _words(message)
+        # Captions of images stand in their places
+        text = "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
+        if message.role == "user" and not task and (assigned := _TASK.search(text)):
+            task, question = assigned.group(1), "\n".join(_QUESTION.findall(text))
         if message.role == "assistant":
             found = _STEP.search(text)
             step = found.group(1) if found else ""
@@ -100,24 +103,10 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
             reports.append(report)
             mean = _EXEMPLAR_MEAN.search(text)
             exemplar_mean = float(mean.group(1)) if mean else exemplar_mean
-    task, question = _assignment(messages)
     last = messages[-1].parts[-1] if messages and messages[-1].role == "user" and messages[-1].parts else ""
     must_conclude = isinstance(last, str) and _LAST_WORDS in last
-    return ConversationState(task, question, tuple(reports), exemplar_mean, tuple(hypotheses.values()), must_conclude)
-
-
-def _assignment(messages: Sequence[Message]) -> tuple[str, str]:
-    """The task and the words of the question."""
-    for message in messages:
-        text = _words(message)
-        if message.role == "user" and (task := _TASK.search(text)):
-            return task.group(1), "\n".join(_QUESTION.findall(text))
-    return "describe", ""
-
-
-def _words(message: Message) -> str:
-    """The text of a message, captions of its images in their places."""
-    return "\n".join(part.caption if isinstance(part, ImagePart) else part for part in message.parts)
+    listed = tuple(hypotheses.values())
+    return ConversationState(task or "describe", question, tuple(reports), exemplar_mean, listed, must_conclude)
 
 
 def _report(text: str, step: str) -> ExperimentReport | None:
@@ -133,9 +122,8 @@ def _report(text: str, step: str) -> ExperimentReport | None:
         if match := _OBSERVATION.match(line):
             # An image's caption repeats the line before it.
             place, title, activation, source = match.groups()
-            seen.setdefault(
-                int(place), ReportedImage(int(place), title, float(activation), int(source) if source else None)
-            )
+            image = ReportedImage(int(place), title, float(activation), int(source) if source else None)
+            seen.setdefault(image.place, image)
         elif line.startswith("Notes: "):
             notes.append(line.removeprefix("Notes: "))
     return ExperimentReport(int(header.group(1)), header.group(2), step, tuple(seen.values()), tuple(notes))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workers.toybox.scientist.reading import ListedHypothesis
+from workers.toybox.world.prompts import caption
+from workers.toybox.world.scenes import Scene
 
 EXEMPLARS_PROGRAM = '''\
 def run_experiment(system, tools):
@@ -53,26 +55,25 @@ AT_ONCE = 64
 """Images in one call of a tool."""
 
 
-def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """The program that draws groups of prompts, measures them, and logs each group under its name."""
-    parts = [part for name, prompts in groups.items() for part in _write_group(name, prompts)]
+def draw_program(step: str, purpose: str, groups: Mapping[str, Sequence[Scene]]) -> str:
+    """The program that draws groups of scenes, each scene once, measures them, and logs each group under its name.
+
+    Prompts say all there is to see. A group too large for a call goes in parts.
+    """
+    parts = []
+    for name, scenes in groups.items():
+        prompts = list(dict.fromkeys(map(caption, scenes)))
+        for start in range(0, len(prompts), AT_ONCE):
+            lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
+            again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""
+            parts.append(f'        {json.dumps(name + again)}: """\n{lines}\n        """,')
     return _DRAW.format(step=step, purpose=purpose, groups="\n".join(parts)).strip()
-
-
-def _write_group(name: str, prompts: Sequence[str]) -> Iterator[str]:
-    """A group as lines of the program; one too large for a call goes in parts."""
-    for start in range(0, len(prompts), AT_ONCE):
-        lines = textwrap.indent("\n".join(prompts[start : start + AT_ONCE]), " " * 12)
-        again = f", part {start // AT_ONCE + 1}" if len(prompts) > AT_ONCE else ""
-        yield f'        {json.dumps(name + again)}: """\n{lines}\n        """,'
 
 
 def edit_program(step: str, purpose: str, plan: Mapping[str, Sequence[str]]) -> str:
     """The program that draws each prompt once, and edits that image by each of its instructions."""
-    lines = "\n".join(
-        f"        {json.dumps(prompt)}: {json.dumps(list(instructions))}," for prompt, instructions in plan.items()
-    )
-    return _EDIT.format(step=step, purpose=purpose, plan=lines).strip()
+    lines = [f"        {json.dumps(prompt)}: {json.dumps(list(edits))}," for prompt, edits in plan.items()]
+    return _EDIT.format(step=step, purpose=purpose, plan="\n".join(lines)).strip()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,11 +38,9 @@ class ScientistView:
     def tests(self) -> dict[Label, TrialEvidence]:
         """Labels that were put to a test, each with the trials drawn for tests since: it was chosen knowing none."""
         tested: dict[Label, TrialEvidence] = {}
-        validations = [report for report in self.case.reports if report.step == "validate"]
-        for report in validations:
-            since = [
-                each for each in self.evidence.trials if each.step == "validate" and each.experiment >= report.number
-            ]
+        trials = [each for each in self.evidence.trials if each.step == "validate"]
+        for report in (each for each in self.case.reports if each.step == "validate"):
+            since = [each for each in trials if each.experiment >= report.number]
             for note in report.notes:
                 label = normalize_label(parse_label(note))
                 if label and phrase_label(label) == note:
@@ -119,14 +117,14 @@ def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) 
 
 def _concepts(scene: Scene) -> Iterator[Concept]:
     around = {"ground": scene.ground, "light": scene.light}
-    yield from _subsets(around, (1, 2))
+    yield from _one_or_two(around)
     for thing in scene.things:
         words = {"noun": thing.noun, "colour": thing.colour, "size": thing.size}
         yield Concept(**words)
-        yield from _subsets(words | around, (1, 2))
+        yield from _one_or_two(words | around)
 
 
-def _subsets(words: dict[str, str], sizes: Iterable[int]) -> Iterator[Concept]:
-    for size in sizes:
-        for names in itertools.combinations(words, size):
-            yield Concept(**{name: words[name] for name in names})
+def _one_or_two(words: dict[str, str]) -> Iterator[Concept]:
+    """The concepts of one or two of these properties."""
+    for names in (*itertools.combinations(words, 1), *itertools.combinations(words, 2)):
+        yield Concept(**{name: words[name] for name in names})

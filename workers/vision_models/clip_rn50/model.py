@@ -1,7 +1,7 @@
 """CLIP's ResNet-50, its image side, as a model under study: "clip-rn50:timm/resnet50_clip.openai", or by a file.
 
 The file is OpenAI's RN50.pt, a state dict, or open_clip's safetensors. Its network and files are the business of
-`clip_rn50_parts`. Loaded through the registry.
+`network` and `weights`. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the regi
 
 
 class ClipResNet(SingleFileModel[ClipImageEncoder]):
-    """See `own_network.SingleFileModel`. Layers: the stem, as conv1, and layer1 to layer4, after their ReLU."""
+    """See `single_file.SingleFileModel`. Layers: the stem, as conv1, and layer1 to layer4, after their ReLU."""
 
     def _network(self, path: Path) -> ClipImageEncoder:
         return weights.load(path)

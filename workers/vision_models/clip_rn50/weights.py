@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from workers.errors import MissingPart
 from workers.vision_models.clip_rn50.network import ClipImageEncoder
+from workers.vision_models.single_file import load_dict, read_weights
 
 SIDE = "visual."
 """Begins the names of the image side's weights."""
@@ -26,7 +26,7 @@ SIDE = "visual."
 
 def load(path: Path) -> ClipImageEncoder:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
-    weights = _image_side(_read(path), path)
+    weights = _image_side(read_weights(path, _read_archive_or_dict), path)
     try:
         network = ClipImageEncoder.like(weights)
     except (KeyError, IndexError) as error:
@@ -59,19 +59,9 @@ def _image_side(weights: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     return {key: value.float() for key, value in found.items()}
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    """Names and tensors in a file. Raises MissingPart."""
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        if zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
-            return _read_archive(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:200]
-        raise MissingPart(f"{path} cannot be read as weights: {reason} Fetch the file again.") from error
-    found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
-    return {key.removeprefix("module."): value for key, value in found.items()}
+def _read_archive_or_dict(path: Path) -> Any:
+    is_archive = zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist())
+    return _read_archive(path) if is_archive else load_dict(path)
 
 
 class _Module:

@@ -53,7 +53,7 @@ def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the regi
 
 
 class TorchvisionResNet(SingleFileModel[ResNet]):
-    """See `own_network.SingleFileModel`; also a `protocols.Classifier`."""
+    """See `single_file.SingleFileModel`; also a `protocols.Classifier`."""
 
     def evidence(self, images: Sequence[Image.Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of a class, by a softmax over all, and where it is seen; see `protocols.Classifier.evidence`.
@@ -74,7 +74,7 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
     def about(self) -> str:
         """Which weights they are, for people."""
         path = self._path()
-        called = weights.find_weights_name(hub.file_fingerprint(path))
+        called = weights.PUBLISHED.get(hub.file_fingerprint(path)[:8], "")
         if called or path.suffix != ".safetensors":
             known = f"torchvision's own file of {called}" if called else "in a file that torchvision did not publish"
             return f"{known}, by its hash"
@@ -84,11 +84,8 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         return weights.load(path)
 
     def _layers(self, network: ResNet) -> list[LayerInfo]:
-        spatial = [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
-        return [
-            *spatial,
-            LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network), "softmax"),
-        ]
+        logits = LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network), "softmax")
+        return [*(LayerInfo(name, name, "conv", units) for name, units in network.widths.items()), logits]
 
     def _classes(self, network: ResNet) -> tuple[str, ...]:
         """The names in a config.json of transformers beside the weights; none if it does not name each class."""

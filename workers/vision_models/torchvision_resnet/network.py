@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 STAGES = ("layer1", "layer2", "layer3", "layer4")
@@ -101,9 +100,3 @@ class ResNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits (batch, classes)."""
         return self.maps(x)["logits"].flatten(1)
-
-
-def empty_like(weights: Mapping[str, Tensor]) -> ResNet:
-    """The network without numbers of its own: they are about to come from the weights."""
-    with torch.device("meta"):
-        return ResNet.like(weights)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from workers.errors import MissingPart
-from workers.vision_models.torchvision_resnet.network import ResNet, empty_like
+from workers.vision_models.single_file import read_weights
+from workers.vision_models.torchvision_resnet.network import ResNet
 
 MOST_BYTES = 1 << 30
 """Four times ResNet-152 in float32."""
@@ -35,12 +34,15 @@ PUBLISHED: Mapping[str, str] = {
 
 def load(path: Path) -> ResNet:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
-    weights = _read(path)
+    if _bytes(path) > MOST_BYTES:
+        raise MissingPart(f"{path} holds over {MOST_BYTES:,} bytes, more than any ResNet. Name the file of one.")
+    weights = read_weights(path)
     if not all(isinstance(value, Tensor) for value in weights.values()):
         raise MissingPart(f"{path} holds no state dict: not all of its values are tensors. Save `model.state_dict()`.")
     floats = {key: value.float() if value.is_floating_point() else value for key, value in weights.items()}
     try:
-        network = empty_like(floats)
+        with torch.device("meta"):  # without numbers of its own: they are about to come from the weights
+            network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
         raise MissingPart(
             f"{path} holds no ResNet of torchvision: it has no {error}. Name a file such as resnet152-394f9c45.pth."
@@ -54,26 +56,6 @@ def load(path: Path) -> ResNet:
             f"{path} does not fit a ResNet of torchvision: {wrong} Fetch the whole file again."
         ) from error
     return network
-
-
-def find_weights_name(digest: str) -> str:
-    """What torchvision calls the weights of a file with this SHA-256, in hex; "" if it is none of its files."""
-    return PUBLISHED.get(digest[:8], "")
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """Names and tensors in a file. Raises MissingPart."""
-    if _bytes(path) > MOST_BYTES:
-        raise MissingPart(f"{path} holds over {MOST_BYTES:,} bytes, more than any ResNet. Name the file of one.")
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:200]
-        raise MissingPart(f"{path} cannot be read as weights: {reason} Fetch the file again.") from error
-    found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
-    return {str(key).removeprefix("module."): value for key, value in found.items()}
 
 
 def _bytes(path: Path) -> int:
