@@ -71,7 +71,7 @@ def folder(name: str, groups: Groups) -> Path:
         return found
     if not fetching.is_set():
         raise MissingPart(_explain_absence(name))
-    return _fetched(name, groups)
+    return _fetch(name, groups)
 
 
 def find_folder(name: str, file: str) -> Path | None:
@@ -162,13 +162,20 @@ def _find_cached(name: str, groups: Groups) -> Path | None:
     return place if place and all(_present(place, group) for group in groups) else None
 
 
-def _fetched(name: str, groups: Groups) -> Path:
+def _fetch(name: str, groups: Groups) -> Path:
     """The snapshot of an id, once its files were fetched."""
     from httpx2 import HTTPError
+    from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
-        return _fetch(name, groups)
+        # The library repeats a failed download for most of a minute; this question it asks but once.
+        HfApi().model_info(name, timeout=ANSWER_SECONDS)
+        place = Path(hf_hub_download(name, groups[0][0])).parent
+        for group in groups:
+            for shard in _list_shards(_first_of(name, group, place.name)):
+                hf_hub_download(name, shard, revision=place.name)
+        return place
     except GatedRepoError as error:
         raise MissingPart(
             f"{name} asks for consent to its licence. Give it on https://huggingface.co/{name}, then: hf auth login"
@@ -180,19 +187,6 @@ def _fetched(name: str, groups: Groups) -> Path:
         ) from error
     except (OSError, HTTPError) as error:
         raise MissingPart(f"{_explain_absence(name)} (the hub cannot be reached: {first_line(error)})") from error
-
-
-def _fetch(name: str, groups: Groups) -> Path:
-    from huggingface_hub import HfApi, hf_hub_download
-
-    # The library repeats a failed download for most of a minute; this question it asks but once.
-    HfApi().model_info(name, timeout=ANSWER_SECONDS)
-    place = Path(hf_hub_download(name, groups[0][0])).parent
-    for group in groups:
-        found = _first_of(name, group, place.name)
-        for shard in _list_shards(found):
-            hf_hub_download(name, shard, revision=place.name)
-    return place
 
 
 def _first_of(name: str, group: tuple[str, ...], commit: str) -> Path:

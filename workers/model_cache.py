@@ -17,7 +17,6 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from workers.errors import MachineryError
@@ -68,9 +67,8 @@ class ModelCache:
         """What is loaded at this moment, the most recently used first."""
         now = time.monotonic()
         with self._turn:
-            found = [
-                LoadedModel(each.name, each.size, now - each.used, each.busy) for each in self._slots if each.loaded
-            ]
+            slots = [each for each in self._slots if each.loaded]
+            found = [LoadedModel(each.name, each.size, now - each.used, each.busy) for each in slots]
         return sorted(found, key=lambda each: each.used)
 
     def limit(self) -> int:
@@ -151,7 +149,7 @@ class ModelCache:
         return sum(each.size for each in self._slots if each is not beside and (each.loaded or each.busy))
 
     def _fetch(self, slot: Slot[T]) -> T:
-        """Load what is put away, and make room: before if its size is known, else after."""
+        """Load what is put away, and make room: before if its size is known, and after; say so if there is none."""
         known = slot.size
         if known and self.limit():
             self.evict(known, beside=slot)
@@ -159,12 +157,8 @@ class ModelCache:
         size = count_bytes(held)
         with self._turn:
             slot.held, slot.size = held, size
-        if self.limit():
-            self._settle(slot)
-        return held
-
-    def _settle(self, slot: Slot[Any]) -> None:
-        """Put others away if they no longer fit beside this slot; say so if that is not enough."""
+        if not self.limit():
+            return held
         self.evict(slot.size, beside=slot)
         with self._turn:
             others = self._sum_taken(slot)
@@ -174,6 +168,7 @@ class ModelCache:
                 "%s takes %s%s, more than the budget of %s (MAIA_MEMORY_GB).",
                 *(slot.name, gigabytes(slot.size), beside, gigabytes(self.limit())),
             )
+        return held
 
     def _load(self, slot: Slot[T]) -> T:
         """What the slot loads; when memory runs out, once more with everything idle put away."""
@@ -234,9 +229,7 @@ class Slot(Generic[T]):
     def __enter__(self) -> T:
         return self._cache.enter(self)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is not None and (out_of_memory(error) or out_of_memory(error.__cause__)):
                 self._cache.evict()  # the next attempt finds more room

@@ -23,44 +23,28 @@ Plugins = Mapping[str, tuple[str, str]]
 PAPER_RESNET = "torchvision:timm/resnet152.tv_in1k"
 """The ResNet-152 that MAIA's paper studies."""
 
+_HUGGING_FACE = "workers.vision_models.huggingface.model.load"
+_TORCHVISION = "workers.vision_models.torchvision_resnet.model.load"
+_CLIP = "workers.vision_models.clip_rn50.model.load"
+_SYNTHETIC = "workers.vision_models.synthetic.model.load"
+
 VISION_MODELS: Plugins = {
     "toybox": ("toybox-net, a small network trained on toy scenes", "workers.toybox.model.load"),
-    PAPER_RESNET: (
-        "ResNet-152 of the paper: torchvision's IMAGENET1K_V1",
-        "workers.vision_models.torchvision_resnet.model.load",
-    ),
-    "hf:microsoft/resnet-152": (
-        "ResNet-152, timm's weights: not the paper's, other units",
-        "workers.vision_models.huggingface.model.load",
-    ),
-    "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", "workers.vision_models.huggingface.model.load"),
-    "hf:openai/clip-vit-base-patch32": (
-        "CLIP ViT-B/32, its image side",
-        "workers.vision_models.huggingface.model.load",
-    ),
-    "clip-rn50:timm/resnet50_clip.openai": (
-        "CLIP ResNet-50, its image side",
-        "workers.vision_models.clip_rn50.model.load",
-    ),
-    "synthetic:toybox-eyes": (
-        "Synthetic neurons of toys, on toybox-eyes",
-        "workers.vision_models.synthetic.model.load",
-    ),
+    PAPER_RESNET: ("ResNet-152 of the paper: torchvision's IMAGENET1K_V1", _TORCHVISION),
+    "hf:microsoft/resnet-152": ("ResNet-152, timm's weights: not the paper's, other units", _HUGGING_FACE),
+    "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", _HUGGING_FACE),
+    "hf:openai/clip-vit-base-patch32": ("CLIP ViT-B/32, its image side", _HUGGING_FACE),
+    "clip-rn50:timm/resnet50_clip.openai": ("CLIP ResNet-50, its image side", _CLIP),
+    "synthetic:toybox-eyes": ("Synthetic neurons of toys, on toybox-eyes", _SYNTHETIC),
     "synthetic:grounding-dino:paper": (
         "Synthetic neurons of MAIA's code, by its numbers, on its detectors",
-        "workers.vision_models.synthetic.model.load",
+        _SYNTHETIC,
     ),
-    "synthetic:grounding-dino": (
-        "Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM",
-        "workers.vision_models.synthetic.model.load",
-    ),
-    "hf:": ("Any image model, by hub id or folder", "workers.vision_models.huggingface.model.load"),
-    "torchvision:": (
-        "A ResNet of torchvision, by file, folder or hub id",
-        "workers.vision_models.torchvision_resnet.model.load",
-    ),
-    "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", "workers.vision_models.clip_rn50.model.load"),
-    "synthetic:": ("Synthetic neurons on a detector", "workers.vision_models.synthetic.model.load"),
+    "synthetic:grounding-dino": ("Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM", _SYNTHETIC),
+    "hf:": ("Any image model, by hub id or folder", _HUGGING_FACE),
+    "torchvision:": ("A ResNet of torchvision, by file, folder or hub id", _TORCHVISION),
+    "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", _CLIP),
+    "synthetic:": ("Synthetic neurons on a detector", _SYNTHETIC),
 }
 
 DATASETS: Plugins = {

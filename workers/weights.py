@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workers.errors import MachineryError, MissingPart
 
@@ -51,32 +50,25 @@ def count_bytes(held: object) -> int:
     """Bytes of the parameters, buffers and tensors in what a `load` returned, each counted once."""
     if "torch" not in sys.modules:
         return 0
-    tensors: dict[int, int] = {}
-    _weigh(held, tensors, _DEPTH)
-    return sum(tensors.values())
-
-
-def _weigh(held: object, tensors: dict[int, int], depth: int) -> None:
-    """Note the bytes of every tensor in it, by the tensor's identity."""
     import torch
 
-    if isinstance(held, torch.Tensor):
-        tensors[id(held)] = held.numel() * held.element_size()
-    elif depth:
-        for part in _parts(held):
-            _weigh(part, tensors, depth - 1)
-
-
-def _parts(held: object) -> Iterable[object]:
-    """The tensors of a module, a pipeline's components, the items of a container, the attributes of an object."""
-    import torch
-
-    if isinstance(held, torch.nn.Module):
-        return [*held.parameters(), *held.buffers()]
-    if isinstance(held, list | tuple):
-        return held
-    inside = held if isinstance(held, dict) else getattr(held, "components", None)
-    return list((inside if isinstance(inside, dict) else getattr(held, "__dict__", {})).values())
+    tensors: dict[int, torch.Tensor] = {}
+    level = [held]
+    for _ in range(_DEPTH + 1):
+        # The tensors of modules, pipelines' components, the items of containers, the attributes of objects
+        deeper: list[Any] = []
+        for each in level:
+            if isinstance(each, torch.Tensor):
+                tensors[id(each)] = each
+            elif isinstance(each, torch.nn.Module):
+                deeper += [*each.parameters(), *each.buffers()]
+            elif isinstance(each, list | tuple):
+                deeper += each
+            else:
+                inside = each if isinstance(each, dict) else getattr(each, "components", None)
+                deeper += (inside if isinstance(inside, dict) else getattr(each, "__dict__", {})).values()
+        level = deeper
+    return sum(each.numel() * each.element_size() for each in tensors.values())
 
 
 def check_finite(values: Tensor, layer: str, model: str) -> None:

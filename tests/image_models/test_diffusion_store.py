@@ -14,7 +14,7 @@ from tests.support import pipelines
 from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import Cancelled, MachineryError
-from workers.image_models.diffusion.store import ImageStore, plain_png, request_key
+from workers.image_models.diffusion.store import ImageStore, request_key
 from workers.model_cache import ModelCache
 from workers.protocols import LabSettings, Picture
 
@@ -94,8 +94,8 @@ def test_a_damaged_file_is_made_again(folder, settings, damage):
 def test_a_flipped_bit_changes_no_picture(tmp_path):
     store, image = ImageStore(tmp_path), speckled(20, 10)
     path = tmp_path / "ab" / f"{KEY}.png"
-    path.parent.mkdir()
-    whole = plain_png(image, "")
+    store.keep(KEY, Picture(image))
+    whole = path.read_bytes()
     for at in range(0, len(whole), 3):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
         found = store.find(KEY)

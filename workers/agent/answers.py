@@ -37,9 +37,13 @@ def answer_of(events: Sequence[Event], latest: int) -> Answer:
     if before is None or not _went_on(events[before + 1 : latest]):
         return now
     first = _read_answer(events[before])
-    if now.conclusion is None or first.conclusion is None:
-        return now if first.conclusion is None else first
-    return Answer(_join_answers(first, now), first.tags | now.tags, now.by_person)
+    one, two = first.conclusion, now.conclusion
+    if one is None or two is None:
+        return now if one is None else first
+    # What was said last of each part; what was not said again stands
+    labels = two.labels if "LABEL" in now.tags else one.labels
+    both = Conclusion(two.description or one.description, labels, two.reasoning or one.reasoning, two.bias or one.bias)
+    return Answer(both, first.tags | now.tags, now.by_person)
 
 
 def was_asked_for_more(events: Sequence[Event]) -> bool:
@@ -63,16 +67,3 @@ def _went_on(between: Sequence[Event]) -> bool:
     notes = [event.payload.reason for event in between if isinstance(event.payload, Reminder)]
     ran = any(isinstance(event.payload, ExperimentStarted) for event in between)
     return not ran and any(reason in _FOR_MORE for reason in notes)
-
-
-def _join_answers(first: Answer, then: Answer) -> Conclusion:
-    """What was said last of each part; what was not said again stands."""
-    assert first.conclusion
-    assert then.conclusion
-    one, two = first.conclusion, then.conclusion
-    return Conclusion(
-        two.description or one.description,
-        two.labels if "LABEL" in then.tags else one.labels,
-        two.reasoning or one.reasoning,
-        two.bias or one.bias,
-    )

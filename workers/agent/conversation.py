@@ -70,9 +70,15 @@ def in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
 
     What was said before the run had started comes after its start, in a fork after what was copied.
     """
-    replies = [event for event in events if isinstance(event.payload, Replied)]
-    late = {reply.seq: _said_meanwhile(events, reply) for reply in replies}
-    late |= _said_before(events)
+    late: dict[int, list[Event]] = {}
+    for event in events:
+        if isinstance(event.payload, Replied):
+            heard = event.payload.heard or event.seq
+            late[event.seq] = [said for said in events[heard : event.seq - 1] if _is_said(said)]
+    begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
+    if Started in begun:
+        early = [event for event in events[: begun[Started].seq] if _is_said(event)]
+        late[begun.get(Forked, begun[Started]).seq] = early
     moved = {event.seq for group in late.values() for event in group}
     for event in events:
         if event.seq not in moved:
@@ -122,28 +128,15 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
         case Note():
             yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
         case LimitsChanged():
-            rounds = payload.limits.rounds
-            told = (
-                "there is no limit to its rounds any more" if rounds is None else f"it may take {rounds} rounds in all"
-            )
+            told = f"it may take {payload.limits.rounds} rounds in all"
+            if payload.limits.rounds is None:
+                told = "there is no limit to its rounds any more"
             yield Message("user", (f"The limits of this investigation have changed: {told}.",))
 
 
-def _said_meanwhile(events: Sequence[Event], reply: Event) -> list[Event]:
-    """What people said between the last event that the author of a reply knew and the reply itself."""
-    assert isinstance(reply.payload, Replied)
-    heard = reply.payload.heard or reply.seq
-    said = (event for event in events[heard : reply.seq - 1] if isinstance(event.payload, Note | LimitsChanged))
-    return list(said)
-
-
-def _said_before(events: Sequence[Event]) -> dict[int, list[Event]]:
-    """What people said before the run had started, by the event that it belongs after."""
-    begun = {type(event.payload): event for event in events if isinstance(event.payload, Started | Forked)}
-    if Started not in begun:
-        return {}
-    early = [event for event in events[: begun[Started].seq] if isinstance(event.payload, Note | LimitsChanged)]
-    return {begun.get(Forked, begun[Started]).seq: early}
+def _is_said(event: Event) -> bool:
+    """Whether a person said it to the agent."""
+    return isinstance(event.payload, Note | LimitsChanged)
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:

@@ -56,9 +56,11 @@ def assignment(task: str, question: str, system: SystemSpec, limits: Limits, kno
         raise RequestError(
             f"The question has {len(words):,} characters, and at most {QUESTION_CHARS:,} are allowed. Shorten it."
         )
-    name = system_name(system, known.class_name)
-    budget = "\n\n".join(part for part in (_budget(limits), known.scale) if part)
-    return render(task, question=quote(words), system=name, budget=budget)
+    budget = f"You have at most {limits.rounds} rounds. Plan for them: concluding early on good evidence is welcome."
+    if limits.rounds is None:
+        budget = "Take as many rounds as the evidence needs, and no more."
+    budget = f"{budget}\n\n{known.scale}" if known.scale else budget
+    return render(task, question=quote(words), system=system_name(system, known.class_name), budget=budget)
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:
@@ -81,9 +83,3 @@ def rounds_told(round_number: int, limits: Limits) -> str:
         return ""
     left = max(0, limits.rounds - round_number)
     return f"This was round {round_number} of {limits.rounds}: {left or 'none'} {'is' if left == 1 else 'are'} left."
-
-
-def _budget(limits: Limits) -> str:
-    if limits.rounds is None:
-        return "Take as many rounds as the evidence needs, and no more."
-    return f"You have at most {limits.rounds} rounds. Plan for them: concluding early on good evidence is welcome."

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
 from workers.record.events import ExperimentEnded
-from workers.record.experiments import LogEntry, Observation
+from workers.record.experiments import LogEntry
 from workers.record.figures import format_activation
 
 MOST_ROWS = 20
@@ -39,7 +39,9 @@ def table(entries: Sequence[LogEntry]) -> Iterator[str]:
     """Mean and spread of the images whose titles are alike but for a number at the end, each image counted once."""
     groups: dict[str, dict[str, float]] = {}
     for each in (each for entry in entries for each in entry.observations):
-        groups.setdefault(group_of(each), {})[each.image] = each.activation
+        # The title without the number at its end, in one line
+        title = " ".join(each.title.split())[:MOST_TITLE]
+        groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:
         yield "Activations by title:"
@@ -70,14 +72,6 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
     if result.exemplar_mean is not None:
         yield f"Mean exemplar activation: {format_activation(result.exemplar_mean)}"
     if result.best is not None:
-        mark = result.exemplar_mean
-        lacks = (
-            "" if mark is None or result.best >= mark else f", {format_activation(mark - result.best)} below that mean"
-        )
+        short = 0.0 if result.exemplar_mean is None else result.exemplar_mean - result.best
+        lacks = f", {format_activation(short)} below that mean" if short > 0 else ""
         yield f"Best activation measured in this run, exemplars aside: {format_activation(result.best)}{lacks}"
-
-
-def group_of(observation: Observation) -> str:
-    """The title without the number at its end, in one line."""
-    title = " ".join(observation.title.split())[:MOST_TITLE]
-    return _NUMBERED.sub("", title) or title or "untitled"

@@ -90,17 +90,27 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
     if stands_still(events):
         return None
     if attempts(events) >= ATTEMPTS:
-        return _given_up(next(event.payload for event in reversed(events) if isinstance(event.payload, Retrying)))
+        trouble = next(event.payload for event in reversed(events) if isinstance(event.payload, Retrying))
+        words = (
+            f"The same step failed {ATTEMPTS} times, the last time with: {trouble.what} "
+            "Ask the person who operates this installation to look into it, then start the run again."
+        )
+        return Record("failed", Ended(words))
     latest = max((place for place, event in enumerate(events) if event.kind == "reply"), default=None)
     if latest is None:
         return Ask(1)
-    reply = events[latest].payload
-    assert isinstance(reply, Replied)
-    since = [event.payload for event in events[latest + 1 :]]
+    reply = _reply_at(events, latest)
     if notes := _final_answer(events, latest):
         return _after_final_answer(events, latest, notes, seconds)
     if reply.code is not None:
-        return _find_unfinished(events, reply, since) or _between_rounds(events, latest, seconds)
+        since = [event.payload for event in events[latest + 1 :]]
+        begun = next((payload for payload in since if isinstance(payload, ExperimentStarted)), None)
+        if begun is None:
+            number = 1 + sum(event.kind == "experiment" for event in events)
+            return Record("experiment", ExperimentStarted(reply.round, number, reply.code))
+        if not any(isinstance(payload, ExperimentEnded) for payload in since):
+            return Run(begun)
+        return _between_rounds(events, latest, seconds)
     answer = answer_of(events, latest)
     whole = not answer.lacks(find_start(events).task) or was_asked_for_more(events[:latest])
     if answer.conclusion is not None and whole and not has_unread_note(events, latest):
@@ -137,11 +147,15 @@ def limits(events: Sequence[Event]) -> Limits:
     return latest.limits if latest else find_start(events).limits
 
 
+def _reply_at(events: Sequence[Event], place: int) -> Replied:
+    reply = events[place].payload
+    assert isinstance(reply, Replied)
+    return reply
+
+
 def has_unread_note(events: Sequence[Event], latest: int) -> bool:
     """Whether a person said something that the author of the reply at place `latest` did not know."""
-    reply = events[latest].payload
-    assert isinstance(reply, Replied)
-    heard = reply.heard or events[latest].seq
+    heard = _reply_at(events, latest).heard or events[latest].seq
     return any(isinstance(event.payload, Note) and event.seq > heard for event in events)
 
 
@@ -175,8 +189,7 @@ def _list_own(result: ExperimentEnded) -> list[float]:
 
 def _after_final_answer(events: Sequence[Event], latest: int, notes: Sequence[int], seconds: float) -> Step:
     """The end; after the first reply that concludes nothing or half, one more. `notes`: where it was asked for."""
-    reply, answer = events[latest].payload, answer_of(events, latest)
-    assert isinstance(reply, Replied)
+    reply, answer = _reply_at(events, latest), answer_of(events, latest)
     missing = answer.lacks(find_start(events).task)
     if missing and len(notes) == 1:
         if any(_asks_for_final_answer(event.payload) for event in events[latest + 1 :]):
@@ -188,22 +201,9 @@ def _after_final_answer(events: Sequence[Event], latest: int, notes: Sequence[in
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
-def _find_unfinished(events: Sequence[Event], reply: Replied, since: Sequence[Payload]) -> Step | None:
-    """What is left to do of the reply's experiment."""
-    assert reply.code is not None
-    begun = next((payload for payload in since if isinstance(payload, ExperimentStarted)), None)
-    if begun is None:
-        number = 1 + sum(event.kind == "experiment" for event in events)
-        return Record("experiment", ExperimentStarted(reply.round, number, reply.code))
-    if not any(isinstance(payload, ExperimentEnded) for payload in since):
-        return Run(begun)
-    return None
-
-
 def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Step:
     """The note that is due, if it is not there yet; then the next reply."""
-    reply = events[latest].payload
-    assert isinstance(reply, Replied)
+    reply = _reply_at(events, latest)
     since = [event.payload for event in events[latest + 1 :]]
     told = {payload.reason for payload in since if isinstance(payload, Reminder)}
     if "final_answer" in told:
@@ -219,8 +219,7 @@ def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Ste
 
 def _reading_note(events: Sequence[Event], latest: int) -> Reminder:
     """What the agent should hear of a reply that ran nothing and did not end the run."""
-    reply, answer = events[latest].payload, answer_of(events, latest)
-    assert isinstance(reply, Replied)
+    reply, answer = _reply_at(events, latest), answer_of(events, latest)
     rounds = rounds_told(reply.round, limits(events))
     if answer.conclusion is None:
         return Reminder(reply.round, "format", render("format", rounds=rounds))
@@ -264,20 +263,16 @@ def time_left(events: Sequence[Event], seconds: float) -> float:
 def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record:
     """What follows when the time is up before a reply came: it is asked for its final answer; without one, the end."""
     reached = explain_exceeded(limits(events), events, seconds) or "The limit of time is reached."
+    replies = [place for place, event in enumerate(events) if isinstance(event.payload, Replied)]
     if _has_asked_for_final_answer(events):
+        # What was concluded before the agent was asked for the rest stands, unless it went on to experiment
+        told = replies and not any(isinstance(event.payload, ExperimentStarted) for event in events[replies[-1] :])
+        half = answer_of(events, replies[-1]).conclusion if told else None
         words = f"{reached} No final answer came: the agent was silent."
-        return Record("limit_reached", Ended(words, _half_answer(events) or Conclusion(), usage=spent))
-    rounds = [event.payload.round for event in events if isinstance(event.payload, Replied)]
+        return Record("limit_reached", Ended(words, half or Conclusion(), usage=spent))
+    latest = max((_reply_at(events, place).round for place in replies), default=0)
     text = render("final_answer", reached=reached)
-    return Record("reminder", Reminder(max(rounds, default=0), "final_answer", text, spent))
-
-
-def _half_answer(events: Sequence[Event]) -> Conclusion | None:
-    """What was concluded before the agent was asked for the rest, None if nothing was."""
-    latest = max((place for place, event in enumerate(events) if isinstance(event.payload, Replied)), default=None)
-    if latest is None or any(isinstance(event.payload, ExperimentStarted) for event in events[latest:]):
-        return None
-    return answer_of(events, latest).conclusion
+    return Record("reminder", Reminder(latest, "final_answer", text, spent))
 
 
 def _has_asked_for_final_answer(events: Sequence[Event]) -> bool:
@@ -305,17 +300,6 @@ def _empty_replies(events: Sequence[Event]) -> int:
                 break
             count += 1
     return count
-
-
-def _given_up(trouble: Payload) -> Record:
-    assert isinstance(trouble, Retrying)
-    return Record(
-        "failed",
-        Ended(
-            f"The same step failed {ATTEMPTS} times, the last time with: {trouble.what} "
-            "Ask the person who operates this installation to look into it, then start the run again."
-        ),
-    )
 
 
 _SILENT_AGENT = (

@@ -21,7 +21,8 @@ MOST_TITLE = 200
 
 def flatten(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | LoggedImage]:
     """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
-    if _is_pair(things):
+    lone = len(things) == 2 and not isinstance(things[0], list | tuple)
+    if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         activation = arguments.check_numbers([things[0]], "the activation beside an image")[0]
         yield LoggedImage(look_up(memory, things[1], "an image"), activation)
         return
@@ -69,12 +70,6 @@ def _split_titles(images: list[LoggedImage], words: list[str]) -> tuple[list[Log
 
 def _is_title(words: str) -> bool:
     return 0 < len(words.strip()) <= MOST_TITLE and "\n" not in words.strip()
-
-
-def _is_pair(things: Sequence[Any]) -> bool:
-    """Whether they are an activation and its image."""
-    lone = len(things) == 2 and not isinstance(things[0], list | tuple)
-    return lone and _is_plain(things[0]) and _is_image(things[1])
 
 
 def _is_plain(value: Any) -> bool:

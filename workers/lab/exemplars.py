@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workers.errors import MissingPart, UnknownName
+from workers.errors import MissingPart
 from workers.files import atomic_write, hold_lock
 from workers.lab.comparison import compare_exemplars
 from workers.lab.index_files import (
@@ -43,6 +43,7 @@ from workers.protocols import (
     Progress,
     PublishedLayer,
     VisionModel,
+    check_layers,
     no_progress,
 )
 
@@ -121,8 +122,7 @@ class ExemplarIndex:
     def _missing(self, layers: Sequence[str]) -> list[LayerInfo]:
         """Those of the layers that are neither loaded nor, now, found on disk."""
         infos = {info.name: info for info in self._model.layers()}
-        if unknown := [layer for layer in layers if layer not in infos]:
-            raise UnknownName(f"{self._model.name} has no layer {unknown[0]!r}. Choose one of: {', '.join(infos)}.")
+        check_layers(self._model.name, layers, infos)
         for layer in layers:
             if layer not in self._layers and (found := self._read(infos[layer])):
                 self._layers[layer] = found

@@ -116,7 +116,12 @@ def decode_file(file: IO[bytes]) -> Image.Image:
     """
     try:
         with Image.open(file, formats=_FILE_FORMATS) as image:
-            _check_file_size(*image.size)
+            width, height = image.size
+            if not 0 < width * height <= MAX_FILE_PIXELS:
+                raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_FILE_PIXELS:,} in all; make it smaller")
+            if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
+                long = f"over {MAX_ASPECT_RATIO} times as long as wide"
+                raise BrokenImage(f"it is {width} x {height} pixels, {long}; crop it")
             image.draft(None, (2 * MAX_DATASET_SIDE, 2 * MAX_DATASET_SIDE))
             image.load()
             with suppress(Exception):  # broken metadata says nothing of the pixels
@@ -282,13 +287,6 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
 def has_valid_size(width: int, height: int) -> bool:
     """Whether an image of so many pixels is neither too large nor too slim, nor empty."""
     return 0 < width * height <= MAX_PIXELS and max(width, height) <= MAX_ASPECT_RATIO * min(width, height)
-
-
-def _check_file_size(width: int, height: int) -> None:
-    if not 0 < width * height <= MAX_FILE_PIXELS:
-        raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_FILE_PIXELS:,} in all; make it smaller")
-    if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
-        raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_ASPECT_RATIO} times as long as wide; crop it")
 
 
 def _resizable(image: Image.Image) -> Image.Image:

@@ -178,36 +178,32 @@ class IndexingRun:
         """Write the checkpoint; the one before stays whole until then."""
         layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
-        arrays: dict[str, Any] = {
-            f"{number}.{name}": value
-            for number, stats in enumerate(work.stats.values())
-            for name, value in stats.state().items()
-        }
+        arrays: dict[str, Any] = {}
+        for number, stats in enumerate(work.stats.values()):
+            arrays |= {f"{number}.{name}": value for name, value in stats.state().items()}
         with report_disk_errors(self._checkpoint.parent), atomic_write(self._checkpoint) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
         """What the checkpoint holds; None if there is none, or it is of other layers or settings, or damaged."""
+        wanted = {info.name: info.units for info in layers}
+        known = {info.name: info for info in self._model.layers()}
         try:
             with self._checkpoint.open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                return self._restored(saved, {info.name: info.units for info in layers})
+                about = json.loads(str(saved["about"]))
+                units = {str(name): int(count) for name, count, _ in about["layers"]}
+                scales = {str(name): str(scale) for name, _, scale in about["layers"]}
+                fits = wanted.items() <= units.items() and scales.items() <= self._scales.items()
+                if about["stamp"] != self._stamp() or not fits:
+                    return None
+                work = IndexingState({name: self._new_stats(known[name]) for name in units}, int(about["done"]))
+                work.skipped = SkippedImages.from_json(about["skipped"])
+                for number, stats in enumerate(work.stats.values()):
+                    prefix = f"{number}."
+                    stats.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
+                return work
         except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
-
-    def _restored(self, saved: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> IndexingState | None:
-        about = json.loads(str(saved["about"]))
-        units = {str(name): int(count) for name, count, _ in about["layers"]}
-        scales = {str(name): str(scale) for name, _, scale in about["layers"]}
-        fits = wanted.items() <= units.items() and scales.items() <= self._scales.items()
-        if about["stamp"] != self._stamp() or not fits:
-            return None
-        known = {info.name: info for info in self._model.layers()}
-        work = IndexingState({name: self._new_stats(known[name]) for name in units}, int(about["done"]))
-        work.skipped = SkippedImages.from_json(about["skipped"])
-        for number, stats in enumerate(work.stats.values()):
-            prefix = f"{number}."
-            stats.restore({name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)})
-        return work
 
 
 def describe_layers(layers: Sequence[str]) -> str:
@@ -221,11 +217,8 @@ def _pace(done: int, left: int, seconds: float) -> str:
         return ""
     rate = done / seconds
     shown = f"{rate:,.0f} images a second" if rate >= 1 else f"{60 * rate:,.0f} images a minute"
-    return f"{shown}, {_duration(left / rate)} left"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+    minutes = round(left / rate / 60)
+    wait = f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+    if left / rate < 100:
+        wait = f"{left / rate:.0f} s"
+    return f"{shown}, {wait} left"

@@ -32,6 +32,7 @@ from workers.protocols import (
     Progress,
     Subject,
     VisionModel,
+    check_layers,
     no_progress,
 )
 from workers.record.experiments import LogEntry
@@ -113,8 +114,7 @@ class Laboratory:
         """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
         registry.load(registry.SYSTEMS, spec.kind)
         layers = {info.name: info for info in self.layers(spec.model)}
-        if spec.layer not in layers:
-            raise UnknownName(f"{spec.model} has no layer {spec.layer!r}. Choose one of: {', '.join(layers)}.")
+        check_layers(spec.model, [spec.layer], layers)
         units = layers[spec.layer].units
         if isinstance(spec.unit, bool) or not isinstance(spec.unit, int) or not 0 <= spec.unit < units:
             raise UnknownName(

@@ -7,7 +7,7 @@ share exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from workers.lab.index_files import LayerStatistics
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST = 8
 FEWEST = 20
 """Images below which a correlation says nothing."""
 
@@ -43,30 +44,26 @@ class SimilarUnits:
     """Of other layers."""
 
 
-def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int, most: int = 8) -> SimilarUnits:
-    """The units of these layers that are most like one of them; at most so many of its own layer and of the others."""
+def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int) -> SimilarUnits:
+    """The units of these layers that are most like one of them; at most `MOST` of its own layer and of the others."""
     own = layers[layer]
     # Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]
     images = len(values) if len(values) and values.max() > values.min() else 0
     by_sample = images >= FEWEST
     exemplars = own.positions[own.kept[:, unit], unit]
-    measure: Callable[[LayerStatistics], NDArray[np.float64]] = (
-        (lambda other: correlate(own.sample[:, unit], other.sample))
-        if by_sample
-        else (lambda other: count_shared(exemplars, other) / max(len(exemplars), 1))
-    )
     found = []
     for name, other in layers.items():
-        similarity, both = measure(other), count_shared(exemplars, other)
-        best = np.argsort(-similarity, kind="stable")[: most + 1]  # itself may be among them
+        both = count_shared(exemplars, other)
+        similarity = correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
+        best = np.argsort(-similarity, kind="stable")[: MOST + 1]  # itself may be among them
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
-    same = [each for each in ordered if each.layer == layer and each.unit != unit]
-    others = [each for each in ordered if each.layer != layer]
-    return SimilarUnits(
-        "correlation" if by_sample else "overlap", images if by_sample else len(exemplars), same[:most], others[:most]
-    )
+    same = [each for each in ordered if each.layer == layer and each.unit != unit][:MOST]
+    others = [each for each in ordered if each.layer != layer][:MOST]
+    if by_sample:
+        return SimilarUnits("correlation", images, same, others)
+    return SimilarUnits("overlap", len(exemplars), same, others)
 
 
 def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:

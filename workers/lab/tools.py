@@ -115,11 +115,14 @@ class Tools:
         arguments.check_same_length(prompts_or_images=given, instructions=wanted)
         originals = self._originals(given)
         edits = self._image_tools.edit(originals, wanted)
-        titles = [_title_of(value, kept) for value, kept in zip(given, originals, strict=True)]
+        titles = []
+        for value, kept in zip(given, originals, strict=True):  # what each original shows, in the words of its prompt
+            shown = (kept.provenance.prompt if is_made(kept) else "") or "original image"
+            titles.append(str(value) if kept.refused else shown)
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
-        shown = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
-        return [kept.image for kept, _ in pairs], shown
+        told = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
+        return [kept.image for kept, _ in pairs], told
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
         """Put each image into words, by an observer who knows none of your hypotheses.
@@ -273,13 +276,6 @@ class Tools:
     def _images(self, value: Any) -> list[StoredImage]:
         given = arguments.check_items(value, "image_list", "images")
         return [look_up(self._memory, each, f"image_list[{at}]") for at, each in enumerate(given)]
-
-
-def _title_of(given: Any, original: StoredImage) -> str:
-    """What an original shows, in the words of its prompt."""
-    if original.refused:
-        return str(given)
-    return (original.provenance.prompt if is_made(original) else "") or "original image"
 
 
 def _as_refused(title: str, why: str = "") -> str:

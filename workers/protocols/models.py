@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from workers.errors import UnknownName
 from workers.protocols.images import Picture
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ class LayerInfo:
     names: tuple[str, ...] = ()
     """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
     scale: Scale = ""
+
+
+def check_layers(model: str, layers: Iterable[str], known: Collection[str]) -> None:
+    """Raises UnknownName, with those that a model has, for a layer that it does not have."""
+    for layer in layers:
+        if layer not in known:
+            raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(known)}.")
 
 
 class VisionModel(Protocol):

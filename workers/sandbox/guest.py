@@ -108,8 +108,14 @@ class GuestSession:
         namespace = module.__dict__
         namespace.update({name: getattr(typing, name) for name in _TYPING})
         namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
-        namespace.update(earlier | self._own())
-        sources = self._define(sources, namespace)
+        own = self._own()
+        namespace.update(earlier | own)
+        # The earlier definitions that the program uses; those that fail are not kept on
+        failed = program.define(program.select_used(self.start.program, sources), namespace)
+        for name, why in failed.items():
+            self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
+        namespace.update(own)
+        sources = {name: source for name, source in sources.items() if name not in failed}
         status, error = self._attempt(namespace)
         budget = min(wire.STATE_BYTES, self.link.limits.frame_bytes // 2)
         try:
@@ -147,14 +153,6 @@ class GuestSession:
             _MARK: _entry_point,
         }
         return own | ({"display": self.tools.display} if "tools.display" in self.start.names else {})
-
-    def _define(self, sources: dict[str, str], namespace: dict[str, Any]) -> dict[str, str]:
-        """Run the earlier definitions that the program uses; those that are kept on, less what failed."""
-        failed = program.define(program.select_used(self.start.program, sources), namespace)
-        for name, why in failed.items():
-            self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
-        namespace.update(self._own())
-        return {name: source for name, source in sources.items() if name not in failed}
 
     def _note(self, words: str) -> None:
         """A line of ours in the program's output."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any
 
 from workers.protocols import Bounds, ExperimentResult, Json
@@ -38,7 +37,7 @@ class ZygoteSandbox:
     def __enter__(self) -> ZygoteSandbox:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

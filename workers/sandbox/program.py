@@ -94,9 +94,8 @@ def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
         left -= len(sources[name]) + len(name)
         if left >= 0:
             kept.add(name)
-    return {name: source for name, source in sources.items() if name in kept}, [
-        name for name in sources if name not in kept
-    ]
+    fitting = {name: source for name, source in sources.items() if name in kept}
+    return fitting, [name for name in sources if name not in kept]
 
 
 def bound_name(name: str) -> str:

@@ -10,7 +10,7 @@ worker holds the bytes and never reads them.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -29,36 +29,24 @@ def save_state(
 
     `earlier` are the definitions that were kept before it.
     """
-    pieces = {
-        name: piece
-        for name, value in list(namespace.items())
-        if (piece := (_try_encode(value) if may_be_kept(name) else None)) is not None
-    }
-    mine = {
-        name: source
-        for name, source in find_definitions(program).items()
-        if ("*" in name or bound_name(name) in namespace)
-    }
-    sources = {
-        name: source
-        for name, source in (*((name, source) for name, source in earlier.items() if name not in mine), *mine.items())
-        if _is_unchanged(name, pieces)
-    }
-    kept, left_out = fit_budget(sources)
+    found = {name: _try_encode(value) for name, value in list(namespace.items()) if may_be_kept(name)}
+    pieces = {name: piece for name, piece in found.items() if piece is not None}
+    defined = find_definitions(program).items()
+    mine = {name: source for name, source in defined if "*" in name or bound_name(name) in namespace}
+    sources = {name: source for name, source in earlier.items() if name not in mine} | mine
+    kept, left_out = fit_budget({name: source for name, source in sources.items() if _is_unchanged(name, pieces)})
     for name in sorted(pieces, key=lambda name: len(pieces[name])):
         budget -= len(pieces[name]) + len(name) + 32
         if budget < 0:
             left_out.append(name)
     values = {name: piece for name, piece in pieces.items() if name not in left_out}
-    return encode_state({"values": values, "sources": kept}), list(_explain_left_out(left_out, namespace))
-
-
-def _explain_left_out(left_out: list[str], namespace: Mapping[str, Any]) -> Iterator[str]:
-    if left_out:
-        yield f"too large to be kept for the next experiment: {', '.join(left_out)}"
     hidden = [name for name in sorted(RESERVED) if name in namespace and _try_encode(namespace[name]) is not None]
-    if hidden:
-        yield f"not kept for the next experiment, where the name has its usual meaning again: {', '.join(hidden)}"
+    remarks = {
+        "too large to be kept for the next experiment": left_out,
+        "not kept for the next experiment, where the name has its usual meaning again": hidden,
+    }
+    told = [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
+    return encode_state({"values": values, "sources": kept}), told
 
 
 def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:

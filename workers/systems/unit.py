@@ -7,21 +7,12 @@ by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PIL.Image import Image
 
 from workers.lab.imaging import in_parallel, mask_image, surroundings_of
-from workers.protocols import (
-    WHOLE_IMAGE,
-    Box,
-    LabSettings,
-    Response,
-    Surroundings,
-    UnitIndex,
-    VisionModel,
-    visible_part,
-)
+from workers.protocols import LabSettings, Response, Surroundings, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
 
@@ -52,27 +43,16 @@ class Unit(IndexedSystem[VisionModel]):
         for start in range(0, len(images), self._batch_size):
             maps = self._model.maps(images[start : start + self._batch_size], [layer])[layer]
             found.extend(maps[:, unit].numpy(force=True))  # (batch, units, h, w) -> (batch, h, w)
-        return in_parallel(
-            lambda pair: response(*pair, threshold, visible_part(self._model, pair[0].size), self._surroundings),
-            list(zip(images, found, strict=True)),
-        )
 
+        def answer(pair: tuple[Image, NDArray[np.float32]]) -> Response:
+            image, activation_map = pair
+            activation = float(activation_map.max()) + 0.0  # no negative zero
+            if activation_map.size == 1:  # says nothing of where, so the image stays bright
+                return Response(activation, image)
+            part = visible_part(self._model, image.size)
+            return Response(activation, mask_image(image, activation_map, threshold, part, self._surroundings))
 
-def response(
-    image: Image,
-    activation_map: NDArray[np.floating[Any]],
-    threshold: float,
-    part: Box = WHOLE_IMAGE,
-    surroundings: Surroundings = "dim",
-) -> Response:
-    """Activation and masked image, from a map that covers `part` of the image.
-
-    A map of a single value says nothing of where, so the image stays bright.
-    """
-    activation = float(activation_map.max()) + 0.0  # no negative zero
-    if activation_map.size == 1:
-        return Response(activation, image)
-    return Response(activation, mask_image(image, activation_map, threshold, part, surroundings))
+        return in_parallel(answer, list(zip(images, found, strict=True)))
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:

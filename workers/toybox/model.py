@@ -14,7 +14,7 @@ from PIL.Image import Image
 
 from workers.errors import UnknownName
 from workers.model_cache import in_batches
-from workers.protocols import LabSettings, LayerInfo, Scale, probabilities
+from workers.protocols import LabSettings, LayerInfo, Scale, check_layers, probabilities
 from workers.toybox.networks import nets
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ class ToyboxModel:
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """What the layers make of the images; see `protocols.VisionModel.maps`."""
-        known = [layer.name for layer in self.layers()]
-        for layer in layers:
-            if layer not in known:
-                raise UnknownName(f"toybox-net has no layer {layer!r}. Choose one of: {', '.join(known)}.")
+        check_layers("toybox-net", layers, [layer.name for layer in self.layers()])
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [self._batch([], layers)]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}

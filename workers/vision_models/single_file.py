@@ -17,9 +17,9 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from workers import hub
-from workers.errors import MissingPart, UnknownName
+from workers.errors import MissingPart
 from workers.model_cache import Slot, in_batches
-from workers.protocols import Box, LabSettings, LayerInfo
+from workers.protocols import Box, LabSettings, LayerInfo, check_layers
 from workers.vision_models.centre_crop import CentreCrop
 from workers.weights import check_finite, first_line
 
@@ -108,9 +108,7 @@ class SingleFileModel(ABC, Generic[Network]):
         Raises MachineryError if a layer gives NaN or infinities.
         """
         known = {info.name: info.units for info in self.layers()}
-        for layer in layers:
-            if layer not in known:
-                raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(known)}.")
+        check_layers(self.name, layers, known)
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]

@@ -10,9 +10,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 import httpx2
@@ -25,6 +23,8 @@ from workers.protocols import Provider
 
 _AHEAD = 64
 """Chunks that are read before they are wanted."""
+_END = object()
+"""What comes after the last chunk."""
 _NO_KEY = "none"
 """Local servers need no key, but the SDK does."""
 
@@ -51,7 +51,7 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._loop.run_until_complete(self._client.close())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -66,14 +66,10 @@ class Connection:
         arrived: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
         reader = self._loop.create_task(self._read(body, arrived))
         try:
-            while True:
-                match self._loop.run_until_complete(_next(arrived)):
-                    case _End(error):
-                        if error is not None:
-                            raise error
-                        return
-                    case chunk:
-                        yield chunk
+            while (chunk := self._loop.run_until_complete(_next(arrived))) is not _END:
+                if isinstance(chunk, Exception):
+                    raise chunk
+                yield chunk
         finally:
             reader.cancel()
             self._loop.run_until_complete(asyncio.wait([reader]))
@@ -81,33 +77,23 @@ class Connection:
     async def _read(self, body: dict[str, Any], arrived: asyncio.Queue[Any]) -> None:
         try:
             async with await self._client.chat.completions.create(**body, stream=True) as stream:
-                self._check(stream.response.headers.get("content-type", ""))
+                if stream.response.headers.get("content-type", "").startswith("text/html"):
+                    raise BackboneRefused(
+                        f"{host_of(self._provider)} answers with a web page where a reply should be. "
+                        "Correct OPENAI_BASE_URL: most addresses end in /v1."
+                    )
                 async for chunk in stream:
                     await arrived.put(chunk)
         except Exception as error:  # noqa: BLE001  raised again where the chunks are read
-            await arrived.put(_End(error))
+            await arrived.put(error)
         else:
-            await arrived.put(_End())
-
-    def _check(self, content_type: str) -> None:
-        if content_type.startswith("text/html"):
-            raise BackboneRefused(
-                f"{host_of(self._provider)} answers with a web page where a reply should be. "
-                "Correct OPENAI_BASE_URL: most addresses end in /v1."
-            )
+            await arrived.put(_END)
 
 
 @cache
 def _load_certificates() -> ssl.SSLContext:
     """The certificates that this machine trusts; reading them takes longer than a request to a server nearby."""
     return httpx2.create_ssl_context()
-
-
-@dataclass(frozen=True)
-class _End:
-    """What comes after the last chunk."""
-
-    error: Exception | None = None
 
 
 async def _next(arrived: asyncio.Queue[Any]) -> Any:

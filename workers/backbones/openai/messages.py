@@ -55,13 +55,11 @@ def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedIm
     words = sum(_TURN_TOKENS + count_text_tokens(message.text) for message in messages)
     tokens = words + sum(pictures[key].tokens for key in places)
     shown = _choose_kept(messages, places, pictures, tokens - allowance, allowance)
-    captions = len(places) - len(shown)
-    rendered = merge_neighbours(
-        _Rendering(messages, shown, pictures).message(number) for number in range(len(messages))
-    )
+    rendering = _Rendering(messages, shown, pictures)
+    rendered = merge_neighbours(rendering.message(number) for number in range(len(messages)))
     left_out = [key for key in places if key not in shown]
     tokens += sum(_caption_tokens(messages, places[key][0]) - pictures[key].tokens for key in left_out)
-    return ChatMessages(rendered, tokens, len(shown), captions)
+    return ChatMessages(rendered, tokens, len(shown), len(left_out))
 
 
 def merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -144,7 +142,12 @@ class _Rendering:
         """Words alone as plain text, which every server takes; neighbouring words in one part."""
         message, parts = self.messages[number], list[dict[str, Any]]()
         for position, part in enumerate(message.parts):
-            rendered = self._part(part, (number, position))
+            place = (number, position)
+            rendered: dict[str, Any]
+            if isinstance(part, ImagePart) and self.shown.get(part.key) == place:
+                rendered = {"type": "image_url", "image_url": {"url": self.pictures[part.key].url}}
+            else:
+                rendered = {"type": "text", "text": part if isinstance(part, str) else self._words(part, place)}
             if parts and parts[-1]["type"] == rendered["type"] == "text":
                 parts[-1]["text"] += "\n" + rendered["text"]
             else:
@@ -153,11 +156,6 @@ class _Rendering:
             return {"role": message.role, "content": "\n".join(part["text"] for part in parts)}
         return {"role": message.role, "content": parts}
 
-    def _part(self, part: str | ImagePart, place: _Position) -> dict[str, Any]:
-        if isinstance(part, ImagePart) and self.shown.get(part.key) == place:
-            return {"type": "image_url", "image_url": {"url": self.pictures[part.key].url}}
-        return {"type": "text", "text": part if isinstance(part, str) else self._words(part, place)}
-
     def _words(self, part: ImagePart, place: _Position) -> str:
         """What stands for an image that is not shown here."""
         elsewhere = self.shown.get(part.key)
@@ -165,14 +163,10 @@ class _Rendering:
             return _left_out(part)
         if elsewhere > place:
             return f"[an image that is shown further below: {part.caption}]"
-        return f"[the same image as above{self._heading(elsewhere, place)}: {_image(self.messages, elsewhere).caption}]"
-
-    def _heading(self, shown: _Position, place: _Position) -> str:
-        """The first line of the message where the image is shown, such as "Experiment 3: ok"."""
-        if shown[0] == place[0]:
-            return ""
-        lines = self.messages[shown[0]].text.splitlines()
-        return f', under "{lines[0][:60]}"' if lines else ""
+        # The first line of another message where the image is shown, such as "Experiment 3: ok"
+        lines = self.messages[elsewhere[0]].text.splitlines() if elsewhere[0] != place[0] else []
+        heading = f', under "{lines[0][:60]}"' if lines else ""
+        return f"[the same image as above{heading}: {_image(self.messages, elsewhere).caption}]"
 
 
 # --- images -------------------------------------------------------------------------------------------

@@ -86,10 +86,11 @@ def interpret_error(error: Exception, provider: Provider, model: str, optional: 
     """
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
+        wait = parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
         return (
             _adjustable(status, words, optional)
             or _read_refusal(status, words.lower(), error, provider, model)
-            or TransientError(_fault(status, error, provider), _wait(error))
+            or TransientError(_fault(status, error, provider), wait)
         )
     return TransientError(f"sent what cannot be read ({redact(str(error), provider) or type(error).__name__})")
 
@@ -135,9 +136,10 @@ def _read_refusal(
             "most addresses end in /v1."
         )
     if 300 <= status < 400:
+        place = error.response.headers.get("location", "") if isinstance(error, openai.APIStatusError) else ""
         return BackboneRefused(
-            f"{where} sends us elsewhere ({redact(_header(error, 'location'), provider)}), and the key goes nowhere "
-            "but to the address that was set. Set OPENAI_BASE_URL to the one that answers."
+            f"{where} sends us elsewhere ({redact(place, provider)}), and the key goes nowhere but to the address that "
+            "was set. Set OPENAI_BASE_URL to the one that answers."
         )
     if 400 <= status < 500 and status not in _RETRIED:
         return BackboneRefused(
@@ -166,14 +168,6 @@ def _status(error: openai.APIError) -> int:
     if isinstance(error, openai.APIStatusError):
         return error.status_code
     return int(error.code) if error.code and re.fullmatch(r"[3-5]\d\d", error.code) else 0
-
-
-def _wait(error: openai.APIError) -> float | None:
-    return parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
-
-
-def _header(error: openai.APIError, name: str) -> str:
-    return str(error.response.headers.get(name, "")) if isinstance(error, openai.APIStatusError) else ""
 
 
 def _quote(error: openai.APIError, provider: Provider) -> str:

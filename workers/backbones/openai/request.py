@@ -93,8 +93,10 @@ class ReplyRequest:
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
-        if self.limit and (name := self._limit_name()):
-            wished[name] = self.limit
+        # OpenAI's own models want the new name; other servers know the old one, but for those that refuse it.
+        names = [name for name in LIMIT_NAMES if name not in self.unwanted]
+        if self.limit and names:
+            wished[names[0 if self.provider.base_url else -1]] = self.limit
         optional = {name: value for name, value in wished.items() if name not in self.unwanted}
         plain = SYSTEM_MESSAGE in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
@@ -112,15 +114,8 @@ class ReplyRequest:
                 prompt = heard.prompt_tokens or self.said.tokens
                 completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
                 self.spent += pricing.price_usage(self.provider.prices, self.model, prompt, completion)
-        return ReplyRepeated() if heard.reply.strip() == self._final_answer() and not self.insisted else None
-
-    def _final_answer(self) -> str:
-        return next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
-
-    def _limit_name(self) -> str:
-        """OpenAI's own models want the new name; other servers know the old one, but for those that refuse it."""
-        names = LIMIT_NAMES if self.provider.base_url else LIMIT_NAMES[::-1]
-        return next((name for name in names if name not in self.unwanted), "")
+        before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
+        return ReplyRepeated() if heard.reply.strip() == before and not self.insisted else None
 
     def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
         """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
@@ -135,23 +130,18 @@ class ReplyRequest:
                 if not self.said.images:
                     raise self._wordy()
                 self.said = build_messages(self.messages, self.pictures, self.said.tokens // 2)
-            case ReplyTruncated():
-                self._allow_more(heard)
+            case ReplyTruncated():  # it is asked for once more, with room for twice as much
+                if self.limit:
+                    raise BackboneRefused(
+                        f"{self.model} wrote until its limit of tokens and did not come to an end. "
+                        "Choose a model that may write more, or give its server a larger context."
+                    )
+                self.limit = max(self.room, 2 * heard.completion_tokens)
+                words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
+                self.provider_errors.append(words)
             case TransientError():
                 self.failures += 1
                 self._rest(setback, emit)
-
-    def _allow_more(self, heard: ReplyStream) -> None:
-        """A reply that ran into its limit is asked for once more, with room for twice as much."""
-        if self.limit:
-            raise BackboneRefused(
-                f"{self.model} wrote until its limit of tokens and did not come to an end. "
-                "Choose a model that may write more, or give its server a larger context."
-            )
-        self.limit = max(self.room, 2 * heard.completion_tokens)
-        self.provider_errors.append(
-            f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
-        )
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)

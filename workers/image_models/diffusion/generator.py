@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.errors import MissingPart
 from workers.image_models.diffusion.runner import PipelineRunner
-from workers.image_models.diffusion.source import find_pipeline
+from workers.image_models.diffusion.source import explain_missing, find_pipeline
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 
@@ -22,11 +21,7 @@ def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
 
 def missing(settings: LabSettings, name: str = "") -> str:
     """What keeps it from loading, and the command that gets it; "" if nothing does."""
-    try:
-        find_pipeline(name or settings.generator, "draw")
-    except MissingPart as error:
-        return str(error)
-    return ""
+    return explain_missing(name or settings.generator, "draw")
 
 
 class DiffusionGenerator:

@@ -57,18 +57,14 @@ def working_size(pipeline: Any, size: tuple[int, int], wanted: int = 0) -> tuple
     """
     factor = int(getattr(pipeline, "vae_scale_factor", 8))
     unit = 2 * factor  # latents are often taken in patches of 2 x 2
-    side = wanted or trained_side(pipeline, factor) or math.sqrt(size[0] * size[1])
+    # The side of what the network was trained on, in latents; 0 if the pipeline does not say
+    network = getattr(pipeline, "unet", None)
+    latent = network.config.get("sample_size") if network else getattr(pipeline, "default_sample_size", 0)
+    trained = max(latent if isinstance(latent, list | tuple) else [latent or 0])
+    side = wanted or trained * factor or math.sqrt(size[0] * size[1])
     scale = side / math.sqrt(size[0] * size[1])
     width, height = (min(max(each * scale, side / 4), side * 2) for each in size)
     return max(1, round(width / unit)) * unit, max(1, round(height / unit)) * unit
-
-
-def trained_side(pipeline: Any, factor: int) -> int:
-    """Side in pixels of the square images that the network was trained on; 0 if the pipeline does not say."""
-    network = getattr(pipeline, "unet", None)
-    latent = network.config.get("sample_size") if network else getattr(pipeline, "default_sample_size", 0)
-    sides = latent if isinstance(latent, list | tuple) else [latent or 0]
-    return max(sides) * factor
 
 
 def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> str:
@@ -80,15 +76,9 @@ def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> 
     for name, part in pipeline.components.items():
         if name.startswith("tokenizer") and part is not None:
             limit = min(part.model_max_length, int(calls.get("max_sequence_length", part.model_max_length)))
-            remarks.append(_find_cut_words(part, words, limit))
-    if not remarks or "" in remarks:
-        return ""
-    return min(remarks, key=len)
-
-
-def _find_cut_words(tokenizer: Any, words: str, limit: int) -> str:
-    tokens = tokenizer(words, verbose=False).input_ids
-    if len(tokens) <= limit:
-        return ""
-    unread = tokenizer.decode(tokens[limit - 1 : -1]).strip()
-    return f"only the first {limit} tokens were read; cut: {unread!r}"
+            tokens = part(words, verbose=False).input_ids
+            if len(tokens) <= limit:
+                return ""
+            unread = part.decode(tokens[limit - 1 : -1]).strip()
+            remarks.append(f"only the first {limit} tokens were read; cut: {unread!r}")
+    return min(remarks, key=len, default="")

@@ -128,9 +128,8 @@ class PipelineRunner:
                         made[request.key] = Picture(self._image(values, request), note=remark)
                         self._store.keep(request.key, made[request.key])
                     else:
-                        made[request.key] = refused_picture(
-                            f"the safety checker of {self.name} withheld it; ask in other words"
-                        )
+                        why = f"the safety checker of {self.name} withheld it; ask in other words"
+                        made[request.key] = refused_picture(why)
                 found |= made
         meter.done += len(batch)
         return [found[each.key] for each in batch]

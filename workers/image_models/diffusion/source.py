@@ -112,6 +112,15 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
     return source
 
 
+def explain_missing(name: str, use: Use) -> str:
+    """What keeps a pipeline from loading, and the command that gets it; "" if nothing does."""
+    try:
+        find_pipeline(name, use)
+    except MissingPart as error:
+        return str(error)
+    return ""
+
+
 def suggest_remedy(name: str, use: Use) -> str:
     """What to do about a pipeline that is not here or not whole."""
     other = f"Or name another {WANTED[use]}, by hub id or folder, in {SETTING[use]}."

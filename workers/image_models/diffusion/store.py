@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
@@ -41,9 +40,11 @@ class ImageStore:
             return None
 
     def keep(self, key: str, picture: Picture) -> None:
-        """Write it whole or not at all. Raises MachineryError if the disk does not take it."""
+        """Write it whole or not at all, without compression. Raises MachineryError if the disk does not take it."""
+        about = PngInfo()
+        about.add_itxt("remark", picture.note.encode(errors="replace").decode())
         with self._on_disk(), atomic_write(self._path(key)) as file:
-            file.write(plain_png(picture.image, picture.note))
+            picture.image.save(file, "PNG", compress_level=0, pnginfo=about)
 
     @contextmanager
     def alone(self, keys: Sequence[str], waiting: Callable[[], None]) -> Iterator[None]:
@@ -70,11 +71,3 @@ class ImageStore:
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.png"
-
-
-def plain_png(image: Image.Image, remark: str) -> bytes:
-    """The RGB image as PNG without compression, and the remark as text in it."""
-    about, buffer = PngInfo(), BytesIO()
-    about.add_itxt("remark", remark.encode(errors="replace").decode())
-    image.save(buffer, "PNG", compress_level=0, pnginfo=about)
-    return buffer.getvalue()

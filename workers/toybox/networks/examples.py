@@ -52,9 +52,7 @@ class Examples:
         place = {word: position for position, word in enumerate(vocabulary().classes)}
         found = np.zeros((len(self.scenes), len(place)), dtype=bool)
         for row, shown in zip(found, self.scenes, strict=True):
-            words = {shown.ground, shown.light} | {
-                word for thing in shown.things for word in (thing.noun, thing.colour)
-            }
+            words = {shown.ground, shown.light}.union(*((thing.noun, thing.colour) for thing in shown.things))
             row[[place[word] for word in words]] = True
         return found
 
@@ -68,9 +66,8 @@ class Examples:
         table = np.tile(np.array([0, -1, -1]), (len(self.scenes), 1 + most, 1))
         for row, shown in zip(table, self.scenes, strict=True):
             for position, thing in enumerate(shown.things, start=1):
-                row[position] = (
-                    1 + NOUNS.index(thing.noun), COLOURS.index(thing.colour), SIZES.index(thing.size)
-                )  # fmt: skip
+                colour, size = COLOURS.index(thing.colour), SIZES.index(thing.size)
+                row[position] = 1 + NOUNS.index(thing.noun), colour, size
         return table
 
 

@@ -185,8 +185,9 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
 
 
 def _write_figures(found: ContextEffect) -> str:
-    edits = f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
-    edits = edits if len(found.edited) else ""
+    edits = ""
+    if len(found.edited):
+        edits = f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
     return (
         f"{found.inside.mean():.2f} on average, n={len(found.inside)}, against {found.outside.mean():.2f} elsewhere, "
         f"n={len(found.outside)}{edits}"

@@ -57,7 +57,9 @@ def _idle(label: Label, evidence: TrialEvidence) -> str:
     """The figures that show a property of the label to make no difference; empty if each of them does."""
     for concept in label:
         for name in concept.named if len(concept.named) > 1 else ():
-            shown, without = evidence.with_and_without(label, concept, name)
+            # Where the alternative is shown, and where it lacks that property alone and none is shown
+            lacks = evidence.shows(replace(concept, **{name: None})) & ~evidence.match_label(label)
+            shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
             if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
                 return (
                     f"the {name} makes no difference: {shown.mean():.2f} on average with it, n={len(shown)}, "

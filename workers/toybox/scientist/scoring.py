@@ -37,7 +37,7 @@ _ROUNDS = 4
 _PRICE = 0.01
 """What a label must gain in AUC for each property that it names beyond the first."""
 _DOUBT = 2.0
-"""An AUC counts as if so many more described images had shown no difference, or, in hope, the greatest."""
+"""An AUC counts as if so many more described images had shown no difference."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,6 @@ class TrialEvidence:
         loose = [replace(each, **{name: None}) for each in label for name in each.named]
         return self.match_label(loose) & ~self.match_label(label)
 
-    def with_and_without(self, label: Label, concept: Concept, name: str) -> tuple[Floats, Floats]:
-        """Activations where one alternative is shown, and where it lacks that property alone and none is shown."""
-        without = self.shows(replace(concept, **{name: None})) & ~self.match_label(label)
-        return self.activations[self.shows(concept)], self.activations[without]
-
     def auc(self, label: Label) -> float:
         """See the module. NaN if an alternative was never shown, or nothing else was."""
         others = ~self.match_label(label)
@@ -145,25 +140,25 @@ class TrialEvidence:
             self.auc(label), len(shown), _mean(shown), spread, len(rest), _mean(rest), len(close), _mean(close)
         )
 
-    def worth(self, label: Label, hope: float = 0.5) -> float:
-        """The AUC, drawn towards `hope` where few images speak, less the price of long labels.
+    def worth(self, label: Label) -> float:
+        """The AUC, drawn towards 0.5 where few images speak, less the price of long labels.
 
-        A hope of 0.5 doubts what was seen rarely; a hope of 1 asks what deserves a test. -1 if it cannot be weighed.
+        So what was seen rarely is doubted. -1 if it cannot be weighed.
         """
         fewest = min(int(self.shows(each).sum()) for each in label)
         seen = self.auc(label)
         if math.isnan(seen):
-            return hope - 0.5 if hope > 0.5 else -1.0
-        doubted = (seen * fewest + hope * _DOUBT) / (fewest + _DOUBT)
+            return -1.0
+        doubted = (seen * fewest + 0.5 * _DOUBT) / (fewest + _DOUBT)
         return doubted - _PRICE * (sum(len(each.named) for each in label) - 1)
 
 
-def search_labels(evidence: TrialEvidence, hints: Iterable[Concept] = (), hope: float = 0.5) -> list[Label]:
+def search_labels(evidence: TrialEvidence, hints: Iterable[Concept]) -> list[Label]:
     """Labels, best first: the best single properties, narrowed and joined step by step while that pays."""
     worth: dict[Label, float] = {}
 
     def weigh(labels: Iterable[Label]) -> None:
-        worth.update((label, evidence.worth(label, hope)) for label in set(labels) - set(worth))
+        worth.update((label, evidence.worth(label)) for label in set(labels) - set(worth))
 
     weigh((single,) for single in (*SINGLES, *hints))
     joinable = [label[0] for label in _best(worth, 2 * _BEAM)]

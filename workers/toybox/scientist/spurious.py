@@ -164,8 +164,9 @@ def _conclude(view: ScientistView) -> PlannedReply:
     signs, (share, count), (rest, rest_count) = _signs(table, own), table.share([own]), table.share(table.others(own))
     selective = not signs and count >= 2 * len(table.grounds)
     told = [
-        f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active on"
-        f" {share:.0%} of {count} images on {join_words(table.grounds)}; all other classes: {rest:.0%} of {rest_count}.",
+        f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active "
+        f"on {share:.0%} of {count} images on {join_words(table.grounds)}; all other classes: {rest:.0%} of "
+        f"{rest_count}.",
         *signs[:6],
     ]
     if selective:

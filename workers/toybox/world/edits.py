@@ -52,8 +52,7 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     verb = next(iter(verbs), "")
     texts = [word.text for word in words]
     rest = list(words[texts.index(verb) + 1 :]) if verb else list(words)
-    # Raises ToolMisuse if there is a word that toybox would pass over
-    # The words of an instruction that toybox knows neither from prompts nor from instructions
+    # No word may be passed over: none that is known neither from prompts nor from instructions
     known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
     strange = tuple(word for word in unknown_words(instruction) if word not in known)
     if _MOVE & set(strange):

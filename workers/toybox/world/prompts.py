@@ -93,13 +93,11 @@ def caption(scene: Scene) -> str:
             alone[_adjectives(thing)] += 1
         else:
             tops.append(index)
-    parts = [  # counts go to three
-        _write_count(name, min(3, total - done)) for name, total in alone.items() for done in range(0, total, 3)
-    ]
-    whole = (
-        join_words([*parts, *(_stack(scene, tops) for tops in stacks.values())]) if scene.things else "an empty scene"
-    )
-    return f"{whole} on {scene.ground} {WHEN[scene.light]}"
+    parts: list[str] = []
+    for name, total in alone.items():  # counts go to three
+        parts += [_write_count(name, min(3, total - done)) for done in range(0, total, 3)]
+    parts += [_stack(scene, tops) for tops in stacks.values()]
+    return f"{join_words(parts) or 'an empty scene'} on {scene.ground} {WHEN[scene.light]}"
 
 
 def unknown_words(text: str) -> tuple[str, ...]:

@@ -103,9 +103,15 @@ def read_words(text: str) -> tuple[Word, ...]:
     words: list[Word] = []
     position = 0
     while position < len(tokens):
-        word, taken = _longest(tokens, position)
-        words.append(word)
-        position += taken
+        for length in range(min(_LONGEST, len(tokens) - position), 0, -1):
+            if known := _LEXICON.get(" ".join(tokens[position : position + length])):
+                words.append(known)
+                break
+        else:
+            token, length = tokens[position], 1
+            many = Word("count", "many", token[:30], plural=True)
+            words.append(many if token.isdecimal() else Word("unknown", token, token[:30]))
+        position += length
     return tuple(words)
 
 
@@ -127,10 +133,10 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "sh", "ch")) else "s")
 
 
-def join_words(words: Iterable[str], last: str = "and") -> str:
+def join_words(words: Iterable[str]) -> str:
     """One, two and three."""
     head = list(words)
-    return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+    return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
 def describe_vocabulary() -> str:
@@ -140,18 +146,6 @@ def describe_vocabulary() -> str:
         f"grounds: {join_words(GROUNDS)}; lights: {join_words(LIGHTS)}; counts up to three; on, left of, right of. "
         "For example: two red balls and a small blue car on snow at night."
     )
-
-
-def _longest(tokens: list[str], position: int) -> tuple[Word, int]:
-    """The longest known phrase that starts here, and how many tokens it takes."""
-    for length in range(min(_LONGEST, len(tokens) - position), 0, -1):
-        phrase = " ".join(tokens[position : position + length])
-        if phrase in _LEXICON:
-            return _LEXICON[phrase], length
-    token = tokens[position]
-    if token.isdecimal():
-        return Word("count", "many", token[:30], plural=True), 1
-    return Word("unknown", token, token[:30]), 1
 
 
 def _split(names: str) -> list[str]:

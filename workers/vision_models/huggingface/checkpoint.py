@@ -109,8 +109,10 @@ class Checkpoint:
                 f"The weights of {self.name} cannot be loaded: {_shorten_error(error)}. "
                 "Fetch or save the checkpoint again."
             ) from error
-        has_classes = "ForImageClassification" in type(network).__name__
-        return network, sorted(key for key in report["missing_keys"] if has_classes or not _idle(key))
+        # These have no part in the layers of a bare network: checkpoints often lack a pooler
+        bare = "ForImageClassification" not in type(network).__name__
+        idle = {key for key in report["missing_keys"] if bare and ("pooler." in key or key.endswith("mask_token"))}
+        return network, sorted(set(report["missing_keys"]) - idle)
 
 
 @contextmanager
@@ -126,11 +128,6 @@ def silence_transformers() -> Iterator[None]:
         yield
     finally:
         log.set_verbosity(before)
-
-
-def _idle(key: str) -> bool:
-    """Whether a weight of a bare network has no part in its layers: checkpoints often lack a pooler."""
-    return "pooler." in key or key.endswith("mask_token")
 
 
 def _head(config: Any) -> str:

@@ -17,7 +17,10 @@ def missing(name: str) -> str:
     """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
     lack = find_mismatch(name) or hub.missing(name, hub.CHECKPOINT)
     place = None if lack else hub.find_folder(name, "config.json")
-    return lack or (find_damage(place) if place else "")
+    for path in hub.files(place, hub.CHECKPOINT) if place else ():
+        if fault := _fault(path):
+            return f"{path} {fault}. Fetch or save the checkpoint again, or choose another."
+    return lack
 
 
 def find_mismatch(name: str) -> str:
@@ -50,15 +53,8 @@ def find_mismatch(name: str) -> str:
     return ""
 
 
-def find_damage(place: Path) -> str:
-    """Which file of a whole checkpoint is damaged, and how; "" if none is, as far as headers tell."""
-    for path in hub.files(place, hub.CHECKPOINT):
-        if fault := _fault(path):
-            return f"{path} {fault}. Fetch or save the checkpoint again, or choose another."
-    return ""
-
-
 def _fault(path: Path) -> str:
+    """How a file is damaged; "" if it is not, as far as its header tells."""
     if path.suffix == ".json":
         return "" if isinstance(_json(path), dict) else "is damaged: it holds no JSON object"
     if path.suffix == ".safetensors":

@@ -122,7 +122,10 @@ def find_layers(network: Any, size: Size) -> NetworkLayers:
         path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
     }
     listed = {tap.info.path for tap in taps.values()}
-    others = {path: _describe_output(output) for path, output in outputs.items() if path not in listed}
+    others = {path: f"no tensor but {type(output).__name__}" for path, output in outputs.items() if path not in listed}
+    for path in others:
+        if (tensor := tensor_in(outputs[path])) is not None:
+            others[path] = f"numbers of shape {tuple(tensor.shape[1:])}"
     logits = _logits(network, result)
     return NetworkLayers(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
 
@@ -219,9 +222,3 @@ def _evidence(wide: dict[str, LayerTap], outputs: Mapping[str, Any], size: Size,
 def _patch(config: Any) -> int:
     patch = getattr(config, "patch_size", 0)
     return int(patch[0] if isinstance(patch, list | tuple) else patch or 0)
-
-
-def _describe_output(output: Any) -> str:
-    """For an error message."""
-    tensor = tensor_in(output)
-    return f"no tensor but {type(output).__name__}" if tensor is None else f"numbers of shape {tuple(tensor.shape[1:])}"

@@ -84,10 +84,9 @@ class HuggingFaceModel:
         Raises MachineryError if a layer gives NaN or infinities.
         """
         self._open().layout.check(self.name, layers)
+        units = {info.name: info.units for info in self.layers()}
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._read(batch, layers)])
-        if not parts:
-            units = {info.name: info.units for info in self.layers()}
-            return {layer: torch.empty(0, units[layer], 1, 1) for layer in layers}
+        parts = parts or [{layer: torch.empty(0, units[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -109,19 +109,13 @@ def _processor(folder: Path) -> Any:
     try:
         with silence_transformers():
             return processors.from_pretrained(folder, backend="pil", trust_remote_code=False, local_files_only=True)
-    except ImportError as error:
-        if found := _without_torchvision(folder):
-            return found
-        raise _explain_unusable(folder, error) from error
     except Exception as error:
-        raise _explain_unusable(folder, error) from error
-
-
-def _explain_unusable(folder: Path, error: Exception) -> MissingPart:
-    return MissingPart(
-        f"The image processor in {folder} cannot be used: {str(error).strip().partition(chr(10))[0].rstrip('.')}. "
-        "Save one there with `save_pretrained`, or choose another model."
-    )
+        if isinstance(error, ImportError) and (found := _without_torchvision(folder)):
+            return found
+        raise MissingPart(
+            f"The image processor in {folder} cannot be used: {str(error).strip().partition(chr(10))[0].rstrip('.')}. "
+            "Save one there with `save_pretrained`, or choose another model."
+        ) from error
 
 
 def _without_torchvision(folder: Path) -> Any:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers import registry
-from workers.errors import UnknownName
-from workers.protocols import Detection, Detector, LabSettings, LayerInfo
+from workers.protocols import Detector, LabSettings, LayerInfo, check_layers
 from workers.vision_models.synthetic.neuron import (
     RELEASED_NEURONS,
     TABLE_A4,
@@ -76,33 +75,30 @@ class SyntheticModel:
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """(batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
-        wanted = {layer: self._neurons(layer) for layer in layers}
+        check_layers(self.name, layers, self._table)
+        wanted = {layer: self._table[layer] for layer in layers}
         seen = self._look(images, [neuron for neurons in wanted.values() for neuron in neurons])
         return {layer: _maps(neurons, seen) for layer, neurons in wanted.items()}
 
     def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
         """(batch, 56, 56): the maps of one neuron, for the price of its own concepts."""
-        neuron = self._neurons(layer)[unit]
+        check_layers(self.name, [layer], self._table)
+        neuron = self._table[layer][unit]
         return _maps([neuron], self._look(images, [neuron]))[:, 0]
-
-    def _neurons(self, layer: str) -> tuple[Neuron, ...]:
-        if layer not in self._table:
-            raise UnknownName(f"{self.name} has no layer {layer!r}. Choose one of: {', '.join(self._table)}.")
-        return self._table[layer]
 
     def _look(self, images: Sequence[Image], neurons: Sequence[Neuron]) -> list[dict[str, ConceptMask]]:
         """Which of the neurons' concepts each image shows."""
         concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
         found: list[dict[str, ConceptMask]] = []
         for start in range(0, len(images), self._batch_size):
-            places = self._detector.detect(images[start : start + self._batch_size], concepts)
-            found += [{concept: self._combine(here) for concept, here in each.items() if here} for each in places]
+            for places in self._detector.detect(images[start : start + self._batch_size], concepts):
+                seen = {}
+                for concept, here in places.items():
+                    if here:
+                        value = sum(each.confidence for each in here) / len(here)
+                        seen[concept] = ConceptMask(value, self._on_grid(each.mask for each in here))
+                found.append(seen)
         return found
-
-    def _combine(self, detections: Sequence[Detection]) -> ConceptMask:
-        """A concept that was found in at least one place."""
-        value = sum(each.confidence for each in detections) / len(detections)
-        return ConceptMask(value, self._on_grid(each.mask for each in detections))
 
 
 def _on_grid(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
