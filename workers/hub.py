@@ -39,13 +39,13 @@ def missing(name: str, groups: Groups) -> str:
     """
     local = Path(name).expanduser()
     if local.is_dir():
-        lacking = [_find_missing(local, group) for group in groups if not _present(local, group)]
-        return (
-            f"The folder {local.resolve()} has no {lacking[0]}. Save the whole checkpoint there, with "
-            "`save_pretrained` of the model and of its image processor, or name another folder."
-            if lacking
-            else ""
-        )
+        for group in groups:
+            if not _present(local, group):
+                return (
+                    f"The folder {local.resolve()} has no {_find_missing(local, group)}. Save the whole checkpoint "
+                    "there, with `save_pretrained` of the model and of its image processor, or name another folder."
+                )
+        return ""
     if not _is_id(name):
         return f"There is no folder {name!r}, and it is no id of the hub, such as microsoft/resnet-152."
     return "" if fetching.is_set() or _find_cached(name, groups) else _explain_absence(name)
@@ -61,17 +61,11 @@ def folder(name: str, groups: Groups) -> Path:
     Raises UnknownName if there is no such folder or id, MissingPart if files are missing.
     """
     local = Path(name).expanduser()
+    if lack := missing(name, groups):
+        raise MissingPart(lack) if local.is_dir() or _is_id(name) else UnknownName(lack)
     if local.is_dir():
-        if lack := missing(name, groups):
-            raise MissingPart(lack)
         return local.resolve()
-    if not _is_id(name):
-        raise UnknownName(missing(name, groups))
-    if found := _find_cached(name, groups):
-        return found
-    if not fetching.is_set():
-        raise MissingPart(_explain_absence(name))
-    return _fetch(name, groups)
+    return _find_cached(name, groups) or _fetch(name, groups)
 
 
 def find_folder(name: str, file: str) -> Path | None:

@@ -17,23 +17,9 @@ from typing import Protocol, TypeVar
 
 from PIL.Image import Image
 
+from workers.agent import rules
 from workers.agent.conversation import messages
 from workers.agent.instructions import Known, assignment, render
-from workers.agent.rules import (
-    ATTEMPTS,
-    Ask,
-    Record,
-    Run,
-    Step,
-    attempts,
-    best,
-    find_exemplar_mean,
-    find_start,
-    limits,
-    next_step,
-    out_of_time,
-    time_left,
-)
 from workers.agent.run_log import RunLog
 from workers.errors import (
     AwaitsPerson,
@@ -151,8 +137,8 @@ def play_round(run_log: RunLog, backbone: Backbone, run_program: Runner, load: C
     """
     context = RoundContext(run_log, backbone, run_program, load)
     moved = False
-    while step := next_step(run_log.events(), run_log.seconds()):
-        if isinstance(step, Ask):
+    while step := rules.next_step(run_log.events(), run_log.seconds()):
+        if isinstance(step, rules.Ask):
             if moved:
                 return True
             if who := run_log.pausing():
@@ -175,7 +161,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     except Cancelled as error:
         run_log.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
     except TimeIsUp as error:
-        step = out_of_time(run_log.events(), run_log.seconds(), usage_of(error))
+        step = rules.out_of_time(run_log.events(), run_log.seconds(), usage_of(error))
         run_log.append(step.kind, step.payload)
     except AwaitsPerson:
         run_log.append("waiting_for_person", WaitingForPerson(round_number))
@@ -188,31 +174,31 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     return None
 
 
-def take(step: Step, context: RoundContext) -> Event:
+def take(step: rules.Step, context: RoundContext) -> Event:
     """Take one step and record it."""
     if context.run_log.is_cancelled():
         raise Cancelled("A person stopped the run.")
     match step:
-        case Ask():
+        case rules.Ask():
             return ask(step, context)
-        case Run():
+        case rules.Run():
             return run(step, context)
-        case Record():
+        case rules.Record():
             return context.run_log.append(step.kind, step.payload)
 
 
-def ask(step: Ask, context: RoundContext) -> Event:
+def ask(step: rules.Ask, context: RoundContext) -> Event:
     """Ask the backbone, show the words as they come, and record the reply."""
     run_log, events = context.run_log, context.run_log.events()
-    if problem := without_price(limits(events), context.backbone.label, context.backbone.price_known):
+    if problem := without_price(rules.limits(events), context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
     began = time.monotonic()
     try:
         reply = context.backbone.reply(
             messages(events),
             context.load,
-            StreamedReply(run_log, time_left(events, run_log.seconds())),
-            find_start(events).seed,
+            StreamedReply(run_log, rules.time_left(events, run_log.seconds())),
+            rules.find_start(events).seed,
         )
         text = strip_unstorable(reply.text)
         parsed = parse(text)
@@ -241,7 +227,7 @@ def ask(step: Ask, context: RoundContext) -> Event:
         run_log.draft("")
 
 
-def run(step: Run, context: RoundContext) -> Event:
+def run(step: rules.Run, context: RoundContext) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
     run_log, experiment = context.run_log, step.experiment
     state, events = run_log.state(), run_log.events()
@@ -258,13 +244,13 @@ def run(step: Run, context: RoundContext) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
-        exemplar_mean=find_exemplar_mean(events) if known is None else known,
+        exemplar_mean=rules.find_exemplar_mean(events) if known is None else known,
         usage=outcome.usage,
         measured=outcome.measured,
-        best=max((each for each in (best(events), outcome.best) if each is not None), default=None),
+        best=max((each for each in (rules.best(events), outcome.best) if each is not None), default=None),
         own=outcome.best is not None,
         ordinary=outcome.ordinary,
-        rounds=limits(events).rounds,
+        rounds=rules.limits(events).rounds,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.
     return run_log.append("result", ended, state=result.state or state)
@@ -273,24 +259,24 @@ def run(step: Run, context: RoundContext) -> Event:
 def record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
-    tries = attempts(run_log.events()) + 1
-    log.error("Attempt %d of %d failed.", tries, ATTEMPTS, exc_info=error)
+    tries = rules.attempts(run_log.events()) + 1
+    log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
     run_log.append("retrying", Retrying(round_number, tries, what))
-    if tries < ATTEMPTS:
+    if tries < rules.ATTEMPTS:
         raise MachineryError(what) from error
-    follows = next_step(run_log.events(), run_log.seconds())
-    assert isinstance(follows, Record)
+    follows = rules.next_step(run_log.events(), run_log.seconds())
+    assert isinstance(follows, rules.Record)
     run_log.append(follows.kind, follows.payload)
 
 
-def round_of(step: Step) -> int:
+def round_of(step: rules.Step) -> int:
     """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
     match step:
-        case Ask():
+        case rules.Ask():
             return step.round
-        case Run():
+        case rules.Run():
             return step.experiment.round
-        case Record():
+        case rules.Record():
             return getattr(step.payload, "round", 0)
 
 

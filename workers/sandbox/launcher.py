@@ -172,9 +172,8 @@ class Launcher:
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
             kept = zygote in self._zygotes
-            for each in (self._zygotes, self._idle):
-                if zygote in each:
-                    each.remove(zygote)
+            self._zygotes = [each for each in self._zygotes if each is not zygote]
+            self._idle = [each for each in self._idle if each is not zygote]
         if kept:
             zygote.stop()
 

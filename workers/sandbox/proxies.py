@@ -46,9 +46,8 @@ class HostLink:
 
     def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
         """Have the worker call a function of the table; its answer, or ToolError."""
-        message = wire.CallRequest(
-            name, [_name_proxy(arg) for arg in args], {key: _name_proxy(arg) for key, arg in kwargs.items()}
-        )
+        named = {key: _name_proxy(arg) for key, arg in kwargs.items()}
+        message = wire.CallRequest(name, [_name_proxy(arg) for arg in args], named)
         with self._calling:
             try:
                 self.send(message)
@@ -96,12 +95,8 @@ def make_proxy(
     link: HostLink, owner: str, names: Iterable[str], facts: Mapping[str, Any], flush: Callable[[], None]
 ) -> Proxy:
     """The object called `owner`: a method for each "owner.method", an attribute for each fact "owner.attribute"."""
-    members: dict[str, Any] = {}
-    for full in names:
-        holder, _, name = full.partition(".")
-        if holder == owner:
-            members[name] = _member(link, full, name, flush)
-    members.update({full.partition(".")[2]: value for full, value in facts.items() if full.startswith(owner + ".")})
+    own = {full: full.partition(".")[2] for full in (*names, *facts) if full.startswith(f"{owner}.")}
+    members = {name: facts[full] if full in facts else _member(link, full, name, flush) for full, name in own.items()}
     return type(owner.capitalize(), (Proxy,), members)()
 
 

@@ -77,11 +77,6 @@ class ConversationState:
         """How many experiments of this step ended well or left observations."""
         return sum(report.step == step and (bool(report.seen) or report.status == "ok") for report in self.reports)
 
-    @property
-    def failed(self) -> bool:
-        """Whether the latest experiment left nothing to see because something went wrong."""
-        return bool(self.reports) and self.reports[-1].status != "ok" and not self.reports[-1].seen
-
 
 def read_conversation(messages: Sequence[Message]) -> ConversationState:
     """The case as the conversation tells it, from the first message to the last."""

@@ -47,9 +47,8 @@ class Solid:
             }[axis]
         )
         # einsum, unlike a matrix product, adds in the same order on every processor
-        return Solid(
-            np.einsum("ij,nj->ni", matrix, self.points), np.einsum("ij,nj->ni", matrix, self.normals), self.faces
-        )
+        points, normals = (np.einsum("ij,nj->ni", matrix, each) for each in (self.points, self.normals))
+        return Solid(points, normals, self.faces)
 
 
 def join_solids(*solids: Solid) -> Solid:
@@ -107,9 +106,8 @@ def box(width: float, depth: float, height: float, bevel: float = 0.04, steps: i
     signs = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)]).repeat(steps + 1, axis=0)
     tilts = np.concatenate([quarter - math.pi / 2, quarter])
     ups = np.array([-1, 1]).repeat(steps + 1)
-    normals = np.array(
-        [[(math.cos(b) * math.cos(a), math.cos(b) * math.sin(a), math.sin(b)) for a in turns] for b in tilts]
-    )
+    directions = [[(math.cos(b) * math.cos(a), math.cos(b) * math.sin(a), math.sin(b)) for a in turns] for b in tilts]
+    normals = np.array(directions)
     core = np.array([width / 2, depth / 2, height / 2]) - bevel
     corners = np.array([[(sx, sy, up) for sx, sy in signs] for up in ups])
     points = normals * bevel + corners * core + np.array([0, 0, height / 2])
@@ -124,35 +122,24 @@ def prism(outline: Sequence[Point], depth: float, middle: Point = (0.0, 0.0), pu
 
     The outline must be star-shaped about `middle`; `puff` lifts the middle of both faces, as on a faceted star.
     """
-    edge = np.array(outline, dtype=float)
-    count = len(edge)
-    after = np.roll(edge, -1, axis=0)
+    edges = list(zip(outline, [*outline[1:], outline[0]], strict=True))
+    near, far = -depth / 2, depth / 2
     solids = []
-    for y, front in ((-depth / 2, True), (depth / 2, False)):
-        centre = np.array([middle[0], y - puff if front else y + puff, middle[1]])
-        for k in range(count):
-            a = np.array([edge[k][0], y, edge[k][1]])
-            b = np.array([after[k][0], y, after[k][1]])
+    for y, front in ((near, True), (far, False)):
+        centre = (middle[0], y - puff if front else y + puff, middle[1])
+        for (ax, az), (bx, bz) in edges:
+            a, b = (ax, y, az), (bx, y, bz)
             solids.append(_flat([centre, a, b] if front else [centre, b, a]))
-    for k in range(count):
-        (ax, az), (bx, bz) = edge[k], after[k]
-        solids.append(
-            _flat(
-                [
-                    np.array(p)
-                    for p in ((ax, -depth / 2, az), (ax, depth / 2, az), (bx, depth / 2, bz), (bx, -depth / 2, bz))
-                ]
-            )
-        )
+    for (ax, az), (bx, bz) in edges:
+        solids.append(_flat([(ax, near, az), (ax, far, az), (bx, far, bz), (bx, near, bz)]))
     return join_solids(*solids)
 
 
 def pyramid(width: float, height: float) -> Solid:
     """Four sides on a square base at z = 0."""
     h = width / 2
-    base = [np.array(p, dtype=float) for p in ((-h, -h, 0), (h, -h, 0), (h, h, 0), (-h, h, 0))]
-    tip = np.array([0.0, 0.0, height])
-    sides = [_flat([base[k], base[(k + 1) % 4], tip]) for k in range(4)]
+    base = [(-h, -h, 0.0), (h, -h, 0.0), (h, h, 0.0), (-h, h, 0.0)]
+    sides = [_flat([base[k], base[(k + 1) % 4], (0.0, 0.0, height)]) for k in range(4)]
     return join_solids(_flat(base[::-1]), *sides)
 
 
@@ -204,9 +191,9 @@ def _make_lid(start: int, columns: int, *, down: bool) -> NDArray[np.int64]:
     return np.array([(c, b, a), (d, c, a)] if down else [(a, b, c), (a, c, d)], dtype=np.int64)
 
 
-def _flat(corners: Sequence[Floats]) -> Solid:
+def _flat(corners: Sequence[Floats | tuple[float, float, float]]) -> Solid:
     """A flat convex polygon, counter-clockwise seen from its front."""
-    points = np.array(corners)
+    points = np.array(corners, dtype=float)
     normal = np.cross(points[1] - points[0], points[2] - points[0])
     normal = normal / max(float(np.linalg.norm(normal)), 1e-12)
     faces = [(0, k, k + 1) for k in range(1, len(points) - 1)]

@@ -52,13 +52,9 @@ class Frame:
 
     def overlap(self, other: Frame) -> float:
         """The share of the smaller rectangle that the other covers, 0 to 1."""
-        shared = Frame(
-            max(self.left, other.left),
-            max(self.top, other.top),
-            min(self.right, other.right),
-            min(self.bottom, other.bottom),
-        )
-        return shared.area / min(self.area, other.area)
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(0.0, width) * max(0.0, height) / min(self.area, other.area)
 
 
 def project(x: float, y: float, z: float) -> tuple[float, float]:
@@ -97,7 +93,10 @@ def place_boxes(
     least = math.inf
     for _ in range(_TRIES if boxes else 0):
         spots = _order_spots([_choose_spot(box, rng) for box in boxes], left_of)
-        cost = _measure_crowding(boxes, spots, taken) + _measure_disobedience(spots, left_of, sides or {})
+        cost = _measure_crowding(boxes, spots, taken)
+        # Wishes that are not met clearly
+        cost += float(sum(spots[j][0] - spots[i][0] < 0.5 for i, j in left_of))
+        cost += sum(spots[i][0] * side < 0.25 for i, side in (sides or {}).items())
         cost += sum(1.0 for x, _ in spots if not room[0] <= x <= room[1])
         if cost < least:
             best, least = spots, cost
@@ -130,11 +129,3 @@ def _measure_crowding(boxes: Sequence[Box], spots: Sequence[tuple[float, float]]
     outside = sum(max(0.0, MARGIN - f.left) + max(0.0, f.right - 1 + MARGIN) for f in frames)
     overlaps = [f.overlap(g) for k, f in enumerate(frames) for g in [*frames[:k], *taken]]
     return 4 * outside + sum(overlap for overlap in overlaps if overlap > 0.03)
-
-
-def _measure_disobedience(
-    spots: Sequence[tuple[float, float]], left_of: Sequence[tuple[int, int]], sides: Mapping[int, int]
-) -> float:
-    """How many wishes are not met clearly."""
-    crossed = sum(spots[j][0] - spots[i][0] < 0.5 for i, j in left_of)
-    return float(crossed + sum(spots[i][0] * side < 0.25 for i, side in sides.items()))
