@@ -83,7 +83,6 @@ class Runner(Protocol):
 
         Raises Cancelled, LeaseLost; anything else it raises is trouble with our machinery.
         """
-        ...
 
 
 @dataclass(frozen=True)

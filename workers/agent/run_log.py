@@ -16,39 +16,30 @@ class RunLog(Protocol):
 
     def events(self) -> Sequence[Event]:
         """All events so far, in order."""
-        ...
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         """Record one step, whole or not at all. `state` is what an experiment leaves to the next.
 
         Raises LeaseLost if another worker holds the run by now.
         """
-        ...
 
     def state(self) -> bytes:
         """What the last recorded experiment left."""
-        ...
 
     def seconds(self) -> float:
         """Seconds of work on this run so far, the present round included."""
-        ...
 
     def draft(self, text: str) -> None:
         """Show the reply under way, whole so far; empty clears it. Cheap to call for every word."""
-        ...
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show what long work is doing. Raises Cancelled if the run was stopped."""
-        ...
 
     def is_cancelled(self) -> bool:
         """Whether a person stopped the run. Cheap to call often."""
-        ...
 
     def is_watched(self) -> bool:
         """Whether anybody reads the draft as it grows. Cheap to call often."""
-        ...
 
     def pausing(self) -> str:
         """Who wants the run paused before its next round, "" if nobody does."""
-        ...

@@ -18,17 +18,15 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.errors import BrokenImage, MissingPart
 from workers.files import atomic_write
 from workers.lab.imaging import decode_file
 from workers.protocols import LabSettings, Picture, Progress, no_progress
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 PICTURES = (b".jpg", b".jpeg", b".png", b".webp", b".gif", b".bmp", b".tif", b".tiff", b".jfif")
 """How names of images end; a file without an ending may be one too."""

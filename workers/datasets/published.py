@@ -20,17 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from workers.errors import MissingPart
 from workers.lab import imaging
 from workers.protocols import LabSettings, Picture, PublishedLayer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DEPTH = 3
 """Folders between the one that was named and those of the layers: model, dataset, layer."""

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.lab.imaging import bright_region
 from workers.protocols import Dataset, Progress, PublishedLayer, VisionModel, visible_part
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 UNITS = 16
 """Units compared, evenly taken from those that the release says anything of."""

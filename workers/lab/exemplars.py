@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.errors import MissingPart
 from workers.files import atomic_write, hold_lock
@@ -46,9 +46,6 @@ from workers.protocols import (
     check_layers,
     no_progress,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LONGEST = 100  # characters of a file name
 

@@ -15,18 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
 from workers.protocols import WHOLE_IMAGE, Box, LabSettings, Picture, Surroundings
 from workers.record.systems import SystemSpec
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_PIXELS = 4096 * 4096
 DIMMED_BRIGHTNESS = 0.55

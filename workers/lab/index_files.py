@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.errors import MachineryError
 from workers.lab.running_stats import IMAGE_BINS, RunningStats
 from workers.protocols import PublishedLayer
 from workers.record.systems import OrdinaryActivations
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Of ordinary images: what an activation is compared with."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING
 
 import numpy as np
 from isal import isal_zlib
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from PIL.Image import Image
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _EIGHT_BIT_RGB = bytes([8, 2, 0, 0, 0])

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.lab.index_files import LayerStatistics
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST = 8
 FEWEST = 20

@@ -79,7 +79,6 @@ class Backbone(Protocol):
     @property
     def price_known(self) -> bool:
         """Whether its replies come with their cost: a limit of the cost cannot hold without."""
-        ...
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """Answer the conversation. `load` gives an image by key; `emit` takes each piece of text as it comes.
@@ -87,4 +86,3 @@ class Backbone(Protocol):
         While there is nothing to say, `emit` is called with "" twice a second or more, since it may raise Cancelled,
         which must pass through at once. Raises BackboneUnavailable, BackboneRefused.
         """
-        ...

@@ -57,23 +57,18 @@ class ImageMemory(Protocol):
 
     def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:
         """Store the image and what is known of it; return its key, which the caller may give who has it already."""
-        ...
 
     def recall(self, key: str) -> Provenance | None:
         """What is known of the image, None if nothing is."""
-        ...
 
     def load(self, key: str) -> Image:
         """The image. Raises KeyError if it was never stored."""
-        ...
 
     def png(self, key: str) -> bytes:
         """The image as PNG. Raises KeyError if it was never stored."""
-        ...
 
     def expect(self, keys: Sequence[str]) -> None:
         """Say which keys are asked for next, so that what is known of them can be looked up at once."""
-        ...
 
 
 class ImageGenerator(Protocol):
@@ -85,7 +80,6 @@ class ImageGenerator(Protocol):
         A prompt that cannot be drawn as it is said is refused in its `Picture`; the others are drawn. Raises
         Cancelled between steps.
         """
-        ...
 
 
 class ImageEditor(Protocol):
@@ -103,7 +97,6 @@ class ImageEditor(Protocol):
         An instruction that makes no sense for its image or cannot be carried out exactly is refused in its `Picture`,
         as is an image without the scene that the editor needs; the others are made. Raises Cancelled between steps.
         """
-        ...
 
 
 class Describer(Protocol):
@@ -115,8 +108,6 @@ class Describer(Protocol):
 
     def describe(self, images: Sequence[Image]) -> list[str]:
         """One description for each image."""
-        ...
 
     def summarize(self, images: Sequence[Image]) -> str:
         """What the images have in common."""
-        ...

@@ -69,7 +69,6 @@ class VisionModel(Protocol):
 
         Logits have height and width 1. Raises UnknownName for a layer that does not exist.
         """
-        ...
 
 
 Box = tuple[float, float, float, float]
@@ -84,7 +83,6 @@ class CroppingModel(VisionModel, Protocol):
 
     def find_visible(self, size: tuple[int, int]) -> Box:
         """The part that it sees of an image of `size` (width, height)."""
-        ...
 
 
 def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
@@ -101,7 +99,6 @@ class Classifier(VisionModel, Protocol):
 
         The maps are (batch, height, width), 0 and more. The probabilities are on the scale of the logits' `LayerInfo`.
         """
-        ...
 
 
 class ConceptModel(VisionModel, Protocol):
@@ -112,7 +109,6 @@ class ConceptModel(VisionModel, Protocol):
 
         Raises UnknownName for a layer that does not exist.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,6 @@ class Detector(Protocol):
 
         What is found in an image depends on that image alone. Raises UnknownName for a concept it cannot know.
         """
-        ...
 
 
 class Dataset(Protocol):
@@ -156,7 +151,6 @@ class Dataset(Protocol):
 
     def __getitem__(self, index: int) -> Picture:
         """The image at a position. Raises BrokenImage."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -181,8 +175,6 @@ class PublishedDataset(Dataset, Protocol):
 
     def layer_of(self, index: int) -> str:
         """The layer whose exemplar is at a position."""
-        ...
 
     def published(self, layer: str) -> PublishedLayer:
         """What was found of a layer. Raises MissingPart if nothing was."""
-        ...

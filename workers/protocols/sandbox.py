@@ -64,4 +64,3 @@ class Sandbox(Protocol):
         program. Raises Cancelled when `cancelled()` turns true (the child is killed), SandboxBroke when it cannot run
         at all; any other exception of a call kills the child and passes through.
         """
-        ...

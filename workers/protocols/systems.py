@@ -38,17 +38,14 @@ class UnitRecord(Protocol):
     @property
     def quantile(self) -> float:
         """Above this, the unit's map counts as bright."""
-        ...
 
     @property
     def positions(self) -> Sequence[int]:
         """Dataset images that activate it most, best first; empty if none does."""
-        ...
 
     @property
     def ordinary(self) -> OrdinaryActivations | None:
         """What ordinary images get; None where nobody counted them."""
-        ...
 
 
 class UnitIndex(Protocol):
@@ -66,12 +63,9 @@ class Subject(Protocol):
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Activation and masked image for each image; depends on the image alone."""
-        ...
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """The dataset images that activate it most, best first; empty if none activates it at all."""
-        ...
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images get, in the unit of `respond`; None where that is not known."""
-        ...

@@ -8,9 +8,10 @@ Loaded by `lab.laboratory` through the registry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
@@ -18,9 +19,6 @@ from workers.lab.imaging import in_parallel, mask_image, surroundings_of
 from workers.protocols import Classifier, Exemplar, LabSettings, Response, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BRIGHT = 0.2
 """Share of a region map that stays bright: its places of the strongest evidence."""

@@ -7,18 +7,15 @@ by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.lab.imaging import in_parallel, mask_image, surroundings_of
 from workers.protocols import LabSettings, Response, Surroundings, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Unit(IndexedSystem[VisionModel]):

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, LayerInfo, Scale, check_layers, probabilities
 from workers.toybox.networks import nets
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def load(settings: LabSettings) -> ToyboxModel:

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
@@ -24,9 +25,6 @@ from workers.vision_models.huggingface.checkpoint import Checkpoint
 from workers.vision_models.huggingface.layers import NetworkLayers, find_layers
 from workers.vision_models.huggingface.preparation import ImagePreparation
 from workers.vision_models.huggingface.reading import grad_cam, read_layers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 READING = 2
 """Counts up whenever a layer of a name is read elsewhere than before: what was measured by then is measured anew."""

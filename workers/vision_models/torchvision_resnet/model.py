@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 
 from workers import hub
@@ -22,9 +22,6 @@ from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.single_file import SingleFileModel, file_of
 from workers.vision_models.torchvision_resnet import weights
 from workers.vision_models.torchvision_resnet.network import ResNet
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FILES: hub.Groups = (("model.safetensors", "pytorch_model.bin"),)
 MEAN = (0.485, 0.456, 0.406)
