@@ -83,9 +83,8 @@ class GuestSession:
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = console  # type: ignore[misc]
         tempfile.tempdir = str(Path.cwd())
         self.console = console
-        self.system, self.tools = (
-            proxies.make_proxy(link, owner, start.names, start.facts, self._flush) for owner in ("system", "tools")
-        )
+        self.system = proxies.make_proxy(link, "system", start.names, start.facts, self._flush)
+        self.tools = proxies.make_proxy(link, "tools", start.names, start.facts, self._flush)
 
     def run(self) -> wire.ProgramFinished:
         """Execute the program; whatever it raises becomes its end."""
