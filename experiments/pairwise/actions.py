@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from django.db import transaction
 from django.utils import timezone
@@ -17,10 +16,9 @@ from experiments.models.job import MOVING, JobKind, JobStatus
 from experiments.models.member import Role
 from experiments.models.notification import NotificationKind
 from experiments.models.pairwise import PairKind
-from experiments.pairwise.form import NewTrial, TrialDraft, draft_trial
+from experiments.pairwise.form import NewTrial, draft_trial
 from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, is_swapped, key_of
 from experiments.pairwise.lists import BLIND, judge_backbones
-from experiments.pairwise.sampling import PlannedPair
 from experiments.reviews.lists import reviewers
 
 LONGEST_SECONDS = 3600.0
@@ -39,58 +37,24 @@ def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
     if not form.is_valid():
         field = next(iter(form.errors))
         raise InvalidInput(form.problems[0], field)
-    draft = draft_trial(form)
-    if not draft.plan.count(PairKind.PLAIN):
+    trial, pairs = draft_trial(form)
+    if not any(pair.kind == PairKind.PLAIN for pair in pairs):
         raise InvalidInput("No unit has two different labels to compare: choose other sources or fewer filters.")
-    options = form.options
-    trial = PairwiseTrial.objects.create(
-        name=form.cleaned_data["name"],
-        owner=by.person,
-        sources=list(options.sources),
-        query=form.query,
-        known_answer_share=options.known_answer_share,
-        repeat_share=options.repeat_share,
-        seed=options.seed,
-        left_out=dict(draft.plan.left_out),
-    )
-    count = _save_pairs(trial, draft)
+    trial.owner = by.person
+    trial.save()
+    units = Unit.objects.filter(pk__in={pair.unit_id for pair in pairs}).select_related("layer__model")
+    names = {unit.pk: str(unit)[:500] for unit in units}
+    for place, pair in enumerate(pairs, 1):
+        pair.trial, pair.position, pair.unit_name = trial, place, names[pair.unit_id or 0]
+    # A repeated pair names its original, which has a key only now
+    Pair.objects.bulk_create(pair for pair in pairs if pair.original is None)
+    Pair.objects.bulk_create(pair for pair in pairs if pair.original is not None)
+    count = len(pairs)
     audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
     words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
     for judge in reviewers().exclude(pk=by.person.pk):
         notifications.notify_person(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
     return trial
-
-
-def _save_pairs(trial: PairwiseTrial, draft: TrialDraft) -> int:
-    planned = draft.plan.pairs
-    units = Unit.objects.filter(pk__in={pair.unit for pair in planned}).select_related("layer__model")
-    names = {unit.pk: str(unit) for unit in units}
-    rows = [_pair_row(trial, place, pair, draft, names) for place, pair in enumerate(planned, 1)]
-    Pair.objects.bulk_create(rows)
-    repeated = [(row, pair.original) for row, pair in zip(rows, planned, strict=True) if pair.original is not None]
-    for row, original in repeated:
-        row.original = rows[original]
-    Pair.objects.bulk_update([row for row, _ in repeated], ["original"])
-    return len(rows)
-
-
-def _pair_row(trial: PairwiseTrial, place: int, pair: PlannedPair, draft: TrialDraft, names: Mapping[int, str]) -> Pair:
-    a, b = pair.labels
-    return Pair(
-        trial=trial,
-        position=place,
-        kind=pair.kind,
-        unit_id=pair.unit,
-        unit_name=names[pair.unit][:500],
-        profile_id=draft.profiles.get(pair.unit),
-        truth=draft.truths.get(pair.unit, "")[:500],
-        text_a=a.text,
-        text_b=b.text,
-        source_a=pair.sources[0],
-        source_b=pair.sources[1],
-        label_a_id=a.label,
-        label_b_id=b.label,
-    )
 
 
 def lock_open_trial(pk: int) -> PairwiseTrial:

@@ -23,7 +23,7 @@ from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.pairwise import actions, judging, lists, sources, votes_csv
 from experiments.pairwise.form import MOST, USUAL, NewTrial
-from experiments.pairwise.results import PreferenceCell, Preferences, trial_results
+from experiments.pairwise.results import trial_results
 
 router = Router(tags=["Pairwise trials"])
 
@@ -81,7 +81,7 @@ class TrialOut(RowOut):
     owner: FullName
     created: datetime
     closed: datetime | None
-    sources: list[str]
+    sources: Annotated[list[str], BeforeValidator(lambda keys: [sources.words(key) for key in keys])]
     pairs: int = Field(validation_alias="size")
     judged: int = Field(validation_alias="mine", description="by you")
     left_out: dict[str, int]
@@ -138,11 +138,9 @@ class PreferenceOut(RowOut):
     unread: int
 
 
-def cells(table: Preferences) -> list[PreferenceCell]:
-    return [cell for _, row in table.rows for cell in row if cell]
-
-
-PreferencesOut = Annotated[list[PreferenceOut], BeforeValidator(cells)]
+PreferencesOut = Annotated[
+    list[PreferenceOut], BeforeValidator(lambda table: [cell for _, row in table.rows for cell in row if cell])
+]
 
 
 class JudgeOut(RowOut):
@@ -172,12 +170,6 @@ class ResultsOut(RowOut):
     judges: list[JudgeOut]
 
 
-def trial_out(row: PairwiseTrial) -> TrialOut:
-    shown = TrialOut.from_orm(row)
-    shown.sources = [sources.words(key) for key in row.sources]
-    return shown
-
-
 # --- trials ---
 
 
@@ -185,31 +177,29 @@ def trial_out(row: PairwiseTrial) -> TrialOut:
 def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOut]:
     """The newest first."""
     user = allow(request)
-    return page(request, lists.trials(user), ["-pk"], paging, trial_out)
+    return page(request, lists.trials(user), ["-pk"], paging, TrialOut.from_orm)
 
 
 @router.post("/trials", response={201: TrialOut}, summary="Make a trial")
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
-    user = allow(request, actions.MANAGES, TokenScope.WRITE)
-    return Status(
-        201, answer_once(request, response, user, lambda: create_trial_row(Actor.behind(request, user), wanted))
-    )
+    by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
 
+    def make() -> tuple[TrialOut, str]:
+        typed = QueryDict(mutable=True)
+        given = wanted.model_dump(exclude={"sources"}, exclude_none=True)
+        typed.update({name: str(value) for name, value in given.items()})
+        typed.setlist("source", wanted.sources)
+        trial = actions.make_trial(by, NewTrial(typed, sources.list_sources()))
+        return TrialOut.from_orm(find(lists.trials(by.person), pk=trial.pk)), reverse("api:read_trial", args=[trial.pk])
 
-def create_trial_row(by: Actor, wanted: TrialIn) -> tuple[TrialOut, str]:
-    typed = QueryDict(mutable=True)
-    given = wanted.model_dump(exclude={"sources"}, exclude_none=True)
-    typed.update({name: str(value) for name, value in given.items()})
-    typed.setlist("source", wanted.sources)
-    trial = actions.make_trial(by, NewTrial(typed, sources.list_sources()))
-    return trial_out(find(lists.trials(by.person), pk=trial.pk)), reverse("api:read_trial", args=[trial.pk])
+    return Status(201, answer_once(request, response, by.person, make))
 
 
 @router.get("/trials/{pk}", response=TrialOut, summary="Read a trial")
 def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
     user = allow(request)
-    return trial_out(find(lists.trials(user), pk=pk))
+    return TrialOut.from_orm(find(lists.trials(user), pk=pk))
 
 
 @router.post("/trials/{pk}/close", response=TrialOut, summary="Close a trial")
@@ -218,7 +208,7 @@ def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
     user = allow(request, actions.MANAGES, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.close_trial(Actor.behind(request, user), pk)
-    return trial_out(find(lists.trials(user), pk=pk))
+    return TrialOut.from_orm(find(lists.trials(user), pk=pk))
 
 
 # --- votes ---
@@ -271,10 +261,8 @@ def fetch_votes(request: HttpRequest, pk: Id) -> HttpResponseBase:
 def list_judges(request: HttpRequest, pk: Id) -> list[BackboneJudgeOut]:
     """How far each is."""
     allow(request)
-    return [
-        BackboneJudgeOut.from_orm(row)
-        for row in lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)
-    ]
+    rows = lists.judges(find(PairwiseTrial.objects.all(), pk=pk)).filter(user=None)
+    return [BackboneJudgeOut.from_orm(row) for row in rows]
 
 
 @router.post("/trials/{pk}/judges", response={202: BackboneJudgeOut}, summary="Ask a backbone to judge")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 from django import forms
 from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
-from experiments.models import Unit, UnitProfile
-from experiments.models.pairwise import PairKind
+from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
-from experiments.pairwise.sampling import PairPlan, TrialOptions, plan_pairs
+from experiments.pairwise.sampling import plan_pairs
 from experiments.pairwise.sources import LabelSource
 
 MOST, USUAL = 2_000, 100
@@ -72,18 +70,18 @@ class NewTrial(forms.Form):
         ]
 
     @property
-    def options(self) -> TrialOptions:
-        """Of a form without problems."""
-        given = self.cleaned_data
-        shares = (given["known_answers"] / 100, given["repeats"] / 100)
-        return TrialOptions(given["source"], given["most"], *shares, given["seed"])
-
-    @property
-    def query(self) -> str:
-        """Which units, as in an address."""
-        chosen = QueryDict(mutable=True)
-        chosen.update({name: str(self.data[name]) for name in OF_UNITS if self.data.get(name)})
-        return chosen.urlencode()
+    def trial(self) -> PairwiseTrial:
+        """The trial that a form without problems asks for, not saved."""
+        given, units = self.cleaned_data, QueryDict(mutable=True)
+        units.update({name: str(self.data[name]) for name in OF_UNITS if self.data.get(name)})
+        return PairwiseTrial(
+            name=given["name"],
+            sources=given["source"],
+            query=units.urlencode(),
+            known_answer_share=given["known_answers"] / 100,
+            repeat_share=given["repeats"] / 100,
+            seed=given["seed"],
+        )
 
     def units(self) -> QuerySet[Unit]:
         """The units that the filter chooses, by their place and the words of any of their labels."""
@@ -95,32 +93,20 @@ class NewTrial(forms.Form):
         return found
 
 
-@dataclass(frozen=True)
-class TrialDraft:
-    """A trial that could be made: its pairs, and what there is to show of their units."""
-
-    plan: PairPlan
-    truths: Mapping[int, str]
-    profiles: Mapping[int, int]
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        return {kind: self.plan.count(kind) for kind in PairKind.values}
-
-
-def draft_trial(form: NewTrial) -> TrialDraft:
-    """The trial that a form without problems asks for."""
-    known = sources.labels_of(form.units(), form.options.sources)
+def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
+    """What a form without problems asks for, with its pairs and what there is to show of each; neither is saved."""
+    trial = form.trial
+    known = sources.labels_of(form.units(), trial.sources)
     units = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
     # What synthetic neurons respond to, by id of the unit
     rows = units.filter(layer__kind=CONCEPT).select_related("layer")
     truths = {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}
-    profiles = {unit: pk for unit, pk in _profiles(units).items() if unit not in truths}
-    return TrialDraft(plan_pairs(form.options, known, frozenset(truths) | frozenset(profiles)), truths, profiles)
-
-
-def _profiles(units: QuerySet[Unit]) -> dict[int, int]:
-    """By id of the unit its profile with the most exemplars, of equals the latest."""
-    rows = UnitProfile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
-    counted = rows.annotate(seen=Count("exemplars")).filter(seen__gt=0).order_by("seen", "written", "pk")
-    return dict(counted.values_list("unit_id", "pk"))
+    # Of the others the profile with the most exemplars, of equals the latest
+    written = UnitProfile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
+    counted = written.exclude(unit__in=truths).annotate(seen=Count("exemplars")).filter(seen__gt=0)
+    profiles = dict(counted.order_by("seen", "written", "pk").values_list("unit_id", "pk"))
+    pairs = plan_pairs(trial, form.cleaned_data["most"], known, truths.keys() | profiles.keys())
+    for pair in pairs:
+        unit = pair.unit_id or 0
+        pair.profile_id, pair.truth = profiles.get(unit), truths.get(unit, "")[:500]
+    return trial, pairs

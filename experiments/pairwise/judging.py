@@ -61,13 +61,14 @@ def next_pairs(trial: PairwiseTrial, user: User, count: int, held: Collection[in
     """The next pairs as this person sees them, but for those that their page holds already."""
     pairs = list(pending(trial, user).exclude(pk__in=held)[:count])
     images = exemplars_of(pair.profile_id for pair in pairs if pair.profile_id and not pair.truth)
-    return [_view(trial, pair, key_of(user), images.get(pair.profile_id or 0, [])) for pair in pairs]
-
-
-def _view(trial: PairwiseTrial, pair: Pair, key: str, exemplars: Sequence[Exemplar]) -> PairView:
-    texts = (pair.text_b, pair.text_a) if is_swapped(trial, pair, key) else (pair.text_a, pair.text_b)
-    pictures = [(ImageUrls.of(each.masked_id), ImageUrls.of(each.image_id)) for each in exemplars]
-    return PairView(pair.pk, *texts, truth=pair.truth, exemplars=pictures)
+    views = []
+    for pair in pairs:
+        swapped = is_swapped(trial, pair, key_of(user))
+        texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
+        shown = images.get(pair.profile_id or 0, [])
+        pictures = [(ImageUrls.of(each.masked_id), ImageUrls.of(each.image_id)) for each in shown]
+        views.append(PairView(pair.pk, *texts, truth=pair.truth, exemplars=pictures))
+    return views
 
 
 def exemplars_of(profiles: Iterable[int]) -> Mapping[int, list[Exemplar]]:

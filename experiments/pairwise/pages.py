@@ -3,6 +3,7 @@ results."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, cast
 
 from django.contrib import messages
@@ -63,12 +64,14 @@ def new(request: HttpRequest) -> HttpResponse:
             problems = form.problems
     asked = sent or "source" in given
     draft = draft_trial(form) if asked and form.is_valid() else None
+    trial, pairs = draft or (None, [])
     model = str(form.data.get("model", ""))
     context = {
         "form": form,
         "breadcrumbs": [*_list_breadcrumbs(), ("New trial", reverse("pairwise-new"))],
-        "draft": draft,
-        "counts": draft.counts if draft else {},
+        "draft": trial,
+        "counts": Counter(pair.kind for pair in pairs),
+        "votes": len(pairs),
         "problems": problems or (form.problems if asked else []),
         "sources": listed,
         "chosen": cast("QueryDict", form.data).getlist("source"),

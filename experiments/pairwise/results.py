@@ -7,6 +7,7 @@ be read) is counted beside.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -51,9 +52,6 @@ def proportion(hits: int, n: int) -> Proportion:
 
     found = binomtest(hits, n).proportion_ci(0.95, method="wilson")
     return Proportion(hits, n, hits / n, float(found.low), float(found.high))
-
-
-DECIDED = frozenset({Answer.A, Answer.B})
 
 
 @dataclass(frozen=True)
@@ -146,9 +144,10 @@ def _count_preferences(trial: PairwiseTrial, votes: Sequence[Vote]) -> Preferenc
 def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
     some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
     won = sum(preferred_source(vote) == row for vote in some)
-    decided = sum(vote.answer in DECIDED for vote in some)
-    neither, unread = (sum(vote.answer == answer for vote in some) for answer in (Answer.NEITHER, Answer.UNREAD))
-    return PreferenceCell(sources.words(row), sources.words(column), proportion(won, decided), neither, unread)
+    given = Counter(vote.answer for vote in some)
+    preferred = proportion(won, given[Answer.A] + given[Answer.B])
+    names = sources.words(row), sources.words(column)
+    return PreferenceCell(*names, preferred, given[Answer.NEITHER], given[Answer.UNREAD])
 
 
 def preferred_source(vote: Vote) -> str:
@@ -163,15 +162,16 @@ def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int
     by_pair = {vote.pair_id: vote for vote in votes if vote.answer != Answer.UNREAD}
     again = [each for each in by_pair.values() if each.pair.original_id in by_pair]
     known = [each for each in by_pair.values() if each.pair.kind == PairKind.KNOWN]
-    decided = [each for each in votes if each.answer in DECIDED]
+    decided = [each for each in votes if each.answer in (Answer.A, Answer.B)]
     took = [each.seconds for each in votes if each.seconds is not None]
+    given = Counter(each.answer for each in votes)
     return JudgeScore(
         judge,
         name_of(judge),
         answered=len(votes),
         total=total,
-        neither=sum(each.answer == Answer.NEITHER for each in votes),
-        unread=sum(each.answer == Answer.UNREAD for each in votes),
+        neither=given[Answer.NEITHER],
+        unread=given[Answer.UNREAD],
         repeated=_count_votes(again, lambda each: each.answer == by_pair[each.pair.original_id or 0].answer),
         known_answers=_count_votes(known, lambda each: each.answer == Answer.A),
         first=_count_votes(decided, lambda each: (each.answer == Answer.A) != each.swapped),

@@ -1,16 +1,17 @@
 """Which pairs a trial has: each two sources of each unit once, a share of them shown again later and the other way
 round, and some whose answer is known: the label of a unit against what the same source says of another one.
 
-PlannedPair by a seed: the same labels, options and seed give the same pairs. What is left out is counted, with why.
+Drawn by a seed: the same labels, options and seed give the same pairs. What is left out is counted, with why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from copy import copy
 from itertools import combinations
 from random import Random
 
+from experiments.models import Pair, PairwiseTrial
 from experiments.models.pairwise import PairKind
 from experiments.pairwise.sources import LabelsBySource, SourceLabel
 
@@ -24,70 +25,45 @@ NOTHING_TO_SEE = "units without exemplars yet, and without a known truth"
 TOO_MANY = "comparisons beyond the number asked for, left out at random"
 
 
-@dataclass(frozen=True)
-class PlannedPair:
-    """One pair. `original` is the index, in the whole plan, of the pair that it repeats."""
-
-    kind: PairKind
-    unit: int
-    sources: tuple[str, str]
-    labels: tuple[SourceLabel, SourceLabel]
-    original: int | None = None
-
-
-@dataclass(frozen=True)
-class PairPlan:
-    """All pairs in the order in which they are judged, and what is not among them."""
-
-    pairs: Sequence[PlannedPair]
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def count(self, kind: str) -> int:
-        return sum(pair.kind == kind for pair in self.pairs)
-
-
-@dataclass(frozen=True)
-class TrialOptions:
-    """What somebody wants of a trial."""
-
-    sources: Sequence[str]
-    most: int
-    known_answer_share: float
-    repeat_share: float
-    seed: int
-
-
-def plan_pairs(asked: TrialOptions, said: LabelsBySource, seen: frozenset[int]) -> PairPlan:
-    """The pairs of a trial. `seen` are the units that there is something to show of."""
-    rng = Random(f"trial {asked.seed}")
+def plan_pairs(trial: PairwiseTrial, most: int, said: LabelsBySource, seen: Collection[int]) -> list[Pair]:
+    """The pairs of a trial that is to be, in the order in which they are judged, at most so many of two sources; says
+    in it what is left out. `seen` are the units that there is something to show of."""
+    rng = Random(f"trial {trial.seed}")
     shown = {unit: sources for unit, sources in sorted(said.items()) if unit in seen}
     # Each two of the sources, wherever both say something
     possible = [
-        PlannedPair(PairKind.PLAIN, unit, (a, b), (known[a], known[b]))
+        (unit, (a, b), (known[a], known[b]))
         for unit, known in shown.items()
-        for a, b in combinations([source for source in asked.sources if source in known], 2)
+        for a, b in combinations([source for source in trial.sources if source in known], 2)
     ]
-    different = [pair for pair in possible if not _is_same(*pair.labels)]
-    chosen = rng.sample(different, min(asked.most, len(different)))
-    checks = _known_answers(shown, asked.sources, round(asked.known_answer_share * len(chosen)), rng)
-    once = [*chosen, *checks]
-    rng.shuffle(once)
+    different = [each for each in possible if not _is_same(*each[2])]
+    chosen = [_make_pair(PairKind.PLAIN, *each) for each in rng.sample(different, min(most, len(different)))]
+    checks = _known_answers(shown, trial.sources, round(trial.known_answer_share * len(chosen)), rng)
+    pairs = [*chosen, *checks]
+    rng.shuffle(pairs)
     left_out = {
         ONE_SOURCE: sum(len(sources) == 1 for sources in said.values()),
         NOTHING_TO_SEE: sum(len(sources) > 1 and unit not in seen for unit, sources in said.items()),
         SAME_WORDS: len(possible) - len(different),
         TOO_MANY: len(different) - len(chosen),
     }
-    repeated = round(asked.repeat_share * len(chosen))
-    return PairPlan(_with_repeats(once, repeated, rng), {why: n for why, n in left_out.items() if n})
+    trial.left_out = {why: count for why, count in left_out.items() if count}
+    _add_repeats(pairs, round(trial.repeat_share * len(chosen)), rng)
+    return pairs
 
 
-def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[PlannedPair]:
+def _make_pair(kind: PairKind, unit: int, sources: tuple[str, str], labels: tuple[SourceLabel, SourceLabel]) -> Pair:
+    (source_a, source_b), (a, b) = sources, labels
+    sides = {"text_a": a.text, "text_b": b.text, "label_a_id": a.label, "label_b_id": b.label}
+    return Pair(kind=kind, unit_id=unit, source_a=source_a, source_b=source_b, **sides)
+
+
+def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng: Random) -> list[Pair]:
     """Labels against what the same source says of another unit, so that its manner gives nothing away."""
     of_source = {source: [unit for unit, known in said.items() if source in known] for source in sources}
     places = [(unit, source) for source, units in of_source.items() for unit in units]
     rng.shuffle(places)
-    found: list[PlannedPair] = []
+    found: list[Pair] = []
     for unit, source in places:
         if len(found) == count:
             break
@@ -95,7 +71,7 @@ def _known_answers(said: LabelsBySource, sources: Sequence[str], count: int, rng
         own = said[unit].values()
         wrong = (said[other][source] for other in others if other != unit)
         if other := next((each for each in wrong if not any(_is_same(each, mine) for mine in own)), None):
-            found.append(PlannedPair(PairKind.KNOWN, unit, (source, source), (said[unit][source], other)))
+            found.append(_make_pair(PairKind.KNOWN, unit, (source, source), (said[unit][source], other)))
     return found
 
 
@@ -105,16 +81,10 @@ def _is_same(one: SourceLabel, other: SourceLabel) -> bool:
     return a == b
 
 
-def _with_repeats(once: Sequence[PlannedPair], count: int, rng: Random) -> list[PlannedPair]:
-    """The pairs with some plain ones again, each a good way after its first time."""
-    plains = [pair for pair in once if pair.kind == PairKind.PLAIN]
-    order: list[tuple[PlannedPair, bool]] = [(pair, False) for pair in once]
+def _add_repeats(pairs: list[Pair], count: int, rng: Random) -> None:
+    """Put some plain pairs in again, each a good way after its first time."""
+    plains = [pair for pair in pairs if pair.kind == PairKind.PLAIN]
     for pair in rng.sample(plains, min(count, len(plains))):
-        first = order.index((pair, False))
-        place = rng.randint(min(first + 1 + GAP, len(order)), len(order))
-        order.insert(place, (pair, True))
-    firsts = {id(pair): place for place, (pair, again) in enumerate(order) if not again}
-    return [
-        PlannedPair(PairKind.REPEAT, pair.unit, pair.sources, pair.labels, firsts[id(pair)]) if again else pair
-        for pair, again in order
-    ]
+        again = copy(pair)
+        again.kind, again.original = PairKind.REPEAT, pair
+        pairs.insert(rng.randint(min(pairs.index(pair) + 1 + GAP, len(pairs)), len(pairs)), again)

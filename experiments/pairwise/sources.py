@@ -29,14 +29,11 @@ OURS = {
 
 @dataclass(frozen=True)
 class LabelSource:
-    """A source that somebody may choose, and how many labels it has."""
+    """A source that somebody may choose, what people call it, and how many labels it has."""
 
     key: str
+    words: str
     labels: int
-
-    @property
-    def words(self) -> str:
-        return words(self.key)
 
 
 @dataclass(frozen=True)
@@ -82,11 +79,9 @@ def list_sources() -> list[LabelSource]:
         counts.update(dict.fromkeys(keys_of(source, backbone or "", model or ""), count))
     if corrected := _corrections().count():
         counts[CORRECTION] = corrected
-    order = [*OURS]
-    return [
-        LabelSource(key, counts[key])
-        for key in sorted(counts, key=lambda key: (order.index(key) if key in order else len(order), key))
-    ]
+    places = {key: place for place, key in enumerate(OURS)}
+    ordered = sorted(counts, key=lambda key: (places.get(key, len(OURS)), key))
+    return [LabelSource(key, words(key), counts[key]) for key in ordered]
 
 
 def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
@@ -102,22 +97,20 @@ def _choose_newest(some: Iterable[SourceLabel]) -> SourceLabel:
     ordered = sorted(some, key=lambda each: each.order)
     last = ordered[-1]
     together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
-    return SourceLabel(
-        "; ".join(dict.fromkeys(each.text for each in together)), together[0].label, last.order, last.run
-    )
+    text = "; ".join(dict.fromkeys(each.text for each in together))
+    return SourceLabel(text, together[0].label, last.order, last.run)
 
 
 def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:
     """Unit, key and label, of everything that these sources ever said."""
-    rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"))
     # What labels of these sources have in their column `source`
-    of_runs = {"run"} if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys) else set()
-    through = rows.filter(label__source__in=(of_runs | {key.removeprefix(f"{IMPORT}:") for key in keys})).order_by(
-        "label_id"
-    )
+    columns = {key.removeprefix(f"{IMPORT}:") for key in keys}
+    if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys):
+        columns.add("run")
+    rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"), label__source__in=columns)
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
     backbone = ("label__run__backbone", "label__run__backbone_model")
-    for unit, label, text, source, run, *by in through.values_list(*names, *backbone).iterator():
+    for unit, label, text, source, run, *by in rows.order_by("label_id").values_list(*names, *backbone).iterator():
         for key in keys_of(source, by[0] or "", by[1] or ""):
             if key in keys and text.strip():
                 yield unit, key, SourceLabel(text.strip(), label, label, run)
