@@ -21,7 +21,7 @@ from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, image_cards, log_entries, rounds, window
 from experiments.display.image_cards import ImageCard, ImageSource
-from experiments.display.plots import Plot, Scale, activation_plot
+from experiments.display.plots import Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
 from workers.record import tasks
@@ -114,7 +114,8 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     context: dict[str, Any] = {"event": event, "run": run, "payload": content, "scale": around.scale}
     context |= {"team": team, "pictures": around.pictures, "link": window.link(run, event.seq) if team else ""}
     if isinstance(content, ExperimentStarted | ExperimentEnded):
-        context |= _experiment(content, around)
+        context |= {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
+        context |= _describe_result(content, around) if isinstance(content, ExperimentEnded) else {"running": True}
     elif isinstance(content, Started):
         # What the agent was told before its first reply
         texts = ("Instructions", content.instructions), ("First message", content.assignment)
@@ -125,13 +126,9 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     return render_to_string(f"display/events/{template}.html", context)
 
 
-def _experiment(content: ExperimentStarted | ExperimentEnded, around: RenderContext) -> dict[str, Any]:
-    """What the card of an experiment shows beside the payload."""
-    shown = {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
-    if isinstance(content, ExperimentStarted):
-        return {**shown, "running": True}
+def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[str, Any]:
+    """What the card of an experiment that has ended shows beside the payload."""
     return {
-        **shown,
         "running": False,
         "seconds": content.seconds + content.tool_seconds,
         "entries": log_entries.entries(content, around.originals),
@@ -149,17 +146,12 @@ def _list_versions(start: Started) -> list[tuple[str, str]]:
 # --- the parts that sum the run up -------------------------------------------------------------------
 
 
-def render_summaries(run: Run) -> dict[str, SafeString]:
-    """Header, outline, side and tail as they are now."""
-    return {"head": head(run), "tail": tail(run), "outline": outline(run), "side": side(run)}
-
-
 def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "task": tasks.label(run.task)}
-    return render_to_string("runs/page/head.html", context | {"paused_by": paused_by(run)})
+    context = {"run": run, "meters": meters, "task": tasks.label(run.task), "paused_by": paused_by(run)}
+    return render_to_string("runs/page/head.html", context)
 
 
 def seconds_of_work(run: Run) -> float:
@@ -187,11 +179,15 @@ def stopping(run: Run) -> bool:
 def tail(run: Run) -> SafeString:
     """What happens next, while nothing else shows it; empty once the run has ended."""
     last = run.events.order_by("-seq").values_list("kind", flat=True).first()
-    ahead = 0
-    if run.status == Status.QUEUED:
-        ahead = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk).count()
-    context = {"run": run, "last": last, "ahead": ahead, "stopping": stopping(run), "paused_by": paused_by(run)}
-    context["waiting_for_person"] = transcript.awaits_reply(run)
+    before = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk)
+    context = {
+        "run": run,
+        "last": last,
+        "ahead": before.count() if run.status == Status.QUEUED else 0,
+        "stopping": stopping(run),
+        "paused_by": paused_by(run),
+        "waiting_for_person": transcript.awaits_reply(run),
+    }
     return render_to_string("runs/page/tail.html", context)
 
 
@@ -201,12 +197,16 @@ def outline(run: Run, around: int | None = None) -> SafeString:
 
 
 def side(run: Run, names: Names | None = None) -> SafeString:
-    """The state of knowledge: hypotheses, activations by round, the conclusion, how the run was made."""
+    """The state of knowledge: hypotheses, activations of the newest images by round, the conclusion, how the run was
+    made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
+    rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
+    values = list(rows[:CHARTED])[::-1]
+    scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     context = {
         "run": run,
         "hypotheses": run.hypotheses.filter(round=latest),
-        "chart": chart_of(run),
+        "chart": activation_plot(values, scale) if values else None,
         "names": names or Names(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
         "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
@@ -220,13 +220,6 @@ def backbone_of(run: Run) -> str:
     """The backbone as it was asked for."""
     label = registry.label(registry.BACKBONES, run.backbone)
     return f"{label}, {run.backbone_model}" if run.backbone_model else label
-
-
-def chart_of(run: Run) -> Plot | None:
-    """The newest images, by round."""
-    rows = image_cards.newest_logged(run, LATELY)
-    values = list(rows.values_list("experiment__round", "activation", "title")[:CHARTED])[::-1]
-    return activation_plot(values, Scale.of((value for _, value, _ in values), run.exemplar_mean)) if values else None
 
 
 def scale_of(run: Run) -> Scale:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -112,9 +112,6 @@ class ImageCard:
             return "same"
         return "up" if change > 0 else "down"
 
-    def edited_from(self, before: ImageCard) -> ImageCard:
-        return replace(self, change=self.activation - before.activation)
-
 
 @dataclass(frozen=True)
 class LoggedImage:
@@ -138,19 +135,6 @@ class ImageSource(Protocol):
     def whole(self, key: str) -> str:
         """The image in full; "" if there is none."""
         ...
-
-
-class Claim(Protocol):
-    """An image as far as its claim is concerned."""
-
-    @property
-    def claimed(self) -> float | None: ...
-    @property
-    def measured(self) -> bool: ...
-    @property
-    def differs(self) -> bool: ...
-    @property
-    def origin(self) -> str: ...
 
 
 # --- which images -----------------------------------------------------------------------------------
@@ -239,7 +223,7 @@ def draw_pair(before: ImageCard, after: ImageCard, scale: Scale, pictures: Image
     )
 
 
-def draw_claim(card: Claim) -> SafeString:
+def draw_claim(card: ImageCard | Observation) -> SafeString:
     """What the program said of the image, where that is not what the system returned or nobody knows."""
     if card.differs and card.claimed is not None:
         return format_html(DIFFERS, figure(card.claimed))

@@ -6,7 +6,8 @@ A context processor; strangers and anonymous visitors get an empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -117,9 +118,8 @@ def read_frame(request: HttpRequest) -> dict[str, Any]:
 
 def counts(user: Any) -> Mapping[str, str]:
     """What stands beside the names of the rail: place -> a few words, "" for nothing."""
-    asked = [*ACTIVE, Status.WAITING]
-    rows = Run.objects.filter(status__in=asked).order_by().values_list("status").annotate(Count("pk"))
-    found = dict(rows)
+    rows = Run.objects.filter(status__in=[*ACTIVE, Status.WAITING]).order_by()
+    found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
     # How many items wait for this person's review; "" for none. Beyond some the number does not matter.
     count = review_rights.waiting(user)[: COUNTED + 1].count()
@@ -154,44 +154,22 @@ DEEPEST = 12
 """Parts of an address beyond which nothing is looked up."""
 
 
-@dataclass(frozen=True)
-class Breadcrumb:
-    words: str
-    url: str
-
-
-def breadcrumbs(path: str) -> list[Breadcrumb]:
-    """The pages on the way to `path`, itself included. The start page alone needs no way."""
-    found = [
-        Breadcrumb(_crumb_words(match, way), escape_uri_path(way))
-        for way in _list_prefixes(path)
-        if (match := _page_at(way))
-    ]
-    return found if len(found) > 1 else []
-
-
-def _list_prefixes(path: str) -> Iterator[str]:
-    """Every beginning of a path that may be a page's address."""
+def breadcrumbs(path: str) -> list[tuple[str, str]]:
+    """The pages on the way to `path`, itself included, as (words, address). The start page alone needs no way."""
     parts = path.strip("/").split("/")[:DEEPEST]
-    yield "/"
-    yield from (f"/{'/'.join(parts[:end])}/" for end in range(1, len(parts) + (path.endswith("/") and path != "/")))
-    if not path.endswith("/"):
-        yield path
-
-
-def _page_at(path: str) -> ResolverMatch | None:
-    try:
-        return resolve(path)
-    except Resolver404:
-        return None
+    ways = ["/"]  # every beginning of the path that may be a page's address
+    ways += [f"/{'/'.join(parts[:end])}/" for end in range(1, len(parts) + (path.endswith("/") and path != "/"))]
+    found = []
+    for way in ways if path.endswith("/") else [*ways, path]:
+        with suppress(Resolver404):
+            found.append((_crumb_words(resolve(way), way), escape_uri_path(way)))
+    return found if len(found) > 1 else []
 
 
 def _crumb_words(match: ResolverMatch, path: str) -> str:
     """What a crumb says."""
     if template := CRUMBS.get(match.url_name or ""):
-        try:
+        with suppress(KeyError, ValueError):  # the page calls its parts otherwise
             return template.format(**match.kwargs)
-        except (KeyError, ValueError):  # the page calls its parts otherwise
-            pass
     last = path.rstrip("/").rpartition("/")[2]
     return last if match.kwargs else last.replace("-", " ").capitalize()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Min
 
@@ -76,21 +76,19 @@ class LogEntry:
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
     """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`."""
-    return [
-        _entry(entry.text, [ImageCard.from_log(logged) for logged in entry.observations], earlier)
-        for entry in result.entries
-    ]
-
-
-def _entry(text: str, cards: Sequence[ImageCard], earlier: Mapping[str, ImageCard]) -> LogEntry:
-    known = {**earlier, **{card.image: card for card in cards}}
-    edits: dict[str, list[ImageCard]] = {}
-    for card in cards:
-        if card.original in known and card.original != card.image:
-            edits.setdefault(card.original, []).append(card.edited_from(known[card.original]))
-    gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
-    groups = [EditGroup(known[original], group) for original, group in edits.items()]
-    return LogEntry(text, groups, [card for card in cards if card.image not in gathered])
+    found = []
+    for entry in result.entries:
+        cards = [ImageCard.from_log(logged) for logged in entry.observations]
+        known = {**earlier, **{card.image: card for card in cards}}
+        edits: dict[str, list[ImageCard]] = {}
+        for card in cards:
+            if card.original in known and card.original != card.image:
+                change = card.activation - known[card.original].activation
+                edits.setdefault(card.original, []).append(replace(card, change=change))
+        gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
+        groups = [EditGroup(known[original], group) for original, group in edits.items()]
+        found.append(LogEntry(entry.text, groups, [card for card in cards if card.image not in gathered]))
+    return found
 
 
 def originals(run: Run, results: Sequence[ExperimentEnded]) -> dict[str, ImageCard]:

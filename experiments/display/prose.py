@@ -7,7 +7,7 @@ other is no Markdown: paragraphs, links, `code`, and the names of those they mea
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cache
 
 from django.utils.html import escape, format_html
@@ -74,18 +74,17 @@ AFTER_A_LINK = ".,;:!?)]}*"
 def render_words(text: str, names: Collection[str] = ()) -> SafeString:
     """A person's words as paragraphs; only these `names` count as people who are mentioned."""
     paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
-    html = ("<br>".join("".join(render_pieces(line, names)) for line in each.split("\n")) for each in paragraphs)
-    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `render_pieces` escapes
+    html = ("<br>".join(render_line(line, names) for line in each.split("\n")) for each in paragraphs)
+    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `render_line` escapes
 
 
-def render_pieces(line: str, names: Collection[str]) -> Iterator[str]:
-    """The parts of a line as HTML: what is neither link, code nor a name stays as it was written."""
-    end = 0
+def render_line(line: str, names: Collection[str]) -> str:
+    """A line as HTML: what is neither link, code nor a name stays as it was written."""
+    html, end = "", 0
     for match in PIECE.finditer(line):
-        yield escape(line[end : match.start()])
+        html += escape(line[end : match.start()]) + render_piece(match, names)
         end = match.end()
-        yield render_piece(match, names)
-    yield escape(line[end:])
+    return html + escape(line[end:])
 
 
 def render_piece(match: re.Match[str], names: Collection[str]) -> str:

@@ -18,7 +18,6 @@ from experiments.models.run import Outcome
 REVIEWED, UNREVIEWED, FINAL = "reviewed", "none", "final"
 CHOICES = [(REVIEWED, "Reviewed"), (UNREVIEWED, "Not reviewed"), *Outcome.choices, (FINAL, "Final")]
 """What runs are filtered by, in words."""
-ORDER = (Outcome.ACCEPT, Outcome.REVISE, Outcome.REJECT, Outcome.SPLIT)
 
 
 @dataclass(frozen=True)
@@ -68,25 +67,20 @@ def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verd
     keys = [run.pk for run in rows]
     hidden = set(Run.objects.filter(blindness.has_hidden_verdict(viewer), pk__in=keys).values_list("pk", flat=True))
     corrected = corrections(Q(item__run__in=[key for key in keys if key not in hidden]))
-    return {
-        run.pk: Verdict(
-            run.verdict,
-            run.verdict_final,
-            run.verdict_opinions,
-            run.verdict_agreeing,
-            [each for each in corrected if each.run == run.pk],
-        )
-        for run in rows
-        if run.pk not in hidden
-    }
+    found = {}
+    for run in rows:
+        if run.pk not in hidden:
+            instead = [each for each in corrected if each.run == run.pk]
+            counts = (run.verdict_opinions, run.verdict_agreeing)
+            found[run.pk] = Verdict(run.verdict, run.verdict_final, *counts, instead)
+    return found
 
 
 def corrections(which: Q) -> list[Correction]:
     """The labels given instead by final verdicts and by opinions that count, the final ones first. `which` is of rows
     with an `item`; whoever asks has made sure that they may be seen."""
-    final: dict[int, Adjudication] = {}
-    for row in Adjudication.objects.filter(which).select_related("adjudicator", "item").order_by("pk"):
-        final[row.item.run_id] = row
+    given = Adjudication.objects.filter(which).select_related("adjudicator", "item").order_by("pk")
+    final = {row.item.run_id: row for row in given}  # the last of each run
     found = [Correction(run, row.corrected_label, row.adjudicator, is_final=True) for run, row in final.items()]
     rows = Review.objects.filter(OPEN, which, state=ReviewState.SUBMITTED).exclude(corrected_label="")
     found += [
@@ -115,6 +109,6 @@ def filter_by_verdict(text: str, viewer: User | None) -> Q:
 
 def annotate_rank(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """Each with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
-    places = [When(verdict=value, then=Value(place)) for place, value in enumerate(ORDER)]
+    places = [When(verdict=value, then=Value(place)) for place, value in enumerate(Outcome.values)]
     hidden = When(blindness.has_hidden_verdict(viewer), then=Value(None))
     return runs.alias(verdict_rank=Case(hidden, *places, output_field=IntegerField()))

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from experiments.display.layout import Breadcrumb, breadcrumbs
+from experiments.display.layout import breadcrumbs
 
 register = template.Library()
 
@@ -16,7 +16,7 @@ def show_breadcrumbs(context: template.Context) -> dict[str, Any]:
     """The way to this page. A view that knows better puts `breadcrumbs` into its context: (words, address)."""
     given = context.get("breadcrumbs")
     if given is not None:
-        return {"breadcrumbs": [Breadcrumb("Overview", "/"), *(Breadcrumb(words, url) for words, url in given)]}
+        return {"breadcrumbs": [("Overview", "/"), *given]}
     request = context.get("request")
     return {"breadcrumbs": breadcrumbs(request.path) if request else []}
 

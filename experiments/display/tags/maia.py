@@ -11,19 +11,8 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from experiments.display import number_format as numbers
 from experiments.display.image_cards import draw_bar, draw_card, draw_claim, draw_pair
-from experiments.display.number_format import (
-    ago,
-    clock,
-    compact,
-    count_noun,
-    dollars,
-    duration,
-    share,
-    size,
-    thousands,
-    timestamp,
-)
 from experiments.display.prose import highlight, prose, set_commands, split_lines
 from experiments.models import Run
 from workers import registry
@@ -36,10 +25,10 @@ DOT = SafeString('<span class="dot"></span>')
 MARKS = {"concluded": "check", "failed": "cross"}
 
 
-for _written in (figure, change, compact, size, clock, duration, ago, timestamp, thousands, dollars, count_noun, share):
+for _written in (figure, change, prose, highlight, numbers.compact, numbers.size, numbers.clock, numbers.duration):
     register.filter(_written)
-register.filter(prose)
-register.filter(highlight)
+for _counted in (numbers.ago, numbers.timestamp, numbers.thousands, numbers.dollars, numbers.count_noun, numbers.share):
+    register.filter(_counted)
 register.filter("remedy", set_commands)
 
 
@@ -73,11 +62,9 @@ def nobreak(command: str) -> SafeString:
 @register.filter
 def humanize(value: Any) -> str:
     """A name or a value of something recorded, as a person would say it."""
-    return (
-        {True: "yes", False: "no", None: "none"}[value]
-        if value is None or isinstance(value, bool)
-        else str(value).replace("_", " ")
-    )
+    if value is None or isinstance(value, bool):
+        return {True: "yes", False: "no", None: "none"}[value]
+    return str(value).replace("_", " ")
 
 
 @register.filter
