@@ -36,7 +36,7 @@ from experiments.models import (
 from experiments.models.exchange import ExportSubject
 from experiments.search.runs import runs_matching
 from tests.support.builders import experiment, make_run, replied, result, started
-from workers.jobs import exchange, job_runner
+from workers.jobs import exchange, long
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 from workers.record.events import Ended, ExperimentEnded
@@ -269,7 +269,7 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     """What came of an export, and its file."""
     job = Job.objects.create(kind="export", subject=what, asked_by=owner)
     export = Export.objects.create(job=job, what=what, format=form, query=query)
-    job_runner.work(job.pk)
+    long.work(job.pk)
     job.refresh_from_db()
     return job, export.path.read_bytes() if export.path.exists() else b""
 

@@ -20,7 +20,7 @@ from experiments.exchange import form
 from experiments.models import Export, Import, Job, Label, Run
 from tests.exchange.test_bundles import HOSTILE, bundled, forgotten, full_run
 from tests.support.builders import make_run
-from workers.jobs import exchange, job_runner
+from workers.jobs import exchange, long
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -33,7 +33,7 @@ def run(owner: User) -> Run:
 def worked() -> Job:
     """The newest job, after a worker has done it."""
     job = Job.objects.latest("pk")
-    job_runner.work(job.pk)
+    long.work(job.pk)
     job.refresh_from_db()
     return job
 

@@ -19,7 +19,7 @@ from experiments.models.member import Role
 from tests.conftest import member
 from tests.exchange.test_labels import HISTORY
 from tests.support.api_world import Script
-from workers.jobs import job_runner
+from workers.jobs import long
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 
@@ -35,7 +35,7 @@ def bring(client: Client, files: dict[str, bytes], **told: Any) -> Any:
 def worked() -> list[Job]:
     """All jobs after a worker has done them, oldest first."""
     for job in Job.objects.order_by("pk"):
-        job_runner.work(job.pk)
+        long.work(job.pk)
     return list(Job.objects.order_by("pk"))
 
 

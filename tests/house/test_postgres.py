@@ -35,7 +35,7 @@ ALSO = (
     "units/test_pages",
     "runs/test_lists",
     "core/test_tagging",
-    "jobs/test_job_runner",
+    "jobs/test_long",
     "gallery/test_image_page",
     "house/test_seeding",
     "api/test_api",

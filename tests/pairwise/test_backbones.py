@@ -20,8 +20,8 @@ from tests.support.pictures import stored
 from tests.support.provider import Provider, refuses, says
 from tests.support.trials import COLOURS, label, unit
 from workers.errors import Cancelled, RequestError
-from workers.jobs import job_runner, laboratory
 from workers.jobs import judging as work
+from workers.jobs import laboratory, long
 from workers.metrics import two_way
 from workers.protocols import no_progress
 
@@ -60,7 +60,7 @@ def judge(trial: PairwiseTrial, owner: User) -> Judge:
 def done(judge: Judge) -> Judge:
     """The judge after a worker has done its job; without its heartbeat, whose thread would wait for the test's rows."""
     assert judge.job is not None
-    status, result = job_runner.outcome(judge.job)
+    status, result = long.outcome(judge.job)
     Job.objects.filter(pk=judge.job.pk).update(status=status, result=result)
     return Judge.objects.select_related("job").get(pk=judge.pk)
 

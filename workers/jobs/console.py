@@ -11,26 +11,8 @@ from typing import TextIO
 from experiments.models import Run
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
-from workers.record import limits
-from workers.record.events import (
-    Blocked,
-    Ended,
-    Event,
-    ExperimentEnded,
-    ExperimentStarted,
-    Forked,
-    HandedOver,
-    LimitsChanged,
-    Note,
-    Payload,
-    Reminder,
-    Replied,
-    Resumed,
-    Retrying,
-    Started,
-    WaitingForPerson,
-)
-from workers.record.experiments import Observation
+from workers.record import events, limits
+from workers.record.events import Event, ExperimentEnded, Payload
 from workers.record.figures import format_activation
 
 WIDTH = 100
@@ -50,7 +32,7 @@ class ConsoleRunLog(DatabaseRunLog):
 
     def record_copied(self) -> None:
         for event in self.events():
-            if isinstance(event.payload, Started | Forked | Note):
+            if isinstance(event.payload, events.Started | events.Forked | events.Note):
                 self.console.show(event)
 
     def draft(self, text: str) -> None:
@@ -82,23 +64,20 @@ class Console:
 def in_words(payload: Payload, kind: str) -> str:
     """One event as text."""
     match payload:
-        case Started():
+        case events.Started():
             return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
-        case Replied():
-            provider_errors = "".join(
-                textwrap.indent(textwrap.fill(each, WIDTH), "  | ") + "\n" for each in payload.provider_errors
-            )
+        case events.Replied():
+            provider_errors = "".join(set_aside(each) for each in payload.provider_errors)
             return heading(f"Round {payload.round}", payload.author) + provider_errors + payload.text + "\n"
-        case ExperimentStarted():
+        case events.ExperimentStarted():
             return f"Experiment {payload.number} runs …"
-        case ExperimentEnded():
+        case events.ExperimentEnded():
             return result_in_words(payload)
-        case Reminder() | Retrying():
-            words = payload.text if isinstance(payload, Reminder) else payload.what
-            return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
-        case Blocked():
+        case events.Reminder() | events.Retrying():
+            return set_aside(payload.text if isinstance(payload, events.Reminder) else payload.what)
+        case events.Blocked():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
-        case Ended():
+        case events.Ended():
             told = payload.conclusion
             parts = [told.description, told.reasoning, told.bias, *(f"Label: {label}" for label in told.labels)]
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
@@ -109,15 +88,15 @@ def in_words(payload: Payload, kind: str) -> str:
 def steering_in_words(payload: Payload, kind: str) -> str:
     """What people did to the run: a sentence, or the texts of the event under its kind and whoever did it."""
     match payload:
-        case Resumed():
+        case events.Resumed():
             return f"{payload.who} resumed the run.\n"
-        case LimitsChanged():
+        case events.LimitsChanged():
             return f"{payload.who} changed the limits: {limits.in_words(asdict(payload.limits))}. {payload.why}\n"
-        case HandedOver():
+        case events.HandedOver():
             return f"{payload.who} handed the run to {payload.label or payload.backbone}.\n"
-        case Forked():
+        case events.Forked():
             return f"Forked from run {payload.run} after round {payload.round}.\n"
-        case WaitingForPerson():
+        case events.WaitingForPerson():
             return f"Round {payload.round} is a person's to write, on the run's page.\n"
     texts = {name: value for name, value in vars(payload).items() if isinstance(value, str) and value}
     who = texts.pop("who", "")
@@ -128,24 +107,26 @@ def title_of(kind: str) -> str:
     return kind.replace("_", " ").capitalize()
 
 
+def set_aside(words: str) -> str:
+    return textwrap.indent(textwrap.fill(words, WIDTH), "  | ") + "\n"
+
+
 def heading(title: str, note: str) -> str:
     return f"── {title}{' · ' + note if note else ''} ".ljust(WIDTH, "─") + "\n"
 
 
 def result_in_words(result: ExperimentEnded) -> str:
-    lines = [
-        f"Experiment {result.number}: {result.status.replace('_', ' ')}, {result.seconds + result.tool_seconds:.1f} s"
-    ]
+    seconds = result.seconds + result.tool_seconds
+    lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {seconds:.1f} s"]
     for entry in result.entries:
-        lines += [
-            f"  {format_activation(each.activation):>10}  {each.title}{claim_in_words(each)}"
-            for each in entry.observations
-        ]
+        for each in entry.observations:
+            # What the program logged, where that is not what was measured
+            claim = (
+                f"  (logged with {format_activation(each.claimed)})"
+                if each.differs and each.claimed is not None
+                else ""
+            )
+            lines.append(f"  {format_activation(each.activation):>10}  {each.title}{claim}")
         lines += [textwrap.indent(entry.text, "  ")] if entry.text else []
     lines += [textwrap.indent(text, "  ") for text in (result.output, result.error) if text]
     return "\n".join(lines) + "\n"
-
-
-def claim_in_words(each: Observation) -> str:
-    """What the program logged, where that is not what was measured."""
-    return f"  (logged with {format_activation(each.claimed)})" if each.differs and each.claimed is not None else ""

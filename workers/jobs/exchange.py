@@ -88,27 +88,19 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
             if viewer is not None:
                 review_tables.note_shown(opinions.reviews_of(run, viewer), viewer)
             side = SMALL if run.observation_count <= MANY else SMALLEST
-            drawing = watch_drawing(partial(encode_small, side=side), progress, done, len(keys))
+            tell = partial(progress, "Drawing the page", done, len(keys))
+            drawing = lru_cache(maxsize=500)(partial(encode_small, side, tell))  # runs show some often
             export_bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
     return len(keys)
 
 
-def watch_drawing(draw: Callable[[str], str], progress: Progress, done: int, total: int) -> Callable[[str], str]:
-    """It looks between two pictures whether somebody stopped the work, and keeps the latest: runs show some often."""
-
-    @lru_cache(maxsize=500)
-    def watching(key: str) -> str:
-        progress("Drawing the page", done, total)
-        return draw(key)
-
-    return watching
-
-
-def encode_small(key: str, side: int = SMALL) -> str:
-    """A small JPEG of an image as a data URL; "" if the store has lost it."""
+def encode_small(side: int, tell: Callable[[], None], key: str) -> str:
+    """A small JPEG of an image as a data URL; "" if the store has lost it. Tells before, so that the work can be
+    stopped between two pictures."""
     from workers.jobs.images import read_image
     from workers.lab.imaging import thumbnail
 
+    tell()
     try:
         picture = thumbnail(read_image(key).convert("RGB"), side)
     except KeyError:
@@ -140,9 +132,8 @@ def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], 
     """Take a file in. Raises RequestError; then nothing of it was kept, but for runs that stood before the bad one."""
     if kind == ImportKind.LABELS:
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
-        return import_labels.take(
-            path, str(options["model"]), str(options["source"]), progress, layer=layer, first=first
-        )
+        model, origin = str(options["model"]), str(options["source"])
+        return import_labels.take(path, model, origin, progress, layer=layer, first=first)
     if kind == ImportKind.HISTORY:
         taken = describe_result([maia_history.take(path, source, options, laboratory(), progress)])
         return f"{taken} {registry.weights_warning(str(options.get('model') or ''))}".strip()

@@ -79,9 +79,10 @@ class Heartbeat:
     def look(self) -> bool:
         """Tell how this worker is, if it is time or anything is new."""
         report = self.report()
-        if summarize_report(report) != self._told or time.monotonic() - self._last >= TELL_EVERY:
+        news = summarize_report(report)
+        if news != self._told or time.monotonic() - self._last >= TELL_EVERY:
             worker_status.publish_status(self.name, report)
-            self._told, self._last = summarize_report(report), time.monotonic()
+            self._told, self._last = news, time.monotonic()
         return True
 
 
@@ -111,11 +112,10 @@ def describe_cache() -> dict[str, Any]:
     if found is None:
         return {"budget": int(settings.LAB_MEMORY_GB * (1 << 30)), "places": []}
     held = found.settings.model_cache
+    names = ("name", "bytes", "used", "busy")
     return {
         "budget": held.budget,
-        "places": [
-            {"name": each.name, "bytes": each.bytes, "used": each.used, "busy": each.busy} for each in held.loaded()
-        ],
+        "places": [{name: getattr(each, name) for name in names} for each in held.loaded()],
     }
 
 

@@ -1,26 +1,28 @@
 """A backbone as the judge of a trial: a fresh conversation for each pair, its answer saved at once.
 
-Called by `job_runner` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
+Called by `long` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
 allowance it keeps what it has, and goes on there when it is asked again.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from experiments.core.errors import StateConflict
-from experiments.models import Job, Judge, Pair, PairwiseTrial, Vote
+from experiments.models import Job, Judge, Pair, Vote
 from experiments.models.pairwise import Answer
 from experiments.pairwise import actions, judging
 from workers.errors import ContentRefused, RequestError
 from workers.jobs.images import read_image
 from workers.jobs.laboratory import laboratory
 from workers.metrics import two_way
-from workers.protocols import Backbone, Emit, Message, Progress, Reply, StatusNote, usage_of
+from workers.protocols import Backbone, Progress, Reply, usage_of
 from workers.record.limits import Usage
 
 ATTEMPTS = 2
@@ -31,20 +33,6 @@ PRICELESS = (
     "No price is known for {label}, so its allowance cannot hold. Ask again with “Without a known price”, or have an "
     "admin add the price: Settings, Models says where."
 )
-
-
-@dataclass(frozen=True)
-class Sitting:
-    """A backbone and what it is to judge."""
-
-    judge: Judge
-    backbone: Backbone
-    progress: Progress
-    total: int
-
-    @property
-    def trial(self) -> PairwiseTrial:
-        return self.judge.trial
 
 
 def judge(job: Job, progress: Progress) -> str:
@@ -60,35 +48,25 @@ def judge(job: Job, progress: Progress) -> str:
         raise RequestError(BLIND.format(label=backbone.label))
     if not backbone.price_known and not found.unpriced:
         raise RequestError(PRICELESS.format(label=backbone.label))
-    sitting = Sitting(found, backbone, progress, found.trial.pairs.count())
-    while pair := pending(sitting).first():
+    total = found.trial.pairs.count()
+    left = found.trial.pairs.exclude(pk__in=Vote.objects.filter(judge=found).values("pair")).order_by("position")
+    while pair := left.first():
         found.refresh_from_db(fields=["cost"])
         if found.cost >= found.cost_limit:
             raise RequestError(
                 f"Its allowance of ${found.cost_limit:.2f} is used up: it has cost ${found.cost:.2f}. What it judged "
                 "is kept. Ask again with a higher limit to go on."
             )
-        consider(sitting, pair)
-    progress("Judging", sitting.total, sitting.total)
-    return f"All {sitting.total} pairs are judged."
+        consider(found, backbone, pair, partial(progress, "Judging", total - left.count(), total))
+    progress("Judging", total, total)
+    return f"All {total} pairs are judged."
 
 
-def pending(sitting: Sitting) -> QuerySet[Pair]:
-    done = Vote.objects.filter(judge=sitting.judge).values("pair")
-    return sitting.trial.pairs.exclude(pk__in=done).order_by("position")
-
-
-def consider(sitting: Sitting, pair: Pair) -> None:
+def consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], None]) -> None:
     """Ask about one pair, and keep the answer with what it took."""
-    done = sitting.total - pending(sitting).count()
-
-    def emit(_: str | StatusNote | None) -> None:
-        sitting.progress("Judging", done, sitting.total)
-
-    emit("")
+    tell()
     # The order of a backbone's pairs is drawn by its name
-    name = f"backbone {sitting.judge.backbone} {sitting.judge.backbone_model}"
-    swapped = judging.is_swapped(sitting.trial, pair, name)
+    swapped = judging.is_swapped(judge.trial, pair, f"backbone {judge.backbone} {judge.backbone_model}")
     began = time.monotonic()
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
     shown = judging.exemplars_of([pair.profile_id] if pair.profile_id and not pair.truth else [])
@@ -97,34 +75,29 @@ def consider(sitting: Sitting, pair: Pair) -> None:
         raise RequestError(f"The exemplars of {pair.unit_name} are gone: have a worker find them again, then go on.")
     messages = two_way.build_question(*texts, images, pair.truth)
     for attempt in range(ATTEMPTS):
-        reply = ask(sitting.backbone, messages, emit, sitting.trial.seed + attempt)
+        try:
+            reply = backbone.reply(messages, read_image, lambda _: tell(), judge.trial.seed + attempt)
+        except ContentRefused as error:  # an answer that cannot be read, and says so
+            reply = Reply(f"(refused) {error}", usage_of(error))
         said = two_way.parse_answer(reply.text)
         if said or attempt == ATTEMPTS - 1:
             answer = judging.answer_of(said, swapped) if said else Answer.UNREAD
-            keep(sitting, pair, answer, swapped, time.monotonic() - began, reply)
+            known = {"answer": answer, "swapped": swapped, "seconds": time.monotonic() - began, "reply": reply.text}
+            keep(judge, pair, known, reply.usage)
             return
-        spend(sitting.judge, reply.usage)
-
-
-def ask(backbone: Backbone, messages: list[Message], emit: Emit, seed: int) -> Reply:
-    """The reply; a content filter's refusal is one that cannot be read, and says so."""
-    try:
-        return backbone.reply(messages, read_image, emit, seed)
-    except ContentRefused as error:
-        return Reply(f"(refused) {error}", usage_of(error))
+        spend(judge, reply.usage)
 
 
 @transaction.atomic
-def keep(sitting: Sitting, pair: Pair, answer: Answer, swapped: bool, seconds: float, reply: Reply) -> None:
-    """The answer, unless the trial was closed meanwhile. Raises RequestError then."""
+def keep(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
+    """The vote, unless the trial was closed meanwhile. Raises RequestError then."""
     try:
-        actions.lock_open_trial(sitting.trial.pk)
+        actions.lock_open_trial(judge.trial_id)
     except StateConflict as error:
         raise RequestError(str(error)) from None
-    known = {"answer": answer, "swapped": swapped, "seconds": seconds, "reply": reply.text}
-    Vote.objects.get_or_create(judge=sitting.judge, pair=pair, defaults=known)
-    spend(sitting.judge, reply.usage)
-    actions.publish(sitting.trial.pk)
+    Vote.objects.get_or_create(judge=judge, pair=pair, defaults=vote)
+    spend(judge, usage)
+    actions.publish(judge.trial_id)
 
 
 def spend(judge: Judge, usage: Usage) -> None:

@@ -24,9 +24,10 @@ from workers.weights import find_device
 building = threading.Lock()
 
 
-def lab_settings() -> LabSettings:
+@cache
+def build_laboratory() -> Laboratory:
     device = find_device(settings.LAB_DEVICE)
-    return LabSettings(
+    known = LabSettings(
         state=settings.STATE,
         device=device,
         precision=cast("Precision", settings.LAB_PRECISION),
@@ -55,6 +56,7 @@ def lab_settings() -> LabSettings:
         surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
+    return Laboratory(known)
 
 
 def laboratory() -> Laboratory:
@@ -68,11 +70,6 @@ def sandbox() -> Sandbox:
 
 
 @cache
-def build_laboratory() -> Laboratory:
-    return Laboratory(lab_settings())
-
-
-@cache
 def build_sandbox() -> ZygoteSandbox:
     return ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)
 
@@ -80,11 +77,10 @@ def build_sandbox() -> ZygoteSandbox:
 @contextmanager
 def fetching(*, allowed: bool) -> Iterator[None]:
     """Within the block weights that are not here are fetched from the hub, if that is allowed."""
-    if not allowed:
-        yield
-        return
-    hub.fetching.set()
+    if allowed:
+        hub.fetching.set()
     try:
         yield
     finally:
-        hub.fetching.clear()
+        if allowed:
+            hub.fetching.clear()

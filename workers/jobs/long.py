@@ -1,24 +1,37 @@
-"""Long jobs: the catalogue of plug-ins, the exemplars of a unit for the pages that show them, work people ask for."""
+"""Long jobs: the catalogue of plug-ins, the exemplars of a unit for the pages that show them, work people ask for.
+
+What people ask for on the settings pages has a `Job` row each, done by whoever claims it first. It can be stopped, and
+asked for again: an index goes on where it was. A worker that dies leaves a row without a heartbeat, which the sweeper
+puts back into the queue.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from datetime import timedelta
 
 from celery import shared_task
+from django.utils import timezone
 
 from experiments.core import notify
-from experiments.models import UnitProfile
+from experiments.core.queue import ask_for_work
+from experiments.models import Job, UnitProfile
+from experiments.models.job import JobKind, JobStatus
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
+from workers.jobs.routine import Routine
 from workers.protocols import Progress
 
 log = logging.getLogger(__name__)
 
 CATALOGUE = "catalogue"
 """Topic under which pages see how far `write_catalogue` is."""
-TELL_EVERY = 0.25
-"""Seconds between two reports."""
+TELL_EVERY = 0.5
+"""Seconds between two reports, and between two looks at whether somebody stopped the work."""
+SILENCE = timedelta(seconds=60)
+"""A job of which nothing was heard for so long is enqueued again."""
 
 
 @shared_task(name="workers.jobs.long.write_catalogue")
@@ -70,23 +83,71 @@ def write_thumbnails() -> None:
 
 @shared_task(name="workers.jobs.long.work")
 def work(job_id: int) -> None:
-    """Do what somebody asked for on a settings page. A second delivery of the same message finds nothing to do."""
-    from workers.jobs import job_runner
+    """Claim what somebody asked for on a settings page, and do it. Nothing if it is done, stopped, or somebody
+    else's."""
+    queued = Job.objects.filter(pk=job_id, status=JobStatus.QUEUED)
+    if not queued.update(status=JobStatus.RUNNING, beat=timezone.now(), result=""):
+        return
+    job = Job.objects.get(pk=job_id)
+    running = Job.objects.filter(pk=job_id, status=JobStatus.RUNNING)
 
-    job_runner.work(job_id)
+    def renew() -> bool:
+        running.update(beat=timezone.now())
+        return True
+
+    with Routine(f"heartbeat-job-{job_id}", lease.HEARTBEAT, renew):
+        status, result = outcome(job)
+    running.update(status=status, result=result, beat=timezone.now())
 
 
-def reporter(topic: str) -> Progress:
-    """Tells the pages that wait how far work is; ends it when the worker stops."""
+def outcome(job: Job) -> tuple[JobStatus, str]:
+    """Do the work; how it ended, and what a person should know of it."""
+    from workers.jobs import exchange, judging, registration
+
+    does = {
+        JobKind.MODEL: registration.add_model,
+        JobKind.DATASET: registration.add_dataset,
+        JobKind.INDEX: registration.index,
+        JobKind.EXPORT: exchange.write_export,
+        JobKind.IMPORT: exchange.take_import,
+        JobKind.JUDGE: judging.judge,
+    }
+    stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
+    try:
+        return JobStatus.DONE, does[JobKind(job.kind)](job, reporter(job.topic, stopped.exists, notify.KEPT_SECONDS))
+    except Cancelled:
+        if lease.stopping.is_set():
+            return JobStatus.QUEUED, "Its worker stopped; the next one goes on."
+        return JobStatus.STOPPED, "Stopped. What was done is kept."
+    except MaiaError as error:
+        return JobStatus.FAILED, str(error)
+    except Exception as error:
+        log.exception("%s failed.", job)
+        return JobStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
+
+
+def reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: int = 120) -> Progress:
+    """Tells the pages that wait how far work is, and keeps that for so many seconds; ends it when the worker stops, or
+    somebody stopped it."""
     told = 0.0
 
     def report(what: str, done: int, total: int) -> None:
         nonlocal told
-        if lease.stopping.is_set():
-            raise Cancelled("The worker stops.")
         now = time.monotonic()
-        if done >= total or now - told >= TELL_EVERY:
-            told = now
-            notify.keep_report(topic, what, done, total, seconds=120)
+        is_due = done >= total or now - told >= TELL_EVERY
+        if lease.stopping.is_set() or (is_due and is_stopped()):
+            raise Cancelled(f"The work on {topic} was stopped.")
+        if not is_due:
+            return
+        told = now
+        notify.keep_report(topic, what, done, total, seconds=kept)
 
     return report
+
+
+def recover_jobs() -> None:
+    """Enqueue jobs again whose worker died, or whose message Redis may have lost; doing that twice is harmless."""
+    silent = Job.objects.filter(beat__lt=timezone.now() - SILENCE)
+    silent.filter(status=JobStatus.RUNNING).update(status=JobStatus.QUEUED)
+    for job in silent.filter(status=JobStatus.QUEUED):
+        ask_for_work(job.pk)

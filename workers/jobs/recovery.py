@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from experiments.core.queue import enqueue, row_of
 from experiments.models import Run
-from workers.jobs import exchange, jail, job_runner, thumbnails
+from workers.jobs import exchange, jail, long, thumbnails
 from workers.record.statuses import ACTIVE
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def recover_runs() -> None:
     for run_id in set(lost) - list_queued() if lost else ():
         log.warning("Run %s was lost and is enqueued again.", run_id)
         enqueue(run_id)
-    job_runner.recover_jobs()
+    long.recover_jobs()
     thumbnails.request_missing()
     exchange.remove_expired()
 

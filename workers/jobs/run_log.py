@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from experiments.core import notify, transcript
-from experiments.models import Event as Row
 from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import lease
@@ -53,20 +52,17 @@ class DatabaseRunLog:
         with transaction.atomic():
             if kind == "concluded" and (note := self.find_new_note()):
                 return note
-            row = self.record(kind, payload, state)
+            try:
+                row = transcript.append(
+                    self.run.pk, kind, payload, fence=self.run.fence, seconds=self.seconds(), state=state
+                )
+            except (transcript.LeaseLost, transcript.RunEnded) as error:
+                raise LeaseLost(str(error)) from error
         self.show("", 0, 0)
         return Event(row.seq, kind, payload)
 
     def record_copied(self) -> None:
         """The run has begun with what was copied from another."""
-
-    def record(self, kind: str, payload: Payload, state: bytes) -> Row:
-        try:
-            return transcript.append(
-                self.run.pk, kind, payload, fence=self.run.fence, seconds=self.seconds(), state=state
-            )
-        except (transcript.LeaseLost, transcript.RunEnded) as error:
-            raise LeaseLost(str(error)) from error
 
     def find_new_note(self) -> Event | None:
         """A note made since the events were last looked at: it keeps the run from concluding. Locks the run."""

@@ -47,12 +47,10 @@ def write_missing() -> None:
             return
         try:
             write(key, read_image(key))
-        except (KeyError, ValueError, Pillow.DecompressionBombError) as error:  # it is shown as it is, if it is there
-            log.warning("No thumbnails of image %s: %s", key, error)
-        except OSError as error:
-            if error.errno is not None:  # the disk, not the image: the next sweep tries again
+        except (KeyError, ValueError, OSError, Pillow.DecompressionBombError) as error:
+            if getattr(error, "errno", None) is not None:  # the disk, not the image: the next sweep tries again
                 raise
-            log.warning("No thumbnails of image %s: %s", key, error)
+            log.warning("No thumbnails of image %s: %s", key, error)  # it is shown as it is, if it is there
         Image.objects.filter(key=key).update(has_thumbnails=True)
     if len(keys) == AT_ONCE:
         ask_for_thumbnails()

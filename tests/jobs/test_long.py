@@ -16,7 +16,7 @@ from experiments.core import notify
 from experiments.models import Dataset, Exemplar, Job, LayerIndex, Unit, UnitProfile, VisionModelRow
 from experiments.models.job import JobStatus
 from tests.support.own_parts import IMAGES, checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
-from workers.jobs import job_runner, lease, long, registration
+from workers.jobs import lease, long, registration
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
 
@@ -117,8 +117,8 @@ def test_work_of_which_nothing_is_heard_is_enqueued_again(redis_url: str) -> Non
     lost = Job.objects.create(kind="model", subject="a/b", beat=old)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.RUNNING)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.DONE, beat=old)
-    job_runner.recover_jobs()
-    job_runner.recover_jobs()
+    long.recover_jobs()
+    long.recover_jobs()
     with Redis.from_url(redis_url) as redis:
         waiting = [json.loads(message)["headers"]["argsrepr"] for message in redis.lrange("long", 0, -1)]
     assert sorted(waiting) == [f"({died.pk},)", f"({lost.pk},)"]
