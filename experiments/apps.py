@@ -1,4 +1,4 @@
-"""The Django app of what people see and keep."""
+"""The Django app of what people see and keep: its rows are in `models`, what registers itself is loaded here."""
 
 from django.apps import AppConfig
 

@@ -15,7 +15,7 @@ from ninja import Schema
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
 from experiments.models import IdempotencyKey
-from experiments.models.idempotency_key import KEPT
+from experiments.models.api_token import KEPT
 
 HEADER = "Idempotency-Key"
 LONGEST = 200

@@ -6,6 +6,7 @@ figures in a clause that names the title of several logged images. Of all else n
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,39 +47,32 @@ def recount(run: Run, conclusion: Mapping[str, Any]) -> list[Cited]:
     if not clauses:
         return []
     rows = list(run.observations.order_by("pk").values_list("experiment_id", "image_id", "activation", "title"))
-    record = _Record(run, rows)
-    return list(dict.fromkeys(cited for clause in clauses for cited in record.check(clause)))
+    groups: dict[str, Group] = {}
+    for experiment, image, activation, title in rows:
+        name = NUMBERED.sub("", " ".join(title.split())).casefold()
+        groups.setdefault(name, []).append((experiment, image, activation))
+    measured = run.events.filter(kind="result").values_list("payload__measured", flat=True)
+    images = max(len(rows), sum(each or 0 for each in measured))
+    reached = [*(row[2] for row in rows), run.best_activation, run.exemplar_mean]
+    highest = max((each for each in reached if each is not None), default=math.inf)
+    return list(dict.fromkeys(cited for clause in clauses for cited in _check(clause, groups, images, highest)))
 
 
-class _Record:
-    def __init__(self, run: Run, rows: Sequence[tuple[int, str, float, str]]) -> None:
-        self.groups: dict[str, Group] = {}
-        for experiment, image, activation, title in rows:
-            name = NUMBERED.sub("", " ".join(title.split())).casefold()
-            self.groups.setdefault(name, []).append((experiment, image, activation))
-        measured = run.events.filter(kind="result").values_list("payload__measured", flat=True)
-        self.images = max(len(rows), sum(each or 0 for each in measured))
-        reached = [
-            *(row[2] for row in rows),
-            *(each for each in (run.best_activation, run.exemplar_mean) if each is not None),
-        ]
-        self.highest = max(reached, default=None)
-
-    def check(self, clause: str) -> Iterator[Cited]:
-        counts = [next(filter(None, found.groups())) for found in COUNT.finditer(clause)]
-        means = [next(filter(None, found.groups())) for found in MEAN.finditer(clause)]
-        named = [name for name in self.groups if len(name) >= SHORTEST and name in clause.casefold()]
-        longest = [name for name in named if not any(name != other and name in other for other in named)]
-        yield from (
-            Cited(f"n={n}", f"{self.images} images measured in all", False) for n in counts if int(n) > self.images
-        )
-        if self.highest is not None:
-            known = f"nothing measured above {figure(self.highest)}"
-            yield from (
-                Cited(f"mean {each}", known, False) for each in means if (float(each) > self.highest + _unit(each))
-            )
-        if len(longest) == 1 and len(self.groups[longest[0]]) > 1 and len(counts) <= 1 and len(means) <= 1:
-            yield from _of_group(longest[0], self.groups[longest[0]], counts, means)
+def _check(clause: str, groups: Mapping[str, Group], images: int, highest: float) -> Iterator[Cited]:
+    """The figures of a clause beside the record: how many images were measured, and the highest activation; infinite
+    where there is none."""
+    counts = [next(filter(None, found.groups())) for found in COUNT.finditer(clause)]
+    means = [next(filter(None, found.groups())) for found in MEAN.finditer(clause)]
+    named = [name for name in groups if len(name) >= SHORTEST and name in clause.casefold()]
+    longest = [name for name in named if not any(name != other and name in other for other in named)]
+    for count in counts:
+        if int(count) > images:
+            yield Cited(f"n={count}", f"{images} images measured in all", False)
+    for each in means:
+        if float(each) > highest + _unit(each):
+            yield Cited(f"mean {each}", f"nothing measured above {figure(highest)}", False)
+    if len(longest) == 1 and len(groups[longest[0]]) > 1 and len(counts) <= 1 and len(means) <= 1:
+        yield from _of_group(longest[0], groups[longest[0]], counts, means)
 
 
 def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[str]) -> Iterator[Cited]:

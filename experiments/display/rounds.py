@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Max
 
 from experiments.display import window
+from experiments.display.plots import round_step
 from experiments.models import Run
 from workers.record.events import Payload, Replied
 
@@ -44,9 +44,7 @@ class RoundRange:
 
 def step_size(count: int, most: int = MOST) -> int:
     """Rounds that go together: 1, 2 or 5 times a power of ten."""
-    return next(
-        size * unit for unit in (10**n for n in itertools.count()) for size in (1, 2, 5) if size * unit * most >= count
-    )
+    return max(1, round(round_step(count / most)))
 
 
 def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:

@@ -33,7 +33,7 @@ def add_system(parser: CommandParser) -> None:
 
 def system_of(options: dict[str, Any]) -> Any:
     """The `SystemSpec` that the options name. Raises RequestError if there is none, CommandError."""
-    from workers.jobs.systems import system_named
+    from workers.jobs.plugin_keys import system_named
 
     if not options["layer"] or options["unit"] is None:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")

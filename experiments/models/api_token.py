@@ -1,4 +1,4 @@
-"""Personal tokens: what a script shows instead of signing in."""
+"""Personal tokens: what a script shows instead of signing in; and requests that it may send twice for one thing."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ DAYS = 90
 MOST_DAYS = 366
 USED_EVERY = timedelta(minutes=1)
 """How exact `last_used` is: a token that is used all the time costs one write a minute."""
+
+
+KEPT = timedelta(hours=24)
+"""How long an answer is kept for the same request sent again."""
 
 
 class TokenScope(models.IntegerChoices):
@@ -81,3 +85,20 @@ class ApiToken(models.Model):
     def revoke(self) -> None:
         """From now on it opens nothing."""
         ApiToken.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now())
+
+
+class IdempotencyKey(models.Model):
+    """A key that a client chose, the request it came with, and the answer, so that a second one makes nothing new."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    request = models.CharField(max_length=64, help_text="hash of method, address and body")
+    answer = models.JSONField(default=dict)
+    location = models.CharField(max_length=200, blank=True)
+    created = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_request_per_key")]
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.user}"

@@ -1,4 +1,4 @@
-"""A run: one execution of the agent on a query."""
+"""A run: one execution of the agent on a query; and lists of runs that somebody keeps under a name."""
 
 from __future__ import annotations
 
@@ -154,3 +154,24 @@ class Run(models.Model):
     def is_leased(self, now: datetime | None = None) -> bool:
         """Whether a worker holds the run at this moment."""
         return self.lease_expires is not None and self.lease_expires > (now or timezone.now())
+
+
+class SavedView(models.Model):
+    """The state of a list, for its owner or for the whole team; `query` is the query string of the list's address,
+    without the number of the page."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    query = models.TextField(blank=True)
+    shared = models.BooleanField(default=False, help_text="the whole team sees it")
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_view_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"{reverse('runs')}?{self.query}"

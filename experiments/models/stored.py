@@ -8,6 +8,8 @@ import msgspec
 from django.db import models
 from django.db.models.fields.json import KeyTransform
 
+from workers.record.decoding import fits
+
 Measure = Annotated[float, msgspec.Meta(ge=0, le=1e15)] | None
 Scalar = str | bool | int | float | None
 
@@ -106,20 +108,11 @@ def keep_shape(value: Any, shape: Any) -> Any:
     """`value` without the keys and items that are not of this shape; empty if it is none at all."""
     if is_typeddict(shape):
         hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}
-        fitting = {key: each for key, each in known.items() if key not in hints or has(each, hints[key])}
+        fitting = {key: each for key, each in known.items() if key not in hints or fits(each, hints[key])}
         return fitting if fitting.keys() >= shape.__required_keys__ else {}
     if get_origin(shape) is tuple:
-        return value if has(value, shape) else []
+        return value if fits(value, shape) else []
     (*_, inside) = get_args(shape) or (Any,)
     if (get_origin(shape) or shape) is dict:
-        return {key: each for key, each in value.items() if has(each, inside)} if isinstance(value, dict) else {}
-    return [each for each in value if has(each, inside)] if isinstance(value, list) else []
-
-
-def has(value: Any, shape: Any) -> bool:
-    """Whether a value is of this shape."""
-    try:
-        msgspec.convert(value, shape)
-    except msgspec.ValidationError:
-        return False
-    return True
+        return {key: each for key, each in value.items() if fits(each, inside)} if isinstance(value, dict) else {}
+    return [each for each in value if fits(each, inside)] if isinstance(value, list) else []

@@ -20,7 +20,7 @@ from experiments.core.access import role_of
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
-from experiments.core.review_rights import UNDO
+from experiments.core.review_rights import MAKES_QUEUES, UNDO
 from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.member import Role
 from experiments.models.notification import NotificationKind
@@ -88,6 +88,11 @@ def own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
 
 def ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.filter(status__in=ENDED)
+
+
+def may_put_up(run: Run, user: User, role: Role) -> bool:
+    """Whether this person, who has this role, may have the run reviewed."""
+    return run.has_ended and (role == Role.ADMIN or (role >= MAKES_QUEUES and run.owner_id == user.pk))
 
 
 @transaction.atomic

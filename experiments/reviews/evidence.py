@@ -3,14 +3,13 @@ experiments. Plain data for templates, in a number of queries that does not depe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Max
 
 from experiments.display import events, window
 from experiments.display.image_cards import ImageCard, find_strongest
-from experiments.models import Event, Run, UnitProfile
+from experiments.models import Event, Run, Unit, UnitProfile
 from experiments.runs.page import experiments
 
 BEST, EXEMPLARS = 10, 10
@@ -50,12 +49,9 @@ def read_evidence(run: Run) -> dict[str, Any]:
 
 def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     """The unit's own exemplars, and the dataset they are from: the one that the run was asked over, else any."""
-    known = UnitProfile.objects.filter(
-        unit__layer__model__name=run.model, unit__layer__name=run.layer, unit__number=run.unit, written__isnull=False
-    )
-    profiles = list(known.select_related("dataset"))
-    asked = run.options.get("dataset")
-    profile = next((each for each in profiles if each.dataset.key == asked), next(iter(profiles), None))
+    units = Unit.objects.filter(layer__model__name=run.model, layer__name=run.layer, number=run.unit)
+    profiles = list(UnitProfile.objects.filter(unit__in=units, written__isnull=False).select_related("dataset"))
+    profile = min(profiles, key=lambda each: each.dataset.key != run.options.get("dataset"), default=None)
     if profile is None:
         return [], ""
     rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
@@ -63,7 +59,7 @@ def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     return found, profile.dataset.label or profile.dataset.key
 
 
-def list_news(run: Run, seq: int) -> Sequence[dict[str, Any]]:
+def list_news(run: Run, seq: int) -> list[dict[str, Any]]:
     """What happened in the run after event `seq`: the event, in words, and where it is."""
     if seq >= run.last_seq:
         return []

@@ -24,6 +24,8 @@ from experiments.models.review import ReviewState, ReviewVerdict
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
 FINAL = ("verdict", "corrected_label", "reason")
+BEFORE, AFTER = 6, 14
+"""Items that stand around the current one in focus mode."""
 
 
 @require_GET
@@ -59,11 +61,6 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     if request.headers.get("X-Part") == "focus":
         return render(request, "reviews/focus.html", _focus(row, user))
     return render(request, "reviews/item.html", _page(row, user))
-
-
-def _number(request: HttpRequest, name: str) -> int:
-    """A whole number of the form; 0 if it is missing or none."""
-    return parse_key(request.POST.get(name))
 
 
 def _item_at(pk: int, position: int) -> ReviewItem:
@@ -124,9 +121,17 @@ def _writing_state(mine: Review | None, item: ReviewItem, user: User) -> str:
 def _read_side(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
     """What the column with the queue shows."""
     counted = lists.with_items(ReviewQueue.objects.filter(pk=queue.pk)).get()
-    near = lists.list_nearby(queue, position, user)
-    known = {"counted": counted, "position": position, "undoable": actions.undoable(queue, user)}
-    return near | known | {"after": counted.total - near["last"]}
+    near = list(lists.items(queue).filter(position__range=(position - BEFORE, position + AFTER)))
+    mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)
+    return {
+        "rows": lists.item_rows(near, user),
+        "before": near[0].position - 1 if near else 0,
+        "after": counted.total - (near[-1].position if near else 0),
+        "submissions": mine.count(),
+        "counted": counted,
+        "position": position,
+        "undoable": actions.undoable(queue, user),
+    }
 
 
 @require_safe
@@ -184,7 +189,8 @@ def save(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     actor = Actor.of(request, Role.REVIEWER)
     row = _item_at(pk, position)
     try:
-        review = actions.save_draft(actor, row.pk, _number(request, "version"), rubric.opinion_from(request.POST))
+        version = parse_key(request.POST.get("version"))
+        review = actions.save_draft(actor, row.pk, version, rubric.opinion_from(request.POST))
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
     lapsed = review.slot is None and row.queue.closed is None
@@ -200,16 +206,13 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Submit, and go on with the next item, which is reserved in the same moment."""
     actor = Actor.of(request, Role.REVIEWER)
     row, sent = _item_at(pk, position), request.POST
-    version, seq, additional = (
-        _number(request, "version"),
-        _number(request, "seq"),
-        sent.get("additional") == "yes",
-    )
+    version, seq, wanted = (parse_key(sent.get(name)) for name in ("version", "seq", "next"))
+    additional = sent.get("additional") == "yes"
     try:
         review = actions.submit(actor, row.pk, version, rubric.opinion_from(sent), seq, additional=additional)
     except ActionRefused as error:
         return _answer_refusal(request, row, actor.person, error)
-    following = actions.take_next(actor, row.queue, _number(request, "next"))
+    following = actions.take_next(actor, row.queue, wanted)
     if _asks_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
         words = "" if following else _nothing_left(row.queue, actor.person)
@@ -279,12 +282,12 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     kept = None if unreadable else item.reviews.filter(reviewer=user).first()
     if _asks_json(request):
         body = _draft_json(kept) if kept else {}
-        body |= {"problem": _problem_of(error), "words": str(error)}
-        if body["problem"] == "run":
-            body |= {
-                "seq": item.run.last_seq,
-                "news": list(evidence.list_news(item.run, _number(request, "seq"))),
-            }
+        # What the page's script goes by: "run", "taken", "over", "version" (changed elsewhere), or "invalid"
+        problem = "version" if isinstance(error, OutOfDate) else getattr(error, "reason", "invalid")
+        body |= {"problem": problem, "words": str(error)}
+        if problem == "run":
+            news = evidence.list_news(item.run, parse_key(request.POST.get("seq")))
+            body |= {"seq": item.run.last_seq, "news": news}
         return JsonResponse(body, status=422 if isinstance(error, InvalidInput) else 409)
     messages.warning(request, str(error))
     if unreadable or isinstance(error, OutOfDate):
@@ -294,14 +297,11 @@ def _answer_refusal(request: HttpRequest, item: ReviewItem, user: User, error: A
     return redirect(item)
 
 
-def _problem_of(error: ActionRefused) -> str:
-    """What the page's script goes by: "run", "taken", "over", "version" (changed elsewhere), or "invalid"."""
-    if isinstance(error, actions.NotSubmitted):
-        return error.reason
-    return "version" if isinstance(error, OutOfDate) else "invalid"
-
-
 def _draft_json(review: Review) -> dict[str, Any]:
     """A draft as it is kept, for a script."""
-    known = {"version": review.version, "saved": actions.clock(review.saved), "held": review.holds()}
-    return known | {"fields": rubric.opinion_of(review)}
+    return {
+        "version": review.version,
+        "saved": actions.clock(review.saved),
+        "held": review.holds(),
+        "fields": rubric.opinion_of(review),
+    }

@@ -20,8 +20,6 @@ from experiments.reviews import rubric
 SHOWN = 5
 """Queues that the Overview names."""
 SHOWS = {"": "All", "open": "To review", "complete": "Complete"}
-BEFORE, AFTER = 6, 14
-"""Items that stand around the current one in focus mode."""
 
 
 def reviewers() -> QuerySet[User]:
@@ -140,17 +138,6 @@ def note_shown(rows: Sequence[ItemRow], user: User) -> None:
     """Keep of which items these rows showed the opinions of others; nothing is written twice."""
     if new := [row.item.pk for row in rows if any(review.reviewer_id != user.pk for review in row.opinions)]:
         blindness.note_shown(user, new)
-
-
-def list_nearby(queue: ReviewQueue, position: int, user: User) -> dict[str, Any]:
-    """The items near one, for the side of focus mode; and how many lie before and after them."""
-    shown = list(items(queue).filter(position__range=(position - BEFORE, position + AFTER)))
-    return {
-        "rows": item_rows(shown, user),
-        "before": shown[0].position - 1 if shown else 0,
-        "last": shown[-1].position if shown else 0,
-        "submissions": Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED).count(),
-    }
 
 
 def displaced_drafts(queue: ReviewQueue, user: User) -> QuerySet[Review]:

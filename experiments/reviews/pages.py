@@ -26,13 +26,15 @@ from experiments.display import verdicts
 from experiments.models import Review, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import ReviewState
-from experiments.reviews import actions, lists, run_reviews
+from experiments.reviews import actions, lists
 from experiments.runs import lists as run_lists
 from workers import registry
 
 PER_PAGE = 25
 QUEUES = 100
 """Queues that the list shows, the newest."""
+OFFERED = 50
+"""Open queues that a run is offered to, the newest."""
 
 
 @require_safe
@@ -40,12 +42,11 @@ def index(request: HtmxRequest) -> HttpResponse:
     """All queues: how far each is, and whether something waits there for this person."""
     user = access.require(request)
     shown = lists.with_progress(ReviewQueue.objects.all()[:QUEUES])
-    mine = dict.fromkeys(queues_of(user).values_list("pk", flat=True))
     drafts = Review.objects.filter(reviewer=user, state=ReviewState.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
         "open": [queue for queue in shown if queue.closed is None],
         "closed": [queue for queue in shown if queue.closed],
-        "mine": mine,
+        "mine": dict.fromkeys(queues_of(user).values_list("pk", flat=True)),
         "drafts": drafts.select_related("item__queue", "item__run").order_by("-saved")[:20],
         "may_make": (access.role_of(user) or Role.VIEWER) >= MAKES_QUEUES,
     }
@@ -110,10 +111,12 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     """Choose an open queue for a run, and add it there."""
     actor = Actor.of(request, MAKES_QUEUES)
     run = access.get_run(request, pk)
-    if not run_reviews.may_put_up(run, actor.person, actor.role or Role.VIEWER):
+    if not actions.may_put_up(run, actor.person, actor.role or Role.VIEWER):
         raise PermissionDenied("Runs that have ended are put up for review: your own, by an admin any.")
     if request.method != "POST":
-        return render(request, "reviews/put_up.html", {"run": run, "offered": run_reviews.list_offered(run)})
+        there = run.review_items.values("queue")
+        offered = ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED]
+        return render(request, "reviews/put_up.html", {"run": run, "offered": list(offered)})
     try:
         item = actions.add_run(actor, run, parse_key(request.POST.get("queue")))
     except ActionRefused as error:

@@ -29,7 +29,9 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     """Keep the verdicts of these runs in step. Authors are told of a new one, unless they gave it themselves."""
     keys = list(runs)
     rows = list(Run.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=keys))
-    opinions, final = opinions_of(keys), final_of(keys)
+    opinions = opinions_of(keys)
+    finals = Adjudication.objects.filter(item__run__in=keys).order_by("pk")
+    final = dict(finals.values_list("item__run_id", "verdict"))  # the newest of each run
     for run in rows:
         before = (run.verdict, run.verdict_final)
         for name, value in verdict_of(opinions.get(run.pk, []), final.get(run.pk, "")).items():
@@ -49,12 +51,6 @@ def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
     for run, reviewer, verdict in rows.values_list("item__run_id", "reviewer_id", "verdict"):
         found.setdefault(run, {})[reviewer] = verdict
     return {run: list(by_reviewer.values()) for run, by_reviewer in found.items()}
-
-
-def final_of(runs: list[int]) -> Mapping[int, str]:
-    """By run the newest final verdict."""
-    rows = Adjudication.objects.filter(item__run__in=runs).order_by("pk")
-    return dict(rows.values_list("item__run_id", "verdict"))
 
 
 def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:

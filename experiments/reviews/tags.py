@@ -10,10 +10,10 @@ from django.urls import NoReverseMatch, reverse
 
 from experiments.core import access
 from experiments.display.tags.people import names_in
-from experiments.display.verdicts import Verdict
-from experiments.models import Run
+from experiments.display.verdicts import Verdict, find_verdicts
+from experiments.models import Adjudication, Run
 from experiments.models.member import Role
-from experiments.reviews import run_reviews
+from experiments.reviews import actions
 
 register = template.Library()
 
@@ -43,6 +43,17 @@ def unit_page(context: template.Context, run: Run) -> str:
 
 @register.simple_tag(takes_context=True)
 def reviews_of_run(context: template.Context, run: Run) -> dict[str, Any]:
-    """What the page of a run shows of its reviews, before who reads it; see `run_reviews.card`."""
+    """What the page of a run shows of its reviews: the verdict with the reason of a final one, the queues, what who
+    reads it may do."""
     request = context["request"]
-    return run_reviews.card(run, access.require(request), access.role_in(request) or Role.VIEWER)
+    user, role = access.require(request), access.role_in(request) or Role.VIEWER
+    items = list(run.review_items.select_related("queue", "run__owner").order_by("-pk"))
+    seen = find_verdicts([run], user).get(run.pk)
+    finals = Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue")
+    return {
+        "verdict": seen,
+        "final": finals.first() if seen and seen.is_final else None,
+        "items": items,
+        "settles": next((item for item in items if seen and not actions.why_not_settle(user, item)), None),
+        "may_put_up": actions.may_put_up(run, user, role),
+    }

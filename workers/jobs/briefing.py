@@ -13,7 +13,7 @@ from workers.agent.instructions import Known
 from workers.agent.measurements import ORDINARY_UNKNOWN
 from workers.errors import MissingPart
 from workers.jobs.laboratory import laboratory
-from workers.jobs.systems import layer_of, name_of
+from workers.jobs.plugin_keys import layer_of, name_of
 from workers.record.figures import format_activation
 from workers.record.systems import SystemSpec
 

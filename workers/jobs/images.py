@@ -123,15 +123,6 @@ def write(key: str, image: Pillow.Image, data: bytes) -> bytes:
 
 
 def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:
-    return Image(
-        key=key,
-        width=image.width,
-        height=image.height,
-        origin=provenance.origin,
-        prompt=provenance.prompt,
-        seed=provenance.seed,
-        scene=provenance.scene,
-        raw=provenance.raw or "",
-        original=provenance.original or "",
-        has_thumbnails=True,
-    )
+    known = {name: getattr(provenance, name) for name in REMEMBERED}
+    known |= {"raw": provenance.raw or "", "original": provenance.original or ""}
+    return Image(key=key, width=image.width, height=image.height, has_thumbnails=True, **known)

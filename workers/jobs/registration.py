@@ -13,7 +13,7 @@ from workers import registry
 from workers.errors import MissingPart, UnknownName
 from workers.jobs import catalogue, plugin_keys
 from workers.jobs.laboratory import laboratory
-from workers.jobs.systems import find_dataset
+from workers.jobs.plugin_keys import find_dataset
 from workers.jobs.unit_profiles import note_index
 from workers.protocols import Progress
 

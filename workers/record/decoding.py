@@ -37,7 +37,7 @@ def read(kind: str, data: Any) -> tuple[Payload, bool]:
     except ValueError:
         payload = KINDS[kind].payload
         types, known = get_type_hints(payload), data if isinstance(data, dict) else {}
-        sound = {name: each for name, each in known.items() if name in types and _is_of(each, types[name])}
+        sound = {name: each for name, each in known.items() if name in types and fits(each, types[name])}
         return decode(kind, _blank(payload) | sound), False
 
 
@@ -57,7 +57,8 @@ def _empty(wanted: Any) -> Any:
     return {int: 0, float: 0.0, str: "", bool: False}.get(wanted)
 
 
-def _is_of(value: Any, wanted: Any) -> bool:
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is plain JSON of this type."""
     try:
         msgspec.convert(value, wanted)
     except msgspec.ValidationError:

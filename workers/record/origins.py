@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.record.labelled import Labelled
+from workers.record.statuses import Labelled
 
 
 class Origin(Labelled):

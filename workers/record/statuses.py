@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from workers.record.labelled import Labelled
+from enum import StrEnum
+from typing import Self
+
+
+class Labelled(StrEnum):
+    """A value with the words that people read for it. Members are written `NAME = "value", "Words"`, and are their
+    values."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.label = label
+        return member
+
+    @classmethod
+    def choices(cls) -> list[tuple[str, str]]:
+        """Value and words of each, for a form or a column."""
+        return [(each.value, each.label) for each in cls]
 
 
 class Status(Labelled):

@@ -145,7 +145,7 @@ def make_run(options: dict[str, Any]) -> Run:
 
 def suggest_question(spec: Any, task: str) -> str:
     """The question that the New query page suggests for a `SystemSpec`. Raises UnknownName."""
-    from workers.jobs.systems import layer_of, name_of
+    from workers.jobs.plugin_keys import layer_of, name_of
 
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 

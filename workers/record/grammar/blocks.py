@@ -51,27 +51,18 @@ class Block:
         return [line for part in kept for line in ([part] if isinstance(part, str) else part.raw)]
 
 
-@dataclass(frozen=True)
-class Cut:
-    """A reply in blocks."""
-
-    blocks: list[Block]
-    quoted: list[str]
-    """Tags in the middle of a clause, which were read as words of it."""
-
-
-def cut_blocks(text: str) -> Cut:
-    """The blocks of a reply, in order; the first has no tag. Never raises."""
-    found = Cut([Block("")], [])
+def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
+    """The blocks of a reply, in order, the first without a tag; and the tags in the middle of a clause, which were read
+    as words of it. Never raises."""
+    blocks, quoted = [Block("")], list[str]()
     for thought, piece in _split_thoughts(text.replace("\r\n", "\n")):
         if thought:
-            found.blocks.append(Block(THINKING, list(piece.split("\n"))))
-            found.blocks.append(Block(""))
+            blocks += [Block(THINKING, list(piece.split("\n"))), Block("")]
         else:
             lines = piece.split("\n")
-            blocks, at, may_end = found.blocks, 0, True
+            at, may_end = 0, True
             while at < len(lines):
-                pieces = list(_split_line(lines[at], blocks[-1].tag, found.quoted))
+                pieces = list(_split_line(lines[at], blocks[-1].tag, quoted))
                 for place, (tag, words) in enumerate(pieces):
                     if tag:
                         blocks.append(Block(tag))
@@ -85,7 +76,7 @@ def cut_blocks(text: str) -> Cut:
                     blocks[-1].parts.append(fence)
                 else:
                     blocks[-1].parts.append(pieces[-1][1])
-    return found
+    return blocks, quoted
 
 
 def _split_thoughts(text: str) -> Iterator[tuple[bool, str]]:

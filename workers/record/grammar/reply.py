@@ -71,13 +71,13 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Read a reply. Never raises: what has no meaning is prose."""
-    found = cut_blocks(text)
-    program = find_program(found.blocks)
+    blocks, quoted = cut_blocks(text)
+    program = find_program(blocks)
     prose: list[str] = []
     hypotheses: list[Hypothesis] = []
     told: dict[str, list[str]] = {}
     thoughts: list[str] = []
-    for number, block in enumerate(found.blocks):
+    for number, block in enumerate(blocks):
         lines = block.lines(without=program.taken.get(number, frozenset()))
         if block.tag == THINKING:
             thoughts.append("\n".join(lines).strip())
@@ -97,7 +97,7 @@ def parse(text: str) -> Parsed:
     conclusion = _conclusion(told)
     readings = [
         *program.remarks,
-        *_explain_unread(found.quoted, program.code, conclusion),
+        *_explain_unread(quoted, program.code, conclusion),
         *_left_out(hypotheses, told),
     ]
     tags = tuple(tag for tag, parts in told.items() if any(parts))
