@@ -21,7 +21,7 @@ from experiments.management.commands.investigate import suggest_question
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.support.installation import ROOT
 from workers.jobs import laboratory as place
-from workers.jobs.systems import system_named
+from workers.jobs.plugin_keys import system_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
