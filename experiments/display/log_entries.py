@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from django.db.models import Min
 
@@ -28,11 +29,17 @@ class EditGroup:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """What one call of `tools.log_experiment` left. `singles` are neither edits nor edited here."""
+    """What one call of `tools.log_experiment` left. Images that are neither edits nor edited here are `shown`; where
+    they are many, the strongest are, and the others `folded`."""
 
     text: str
     edit_groups: Sequence[EditGroup]
-    singles: Sequence[ImageCard]
+    shown: Sequence[ImageCard]
+    folded: Sequence[ImageCard]
+
+    @property
+    def singles(self) -> Sequence[ImageCard]:
+        return [*self.shown, *self.folded]
 
     @property
     def single_edits(self) -> Sequence[EditGroup]:
@@ -50,28 +57,11 @@ class LogEntry:
     def heading(self) -> str:
         """The text, if it is short enough to stand above its images."""
         fits = len(self.text) <= HEADING and "\n" not in self.text.strip()
-        return self.text if fits and (self.singles or self.edit_groups) else ""
+        return self.text if fits and (self.shown or self.edit_groups) else ""
 
     @property
     def mean(self) -> float | None:
-        return sum(card.activation for card in self.singles) / len(self.singles) if self.singles else None
-
-    @property
-    def is_large(self) -> bool:
-        return len(self.singles) > FEW
-
-    @property
-    def ordered(self) -> Sequence[ImageCard]:
-        """Few images keep the program's order; of many the strongest come first."""
-        return sorted(self.singles, key=lambda card: -card.activation) if self.is_large else self.singles
-
-    @property
-    def shown(self) -> Sequence[ImageCard]:
-        return self.ordered[:SHOWN] if self.is_large else self.ordered
-
-    @property
-    def folded(self) -> Sequence[ImageCard]:
-        return self.ordered[SHOWN:] if self.is_large else []
+        return fmean(card.activation for card in self.singles) if self.shown else None
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
@@ -87,7 +77,11 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
                 edits.setdefault(card.original, []).append(replace(card, change=change))
         gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
         groups = [EditGroup(known[original], group) for original, group in edits.items()]
-        found.append(LogEntry(entry.text, groups, [card for card in cards if card.image not in gathered]))
+        singles = [card for card in cards if card.image not in gathered]
+        if len(singles) > FEW:
+            singles.sort(key=lambda card: -card.activation)
+        place = SHOWN if len(singles) > FEW else len(singles)
+        found.append(LogEntry(entry.text, groups, singles[:place], singles[place:]))
     return found
 
 

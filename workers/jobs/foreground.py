@@ -22,13 +22,6 @@ from workers.record.events import Paused
 RETRY_SECONDS = 1.0
 
 
-def check(run: Run) -> None:
-    """Raises RequestError if what the run asks for cannot be done. Saves nothing."""
-    from workers.jobs.run_round import first_event
-
-    first_event(run)
-
-
 def look_at(run: Run) -> None:
     """Have the catalogue know what a run is about, where no worker has written that down."""
     from workers.jobs import catalogue

@@ -21,9 +21,14 @@ def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progre
     from pyarrow import parquet
 
     schema, count = schema_of(table), 0
+    nested = [column.name for column in table.columns if column.kind == "json"]
     with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
         for batch in table.batches(rows, progress, viewer):
-            ready = [{column.name: value(column.kind, row[column.name]) for column in table.columns} for row in batch]
+            ready = [
+                # Nested data of no fixed shape is written as JSON
+                row | {name: json.dumps(row[name], ensure_ascii=False) for name in nested}
+                for row in batch
+            ]
             writer.write_table(pa.Table.from_pylist(ready, schema=schema))
             count += len(batch)
     return count
@@ -42,8 +47,3 @@ def schema_of(table: Table) -> pa.Schema:
         "json": pa.string(),
     }
     return pa.schema([(column.name, kinds[column.kind]) for column in table.columns])
-
-
-def value(kind: str, found: Any) -> Any:
-    """Nested data of no fixed shape is written as JSON."""
-    return json.dumps(found, ensure_ascii=False) if kind == "json" else found

@@ -131,11 +131,6 @@ class StopButton:
             self.who = self.reply.stopped_by
         return bool(self.who)
 
-    def result(self, state: bytes) -> ExperimentResult:
-        """What came of a program that was stopped; `state` is what the one before left."""
-        seconds = time.monotonic() - self.began
-        return ExperimentResult("timeout", error=f"{self.who} stopped the program.", seconds=seconds, state=state)
-
 
 class SandboxRunner:
     """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
@@ -170,7 +165,8 @@ class SandboxRunner:
         except Cancelled:
             if not stop.who:
                 raise
-            result = stop.result(state)
+            told, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began
+            result = ExperimentResult("timeout", error=told, seconds=seconds, state=state)
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django import template
-from django.contrib.auth.models import AnonymousUser, User
 
 from experiments.core import display_name
 from experiments.core.system_names import Names
@@ -22,10 +21,7 @@ SYSTEMS = (
 """What a browser calls itself holds these words; the first that fits counts."""
 
 
-@register.filter
-def person(user: User | AnonymousUser | None) -> str:
-    """The full name, else the user name; "somebody" for no account."""
-    return display_name.person(user)
+register.filter(display_name.person)
 
 
 @register.filter

@@ -117,6 +117,7 @@ class Command(FetchingCommand):
 def make_run(options: dict[str, Any]) -> Run:
     """A new run as the options say. Raises RequestError, and saves nothing, if it cannot be done."""
     from workers.jobs import foreground
+    from workers.jobs.run_round import first_event
 
     spec = choices.system_of(options)
     if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"]):
@@ -138,7 +139,7 @@ def make_run(options: dict[str, Any]) -> Run:
         options=spec.options,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
-    foreground.check(run)
+    first_event(run)  # raises RequestError if what the run asks for cannot be done
     foreground.look_at(run)
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 

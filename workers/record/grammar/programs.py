@@ -56,7 +56,8 @@ def find_program(blocks: Sequence[Block]) -> Program:
         if isinstance(part, Fence) and block.tag != THINKING and part.language in _PYTHON and part.body.strip()
     }
     tagged = {place: fence for place, fence in fences.items() if blocks[place[0]].tag == "CODE"}
-    chosen = _drop_broken(tagged or _choose_unannounced(fences, concludes=_concludes(blocks)))
+    concludes = any(block.tag in CONCLUDING and any(map(str.strip, block.lines())) for block in blocks)
+    chosen = _drop_broken(tagged or _choose_unannounced(fences, concludes=concludes))
     if chosen:
         return _join_fences(chosen, () if tagged else (NO_TAG,))
     if any(not fence.closed for fence in tagged.values()):
@@ -74,10 +75,6 @@ def _parse(code: str) -> ast.Module | None:
         return ast.parse(code) if len(code) <= MOST_CHARS else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _concludes(blocks: Sequence[Block]) -> bool:
-    return any(block.tag in CONCLUDING and any(line.strip() for line in block.lines()) for block in blocks)
 
 
 def _choose_unannounced(fences: dict[FencePosition, Fence], *, concludes: bool) -> dict[FencePosition, Fence]:

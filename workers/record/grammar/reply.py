@@ -95,21 +95,14 @@ def parse(text: str) -> Parsed:
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
     conclusion = _conclusion(told)
-    readings = [
-        *program.remarks,
-        *_explain_unread(quoted, program.code, conclusion),
-        *_left_out(hypotheses, told),
-    ]
+    # Tags that were taken for words, where they may have been meant
+    missed = dict.fromkeys(tag for tag in quoted if program.code is None and (not conclusion or tag in CONCLUDING))
+    unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
+    readings = [*program.remarks, *unread, *_left_out(hypotheses, told)]
     tags = tuple(tag for tag, parts in told.items() if any(parts))
     return Parsed(
         words, _number_hypotheses(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
     )
-
-
-def _explain_unread(quoted: Sequence[str], code: str | None, conclusion: Conclusion | None) -> list[str]:
-    """What to say of tags that were taken for words, where they may have been meant."""
-    missed = dict.fromkeys(tag for tag in quoted if code is None and (conclusion is None or tag in CONCLUDING))
-    return [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
 
 
 def _left_out(hypotheses: Sequence[Hypothesis], told: dict[str, list[str]]) -> list[str]:
