@@ -173,7 +173,7 @@ class Bulk:
             self.run.save()
             key = self.run.pk
             for rows in (events, hypotheses, experiments):
-                rows.insert_of(key)
+                rows.insert([key] * len(rows))
             numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
             save_labels(self.run, self.labels)

@@ -119,7 +119,10 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     elif isinstance(content, Started):
         # What the agent was told before its first reply
         texts = ("Instructions", content.instructions), ("First message", content.assignment)
-        context |= {"told": [(name, text) for name, text in texts if text], "made": _list_versions(content)}
+        context["told"] = [(name, text) for name, text in texts if text]
+        # What it is made with: its parts, then the versions of everything else by name. Databases keep no order
+        places = {name: place for place, name in enumerate(PARTS)}
+        context["made"] = sorted(content.versions.items(), key=lambda made: (places.get(made[0], len(PARTS)), made))
     elif isinstance(content, Ended) and event.row.status:
         context |= {"status": event.row.status, "strongest": image_cards.find_strongest(run.observations.all())}
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
@@ -135,12 +138,6 @@ def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[st
         "wrong": sum(each.differs for each in content.observations),
         "described": content.usage.tokens,
     }
-
-
-def _list_versions(start: Started) -> list[tuple[str, str]]:
-    """What the run is made with: its parts, then the versions of everything else by name. Databases keep no order."""
-    versions = dict(start.versions)
-    return [(name, versions.pop(name)) for name in PARTS if name in versions] + sorted(versions.items())
 
 
 # --- the parts that sum the run up -------------------------------------------------------------------

@@ -213,9 +213,9 @@ AGREEMENT = Table(
     [
         *columns("whole", "queue=queue.pk"),
         *columns("text", "queue_name=queue.name", "line", "measure", "one", "other"),
-        *columns("whole", "n"),
-        *columns("figure", "value", "low", "high"),
-        *columns("text", "why"),
+        *columns("whole", "n=figure.n"),
+        *columns("figure", "value=figure.value", "low=figure.low", "high=figure.high"),
+        *columns("text", "why=figure.why"),
     ],
     lambda rows: rows,
 )

@@ -43,7 +43,3 @@ class Prepared:
                 row[place] = value
         with connection.cursor() as cursor:
             cursor.executemany(self.statement, self.rows)
-
-    def insert_of(self, key: int) -> None:
-        """The same where the one late column is the same key in all."""
-        self.insert([key] * len(self.rows))

@@ -68,7 +68,7 @@ def new(request: HttpRequest) -> HttpResponse:
     model = str(form.data.get("model", ""))
     context = {
         "form": form,
-        "breadcrumbs": [*_list_breadcrumbs(), ("New trial", reverse("pairwise-new"))],
+        "breadcrumbs": _list_breadcrumbs(("New trial", reverse("pairwise-new"))),
         "draft": trial,
         "counts": Counter(pair.kind for pair in pairs),
         "votes": len(pairs),
@@ -93,7 +93,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
     context: dict[str, Any] = {
         "trial": row,
-        "breadcrumbs": _list_breadcrumbs(row),
+        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
         "judges": judges,
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
         "worker": worker_status.is_here(),
@@ -117,10 +117,9 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(request, "pairwise/trial.html", context)
 
 
-def _list_breadcrumbs(row: PairwiseTrial | None = None) -> list[tuple[str, str]]:
-    """The way to the trials, and to one by its name."""
-    found = [("Pairwise trials", reverse("pairwise"))]
-    return [*found, (row.name, row.get_absolute_url())] if row else found
+def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
+    """The way to the trials, and further."""
+    return [("Pairwise trials", reverse("pairwise")), *more]
 
 
 @require_safe
@@ -146,7 +145,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     total, left = row.pairs.count(), judging.pending(row, user).count()
     context = {
         "trial": row,
-        "breadcrumbs": [*_list_breadcrumbs(row), ("Judging", request.path)],
+        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url()), ("Judging", request.path)),
         "pairs": judging.next_pairs(row, user, AHEAD),
         "total": total,
         "done": total - left,
@@ -228,7 +227,6 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
 def stop(request: HttpRequest, pk: int, judge: int) -> HttpResponse:
     """Have a backbone stop after the pair it looks at."""
     actor = Actor.of(request, actions.MANAGES)
-    actions.stop_backbone(
-        actor, get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
-    )
+    row = get_object_or_404(Judge.objects.select_related("job"), trial_id=pk, pk=judge, user=None)
+    actions.stop_backbone(actor, row)
     return redirect("pairwise-trial", pk)

@@ -153,11 +153,11 @@ class MeasureOut(RowOut):
     measure: str
     one: str
     other: str
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    why: str
+    n: int = Field(validation_alias="figure.n")
+    value: float | None = Field(validation_alias="figure.value")
+    low: float | None = Field(validation_alias="figure.low")
+    high: float | None = Field(validation_alias="figure.high")
+    why: str = Field(validation_alias="figure.why")
 
 
 class AgreementOut(Schema):

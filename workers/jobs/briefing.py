@@ -47,11 +47,7 @@ def scale_of(spec: SystemSpec) -> str:
     ordinary, exemplars = subject.ordinary(), subject.exemplars()
     parts = [] if ordinary else [ORDINARY_UNKNOWN]
     if ordinary is not None:
-        median, q90, q99 = (
-            format_activation(ordinary.median),
-            format_activation(ordinary.q90),
-            format_activation(ordinary.q99),
-        )
+        median, q90, q99 = map(format_activation, (ordinary.median, ordinary.q90, ordinary.q99))
         parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")
     if exemplars:
         mean = sum(each.activation for each in exemplars) / len(exemplars)

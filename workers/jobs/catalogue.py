@@ -40,23 +40,19 @@ def write_all(progress: Progress = no_progress) -> None:
 def model_keys() -> list[str]:
     """The models with a name in the registry, then those that were added."""
     named = [key for key, _ in registry.choices(registry.VISION_MODELS)]
-    return merge_lists([named, VisionModelRow.objects.values_list("name", flat=True)])
+    return list(dict.fromkeys([*named, *VisionModelRow.objects.values_list("name", flat=True)]))
 
 
 def dataset_keys() -> list[str]:
     """The datasets with a name in the registry, that of the settings, then those that were added."""
     named = [key for key, _ in registry.choices(registry.DATASETS)]
-    return merge_lists([named, [conf.settings.LAB_DATASET], Dataset.objects.values_list("key", flat=True)])
+    added = Dataset.objects.values_list("key", flat=True)
+    return list(dict.fromkeys([*named, conf.settings.LAB_DATASET, *added]))
 
 
 def name_plugin(plugins: registry.Plugins, key: str) -> str:
     """What people call a plug-in; a member of a family by the last part of its name."""
     return registry.label(plugins, key) if key in plugins else key.rpartition("/")[2] or key
-
-
-def merge_lists(lists: Iterable[Iterable[str]]) -> list[str]:
-    """What stands in the lists, in order, each once."""
-    return list(dict.fromkeys(each for some in lists for each in some))
 
 
 # --- models -----------------------------------------------------------------------------------------
@@ -168,7 +164,8 @@ def write_toolset(key: str) -> None:
     parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
     remedy = "\n".join(dict.fromkeys(each for part in parts if (each := find_lack(*part))))
     found = {"label": label, "available": not remedy, "remedy": remedy}
-    found["model_names"] = [] if remedy else merge_lists(registry.list_models(*part, settings()) for part in parts)
+    models = [] if remedy else [model for part in parts for model in registry.list_models(*part, settings())]
+    found["model_names"] = list(dict.fromkeys(models))
     Toolset.objects.update_or_create(key=key, defaults=found)
 
 

@@ -36,9 +36,8 @@ def write(profile: UnitProfile, progress: Progress) -> None:
     for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):
         raw = images.remember(exemplar.picture.image, Provenance(Origin.EXEMPLAR, scene=exemplar.picture.scene))
         masked = images.remember(exemplar.masked, Provenance(Origin.EXEMPLAR, raw=raw))
-        rows.append(
-            Exemplar(profile=profile, rank=rank, activation=exemplar.activation, image_id=raw, masked_id=masked)
-        )
+        keys = {"image_id": raw, "masked_id": masked}
+        rows.append(Exemplar(profile=profile, rank=rank, activation=exemplar.activation, **keys))
     index = laboratory().index(spec.model, profile.dataset.key)
     record = index.unit(spec.layer, spec.unit)
     images.flush()
@@ -101,10 +100,8 @@ def compare(profile: UnitProfile) -> dict[str, Any]:
     from workers.lab.similar_units import SimilarUnit, find_similar_units
 
     layer, model = profile.unit.layer, profile.unit.layer.model
-    indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model).values_list(
-        "layer__name", "layer_id"
-    )
-    ids = dict(indexes)
+    indexes = LayerIndex.objects.filter(dataset=profile.dataset, layer__model=model)
+    ids = dict(indexes.values_list("layer__name", "layer_id"))
     known = laboratory().index(model.name, profile.dataset.key).known(list(ids))
     if layer.name not in known:
         return {"problem": f"{layer.name} is not indexed over {profile.dataset.label} any more."}

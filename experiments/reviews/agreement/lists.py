@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
@@ -25,6 +25,9 @@ from experiments.models.member import Role
 from experiments.models.review import ReviewState, ReviewVerdict
 from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
+
+if TYPE_CHECKING:
+    from experiments.reviews.agreement.measures import Figure
 
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
@@ -50,11 +53,7 @@ class AgreementRow:
     measure: str
     one: str
     other: str
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    why: str
+    figure: Figure
 
 
 def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
@@ -72,8 +71,7 @@ def measures_of(queue: ReviewQueue, viewer: User) -> Iterator[AgreementRow]:
         for one, other in combinations(line.reviewers, 2):
             kappa = measures.cohen_kappa(line, one, other)
             found.append(("cohen_kappa", person(people[one]), person(people[other]), kappa))
-        for measure, one_name, other_name, of in found:
-            yield AgreementRow(queue, name, measure, one_name, other_name, of.n, of.value, of.low, of.high, of.why)
+        yield from (AgreementRow(queue, name, *each) for each in found)
 
 
 # --- disagreements --------------------------------------------------------------------------------------------
