@@ -21,8 +21,7 @@ from django.utils.functional import SimpleLazyObject
 from experiments.core import review_rights, sandbox_report
 from experiments.core.access import role_in
 from experiments.core.system_names import Names
-from experiments.models import Run
-from experiments.models.member import Role
+from experiments.models import Role, Run
 from workers.record.statuses import ACTIVE, Status
 
 

@@ -11,9 +11,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.review_rights import OPEN
-from experiments.models import Adjudication, Review, Run
-from experiments.models.review import ReviewState
-from experiments.models.run import Outcome
+from experiments.models import Adjudication, Outcome, Review, ReviewState, Run
 
 REVIEWED, UNREVIEWED, FINAL = "reviewed", "none", "final"
 CHOICES = [(REVIEWED, "Reviewed"), (UNREVIEWED, "Not reviewed"), *Outcome.choices, (FINAL, "Final")]

@@ -1,25 +1,25 @@
-"""What people see and keep: one module per noun."""
+"""What people see and keep: one module per noun, and what its columns choose from."""
 
-from experiments.models.api_token import ApiToken, IdempotencyKey
+from experiments.models.api_token import ApiToken, IdempotencyKey, TokenScope
 from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Label, Layer, Unit, VisionModelRow
 from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile
 from experiments.models.event import Event
-from experiments.models.exchange import Export, Import, ImportedOpinions, ImportedRun
+from experiments.models.exchange import Export, ExportSubject, Format, Import, ImportedOpinions, ImportedRun, ImportKind
 from experiments.models.experiment import Experiment, Hypothesis, Observation
-from experiments.models.human_reply import HumanReply
+from experiments.models.human_reply import HumanReply, ReplyPurpose
 from experiments.models.image import Image
 from experiments.models.invitation import Invitation
-from experiments.models.job import Job
+from experiments.models.job import Job, JobKind, JobStatus
 from experiments.models.login_link import LoginLink
-from experiments.models.member import Member
-from experiments.models.notification import Notification
-from experiments.models.pairwise import Judge, Pair, PairwiseTrial, Vote
+from experiments.models.member import Member, Role
+from experiments.models.notification import Notification, NotificationKind
+from experiments.models.pairwise import Answer, Judge, Pair, PairKind, PairwiseTrial, Vote
 from experiments.models.plugin import Backbone, Toolset
-from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQueue
-from experiments.models.run import Run, SavedView
-from experiments.models.search_text import RunSummary, SearchText
+from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict
+from experiments.models.run import Outcome, Run, SavedView
+from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share
 from experiments.models.tag import Tag

@@ -11,11 +11,20 @@ from experiments.core import audit, compatibility, notifications, notify, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.models import Job, Judge, Pair, PairwiseTrial, Unit, Vote
-from experiments.models.job import MOVING, JobKind, JobStatus
-from experiments.models.member import Role
-from experiments.models.notification import NotificationKind
-from experiments.models.pairwise import PairKind
+from experiments.models import (
+    Job,
+    JobKind,
+    JobStatus,
+    Judge,
+    NotificationKind,
+    Pair,
+    PairKind,
+    PairwiseTrial,
+    Role,
+    Unit,
+    Vote,
+)
+from experiments.models.job import MOVING
 from experiments.pairwise.form import NewTrial, draft_trial
 from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, is_swapped, key_of
 from experiments.pairwise.lists import BLIND, judge_backbones

@@ -18,9 +18,7 @@ from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.models import Judge, PairwiseTrial
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Judge, PairwiseTrial, Role, TokenScope
 from experiments.pairwise import actions, judging, lists, sources, votes_csv
 from experiments.pairwise.form import MOST, USUAL, NewTrial
 from experiments.pairwise.results import trial_results

@@ -14,8 +14,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.core.thumbnails import ImageUrls
-from experiments.models import Exemplar, Pair, PairwiseTrial, Vote
-from experiments.models.pairwise import Answer
+from experiments.models import Answer, Exemplar, Pair, PairwiseTrial, Vote
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
 SHOWN = 10

@@ -19,9 +19,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.params import parse_key
-from experiments.models import Judge, Layer, PairwiseTrial, VisionModelRow
-from experiments.models.member import Role
-from experiments.models.pairwise import PairKind
+from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from experiments.core.display_name import person
-from experiments.models import Judge, PairwiseTrial, Vote
-from experiments.models.pairwise import Answer, PairKind
+from experiments.models import Answer, Judge, PairKind, PairwiseTrial, Vote
 from experiments.pairwise import sources
 from workers import registry
 

@@ -11,8 +11,7 @@ from copy import copy
 from itertools import combinations
 from random import Random
 
-from experiments.models import Pair, PairwiseTrial
-from experiments.models.pairwise import PairKind
+from experiments.models import Pair, PairKind, PairwiseTrial
 from experiments.pairwise.sources import LabelsBySource, SourceLabel
 
 GAP = 10

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
-from experiments.models import Label, Review, Unit
-from experiments.models.review import ReviewState
+from experiments.models import Label, Review, ReviewState, Unit
 from workers import registry
 
 AGENT, PERSON, CORRECTION, IMPORT = "agent", "person", "correction", "import"

@@ -21,10 +21,18 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.core.review_rights import MAKES_QUEUES, UNDO
-from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue, Run
-from experiments.models.member import Role
-from experiments.models.notification import NotificationKind
-from experiments.models.review import LABEL_CHARS, ReviewState, ReviewVerdict
+from experiments.models import (
+    Adjudication,
+    NotificationKind,
+    Review,
+    ReviewItem,
+    ReviewQueue,
+    ReviewState,
+    ReviewVerdict,
+    Role,
+    Run,
+)
+from experiments.models.review import LABEL_CHARS
 from experiments.reviews import projection, reservation, rubric
 from experiments.reviews.reservation import LENGTH
 from workers import registry

@@ -22,9 +22,7 @@ from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.review_rights import MAKES_QUEUES
-from experiments.models import Review, ReviewItem, ReviewQueue, Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Review, ReviewItem, ReviewQueue, Role, Run, TokenScope
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 from experiments.reviews import actions, lists, rubric
 from experiments.reviews.agreement import lists as agreement

@@ -18,9 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
 from experiments.core.review_rights import queues_of
-from experiments.models import Review, ReviewItem, ReviewQueue
-from experiments.models.member import Role
-from experiments.models.review import ReviewState, ReviewVerdict
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
 FINAL = ("verdict", "corrected_label", "reason")

@@ -12,9 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core import blindness, review_rights
-from experiments.models import Review, ReviewItem, ReviewQueue
-from experiments.models.member import Role
-from experiments.models.review import ReviewState
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role
 from experiments.reviews import rubric
 
 SHOWN = 5

@@ -23,9 +23,7 @@ from experiments.core.params import parse_key
 from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
-from experiments.models import Review, ReviewQueue
-from experiments.models.member import Role
-from experiments.models.review import ReviewState
+from experiments.models import Review, ReviewQueue, ReviewState, Role
 from experiments.reviews import actions, lists
 from experiments.runs import lists as run_lists
 from workers import registry

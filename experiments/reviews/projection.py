@@ -16,10 +16,8 @@ from django.db import transaction
 
 from experiments.core import notifications
 from experiments.core.review_rights import OPEN
-from experiments.models import Adjudication, Review, Run
-from experiments.models.notification import NotificationKind
-from experiments.models.review import ReviewState
-from experiments.models.run import VERDICT_COLUMNS, Outcome
+from experiments.models import Adjudication, NotificationKind, Outcome, Review, ReviewState, Run
+from experiments.models.run import VERDICT_COLUMNS
 
 BATCH = 500
 

@@ -14,8 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.core.review_rights import queues_of, waiting
-from experiments.models import Review, ReviewItem, ReviewQueue
-from experiments.models.review import ReviewState
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState
 from experiments.reviews import projection
 
 LENGTH = timedelta(minutes=20)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.core.errors import InvalidInput
-from experiments.models import Review
-from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
+from experiments.models import Review, ReviewVerdict
+from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 
 
 @dataclass(frozen=True)

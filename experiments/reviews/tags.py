@@ -11,8 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from experiments.core import access
 from experiments.display.tags.people import names_in
 from experiments.display.verdicts import Verdict, find_verdicts
-from experiments.models import Adjudication, Run
-from experiments.models.member import Role
+from experiments.models import Adjudication, Role, Run
 from experiments.reviews import actions
 
 register = template.Library()

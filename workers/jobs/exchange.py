@@ -33,9 +33,9 @@ from experiments.exchange import (
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Export, Import, Job, Run
-from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
-from experiments.models.job import MOVING, JobStatus
+from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run
+from experiments.models.exchange import NOUNS
+from experiments.models.job import MOVING
 from workers import registry
 from workers.errors import ToolMisuse
 

@@ -15,8 +15,7 @@ from django.db import transaction
 from django.db.models import F
 
 from experiments.core.errors import StateConflict
-from experiments.models import Job, Judge, Pair, Vote
-from experiments.models.pairwise import Answer
+from experiments.models import Answer, Job, Judge, Pair, Vote
 from experiments.pairwise import actions, judging
 from workers.errors import ContentRefused, RequestError
 from workers.jobs.images import read_image

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.queue import ask_for_work
-from experiments.models import Job, UnitProfile
-from experiments.models.job import JobKind, JobStatus
+from experiments.models import Job, JobKind, JobStatus, UnitProfile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
 from workers.jobs.routine import Routine

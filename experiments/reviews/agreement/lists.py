@@ -20,9 +20,7 @@ from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet
 from experiments.core import blindness, review_rights
 from experiments.core.access import role_of
 from experiments.core.display_name import person
-from experiments.models import Review, ReviewItem, ReviewQueue
-from experiments.models.member import Role
-from experiments.models.review import ReviewState, ReviewVerdict
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import rubric
 from experiments.reviews.lists import ItemRow
 

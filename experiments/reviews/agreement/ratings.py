@@ -11,8 +11,7 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from experiments.models import Review
-from experiments.models.review import ReviewVerdict
+from experiments.models import Review, ReviewVerdict
 from experiments.reviews import rubric
 
 Level = Literal["nominal", "ordinal"]
