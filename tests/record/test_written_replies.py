@@ -68,8 +68,8 @@ def test_what_is_taken_comes_back_as_it_was_written() -> None:
         assert (found.code or "") == written.program
         assert found.prose == written.prose
         assert (found.conclusion is not None) == (reply.what == "conclusion")
-        assert [each.number for each in found.hypotheses] == [number for number, *_ in written.hypotheses]
-        assert [each.status for each in found.hypotheses] == [status for _, _, status, _ in written.hypotheses]
+        assert [each.number for each in found.hypotheses] == [each.number for each in written.hypotheses]
+        assert [each.status for each in found.hypotheses] == [each.status for each in written.hypotheses]
     assert taken > 1_000
     assert refused > 1_000
 

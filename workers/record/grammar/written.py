@@ -13,6 +13,7 @@ from typing import Any
 
 from workers.record import tasks
 from workers.record.grammar.reply import parse
+from workers.record.replies import Hypothesis
 
 NO_PROGRAM = "There is no program yet. Write one, or insert an example."
 NO_CONCLUSION = (
@@ -25,8 +26,6 @@ MISREAD = (
 
 ReplyFields = Mapping[str, Any]
 """What a person wrote, by the names of the fields of a `HumanReply`."""
-Listed = tuple[int, str, str, str]
-"""A hypothesis: number, text, status, the figure that decides it."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Written:
     """A reply in parts, each as plain text."""
 
     prose: str = ""
-    hypotheses: tuple[Listed, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
     program: str = ""
     description: str = ""
     reasoning: str = ""
@@ -49,12 +48,12 @@ def compose(draft: ReplyFields) -> str:
 
 def select(draft: ReplyFields) -> Written:
     """What of a draft is sent: a program or a conclusion, never both."""
-    hypotheses = draft["hypotheses"]
     # Prose as the grammar keeps it: no spaces at line ends, one blank line at most
     about = Written(
         prose=re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in draft["prose"].split("\n"))).strip(),
         hypotheses=tuple(
-            (each["number"], _in_line(each["text"]), each["status"], _in_line(each["reason"])) for each in hypotheses
+            Hypothesis(each["number"], _in_line(each["text"]), each["status"], _in_line(each["reason"]))
+            for each in draft["hypotheses"]
         ),
     )
     if draft["what"] == "experiment":
@@ -69,7 +68,7 @@ def _blocks(reply: Written) -> Iterator[str]:
     if reply.prose:
         yield reply.prose
     if reply.hypotheses:
-        yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(*each) for each in reply.hypotheses)
+        yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(each) for each in reply.hypotheses)
     if reply.program:
         fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
         yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
@@ -79,8 +78,9 @@ def _blocks(reply: Written) -> Iterator[str]:
     yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))
 
 
-def _line(number: int, text: str, status: str, reason: str) -> str:
-    return f"Hypothesis_{number}: {text} [{status}: {reason}]" if reason else f"Hypothesis_{number}: {text} [{status}]"
+def _line(each: Hypothesis) -> str:
+    mark = f"{each.status}: {each.reason}" if each.reason else each.status
+    return f"Hypothesis_{each.number}: {each.text} [{mark}]"
 
 
 # --- what would be misread --------------------------------------------------------------------------
@@ -109,13 +109,12 @@ def _comes_back(reply: Written) -> bool:
     """Whether the reply is parsed into the parts that it was made of."""
     found = parse("\n\n".join(_blocks(reply)))
     conclusion = found.conclusion
-    listed = tuple((each.number, each.text, each.status, each.reason) for each in found.hypotheses)
     told = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
     reasons = conclusion.reasoning if conclusion else reply.reasoning  # reasoning alone concludes nothing
     return (
         found.prose == reply.prose
         and (conclusion is not None) == bool(reply.description or reply.bias or reply.labels)
-        and [_normalize(each) for each in listed] == [_normalize(each) for each in reply.hypotheses]
+        and [_normalize(each) for each in found.hypotheses] == [_normalize(each) for each in reply.hypotheses]
         and (found.code or "") == reply.program
         and all(_strip_marks(told[name]) == _strip_marks(getattr(reply, name)) for name in told)
         and _strip_marks(reasons) == _strip_marks(reply.reasoning)
@@ -123,9 +122,8 @@ def _comes_back(reply: Written) -> bool:
     )
 
 
-def _normalize(listed: Listed) -> Listed:
-    number, text, status, reason = listed
-    return number, _strip_marks(text), status, _strip_marks(reason)
+def _normalize(each: Hypothesis) -> Hypothesis:
+    return replace(each, text=_strip_marks(each.text), reason=_strip_marks(each.reason))
 
 
 def _keep_labels(labels: tuple[str, ...]) -> list[str]:
